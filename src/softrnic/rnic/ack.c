@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ack.c -- the Ack (doc/wire.md s6): how many of the peer's messages this end has placed or
- * delivered, and with it the completion of work requests that have no answer. A Send that waits for
- * a receive holds up the count of all that follow it, also of Writes that were placed meanwhile.
+ * ack.c -- the Ack (doc/wire.md s6): the number of the peer's messages that this end has placed or
+ * delivered. At the sender it completes work requests without an answer. A Send that waits for a
+ * receive holds up the count of all later messages, even of Writes that were placed meanwhile.
  */
 #include "softrnic/rnic/qp_impl.h"
 
-/* --- the peer's messages ------------------------------------------------------------------ */
+/* --- counting the peer's messages --------------------------------------------------------- */
 
-/* Sends are delivered in order, so those before the first parked one are exactly the delivered. */
+/* Sends are delivered in order, so exactly those before the first parked one are delivered. */
 static uint64_t ack_count(const struct qp *qp)
 {
 	const struct park_seg *waits = park_first(&qp->recv.park);
@@ -25,7 +25,8 @@ void ack_rewind(struct qp *qp)
 	};
 }
 
-/* Not when the Ack is built: a failed queue pair has dropped the Sends that waited. */
+/* Update the count before a failure, not when the Ack is built: a failed queue pair has dropped its
+ * parked Sends. */
 void ack_update_count(struct qp *qp)
 {
 	qp->acks.taken = ack_count(qp);
@@ -45,7 +46,7 @@ bool ack_build(struct qp *qp)
 	return true;
 }
 
-/* --- ours --------------------------------------------------------------------------------- */
+/* --- completing our requests -------------------------------------------------------------- */
 
 static void ack_cover_next(struct qp *qp, const struct sq_wr *wr)
 {
@@ -60,13 +61,14 @@ void ack_pass_local_ones(struct qp *qp)
 		ack_cover_next(qp, sq_at(&qp->sq, qp->acks.next));
 }
 
-/* The Write of a Write with Immediate counts before all of the work request is sent. */
+/* Does the count end between the two messages of a Write with Immediate? The Write counts before
+ * the Immediate Data is sent. */
 static bool ack_is_of_half(const struct qp *qp, const struct sq_wr *wr, uint64_t more)
 {
 	return more < wr->op->messages && (qp->acks.next < qp->sq.next || qp->tx.imm_due);
 }
 
-/* Advance past the work requests that so many messages cover. False: so many were not sent. */
+/* Advance past the work requests that `count` messages cover. Returns false if fewer were sent. */
 static bool ack_cover(struct qp *qp, uint64_t count)
 {
 	struct qp_acks *a = &qp->acks;
@@ -87,7 +89,7 @@ static bool ack_cover(struct qp *qp, uint64_t count)
 	return true;
 }
 
-/* The peer executes a request after it has placed and delivered all that came before it. */
+/* The peer executes a request after it has placed and delivered all earlier messages. */
 void ack_on_answer(struct qp *qp, uint64_t index)
 {
 	while (qp->acks.next <= index)

@@ -63,7 +63,7 @@ static struct cqe *cq_slot(struct cq *cq, uint32_t i)
 	return &cq->ring[at < cq->size ? at : at - cq->size];
 }
 
-/* A completion in error raises an event whatever was asked for (ibv_req_notify_cq(3)). */
+/* A completion in error always raises an event, whatever was requested (ibv_req_notify_cq(3)). */
 static bool cq_raises_event(const struct cq *cq, const struct ibv_wc *wc, bool solicited)
 {
 	enum cq_armed armed = cq_armed_locked(cq);
@@ -99,7 +99,7 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 		cq->notify(cq);
 }
 
-/* After a loss nothing is added any more: later completions would hide the gap. */
+/* After a loss no completion is added: later ones would hide the gap. */
 static void cq_lose_locked(struct cq *cq)
 {
 	if (!cq_has_overrun_locked(cq) && cq->overrun)
@@ -163,7 +163,7 @@ bool cq_poll_stamped(struct cq *cq, struct ibv_wc *wc, uint64_t *at_ns)
 	return count > 0;
 }
 
-/* After the exchange *ring is the old ring, which the caller frees. */
+/* Exchange the ring. Afterwards *ring is the old ring, which the caller frees. */
 static bool cq_exchange_ring(struct cq *cq, struct cqe **ring, uint32_t size)
 {
 	struct cqe *old, *to = *ring;

@@ -2,8 +2,7 @@
 /*
  * cq.h -- completion queues. Thread-safe; the queue's mutex is a leaf lock.
  *
- * Arming counts only completions added afterwards: what was queued before
- * ibv_req_notify_cq() raises no event.
+ * Arming counts only later completions: those queued before ibv_req_notify_cq() raise no event.
  */
 #ifndef RNIC_CQ_H
 #define RNIC_CQ_H
@@ -17,25 +16,25 @@
 
 struct cqe {
 	struct ibv_wc wc;
-	/* counts the completion until it is polled; NULL: it is not counted */
+	/* counts the completion until it is polled; NULL: not counted */
 	atomic_uint *uncollected;
-	uint64_t at_ns; /* time at which it was added, if the queue has `now` */
+	uint64_t at_ns; /* time of the completion, if the queue has a clock (`now`) */
 };
 
 enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 
 struct cq {
-	union { /* both begin with the same members (ibv_cq_ex_to_cq()) */
+	union { /* both members begin alike (ibv_cq_ex_to_cq()) */
 		struct ibv_cq ibv;
 		struct ibv_cq_ex ex;
 	};
-	/* The clock of a queue whose completions have a time, set by the owner; else NULL. */
+	/* The clock of a queue with time stamps, set by the owner; else NULL. */
 	uint64_t (*now)(void);
 	/*
 	 * Calls to the owner, with the queue's mutex held. They must not call back into the queue.
 	 */
-	void (*notify)(struct cq *cq);  /* armed, and a completion was added */
-	void (*overrun)(struct cq *cq); /* full: a completion was lost; called once */
+	void (*notify)(struct cq *cq);  /* the queue is armed, and a completion was added */
+	void (*overrun)(struct cq *cq); /* the full queue has lost a completion; called once */
 	struct lock lock;
 	struct cqe *ring;
 	uint32_t size, head;
@@ -45,10 +44,8 @@ struct cq {
 	atomic_bool overrun_seen;
 };
 
-/*
- * The array of a thread that polls and, by polling, makes the completions that it polls for. These
- * go to the array directly while it has room, the queue is empty and no event is due.
- */
+/* The array of a polling thread that itself causes completions by polling. They go directly to the
+ * array while it has room, the queue is empty and no event is due. */
 struct cq_taker {
 	struct cq *cq;
 	struct ibv_wc *wc;
@@ -66,23 +63,21 @@ int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint 
 int cq_poll(struct cq *cq, int max, struct ibv_wc *wc);
 /* Take one completion, and the time at which it was added. */
 bool cq_poll_stamped(struct cq *cq, struct ibv_wc *wc, uint64_t *at_ns);
-/*
- * Move the queued completions to a ring of another size. Returns 0, -EINVAL (size 0, or more
- * completions are queued) or -ENOMEM; after an error the ring is the same as before.
- */
+/* Move the queued completions to a ring of another size. Returns 0, -EINVAL (size 0, or more
+ * completions are queued) or -ENOMEM; after an error the ring is unchanged. */
 int cq_resize(struct cq *cq, uint32_t size);
 static inline bool cq_is_empty(struct cq *cq) /* a hint, without the mutex */
 {
 	return atomic_load_explicit(&cq->count, memory_order_acquire) == 0;
 }
 /*
- * Hand the completion to the taker at once, as cq_push() and a later cq_poll() would. Returns false
- * if the caller has to push it.
+ * Give the completion directly to the taker, with the effect of cq_push() and a later cq_poll().
+ * Returns false if the caller has to push it.
  *
  * The completions of one QP are made under its connection's lock, which the taker's thread holds.
- * So completions that were pushed before are visible in the queue or were polled. A thread that
- * arms the queue at the same time is too late for this completion. Requests that are posted after
- * the arming complete under the same lock, so after this one.
+ * So earlier completions are visible in the queue, or were polled. A thread that arms the queue at
+ * the same time is too late for this completion. Requests posted after the arming complete under
+ * the same lock, so after this completion.
  */
 static inline bool cq_take(struct cq_taker *t, struct cq *cq, const struct ibv_wc *wc)
 {
@@ -94,7 +89,7 @@ static inline bool cq_take(struct cq_taker *t, struct cq *cq, const struct ibv_w
 	return true;
 }
 void cq_arm(struct cq *cq, bool solicited_only);
-/* Drop the completions of a QP that is destroyed. */
+/* Drop the completions of a QP that is being destroyed. */
 void cq_purge(struct cq *cq, uint32_t qp_num);
 
 #endif

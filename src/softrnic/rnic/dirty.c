@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this stream placed and has not written back: a few intervals for each region. It is what a
- * Flush of everything has to write back, and, if the peer's user has no native flush, what any Read
- * has to write back: the same bytes may be reached through several registrations. Neighbours become
- * one interval, as writing back what is clean costs little.
+ * The bytes that this stream placed and has not written back: a few intervals for each region. A
+ * Flush of everything writes all of them back. So does any Read, if the peer's user has no native
+ * flush, because several registrations may map the same bytes. Close intervals are merged, because
+ * writing back clean bytes costs little.
  *
- * A region stays in the list when it is deregistered, because its bytes may still be written back.
- * The local user decides how many regions are registered, which bounds the list; deregistered ones
- * are dropped when they become many.
+ * A deregistered region stays in the list, because its bytes may still be written back. The local
+ * user bounds the list by the number of registered regions; deregistered ones are dropped when they
+ * become many.
  */
 #include "softrnic/rnic/dirty.h"
 
@@ -16,7 +16,7 @@
 
 #define DIRTY_MANY 1024u
 
-/* Move the entry to the front: a stream mostly writes where it wrote last. */
+/* Move the entry to the front: a stream usually writes to the region of its last write. */
 static struct dirty_region *dirty_find(struct dirty *d, const struct mr *mr)
 {
 	for (uint32_t i = 0; i < d->count; i++) {
@@ -112,7 +112,7 @@ static void dirty_merge(struct dirty_region *r, uint32_t a, uint32_t b)
 	r->range[b] = r->range[--r->count];
 }
 
-/* The interval near these bytes, moved to the front; NULL: there is none. */
+/* Move the interval near these bytes to the front; NULL: there is none. */
 static struct dirty_range *dirty_near(struct dirty_region *r, const struct dirty_range *what)
 {
 	for (uint32_t i = 0; i < r->count; i++) {
@@ -127,7 +127,7 @@ static struct dirty_range *dirty_near(struct dirty_region *r, const struct dirty
 	return NULL;
 }
 
-/* All places are taken: the two intervals that are nearest to each other become one. */
+/* All places are taken: merge the two closest intervals. */
 static void dirty_make_room(struct dirty_region *r)
 {
 	uint64_t least = UINT64_MAX;
@@ -160,7 +160,7 @@ static void dirty_mark(struct dirty_region *r, const struct dirty_range *what)
 	r->range[r->count++] = *what;
 }
 
-/* A range out of the middle of an interval is not removed from it. */
+/* A range in the middle of an interval is not removed from it. */
 static void dirty_unmark(struct dirty_region *r, const struct dirty_range *what)
 {
 	for (uint32_t i = r->count; i-- > 0;) {
@@ -220,7 +220,7 @@ struct mr *dirty_next(struct dirty *d, struct dirty_range *range)
 	mr = r->mr;
 	*range = r->range[--r->count];
 	if (r->count == 0)
-		d->count--; /* the reference is the caller's now */
+		d->count--; /* the caller gets the reference */
 	else
 		mr_ref(mr);
 	return mr;
@@ -248,7 +248,9 @@ bool dirty_move_durable(struct dirty *to, struct dirty *from)
 		if (!moved)
 			return false;
 		*moved = *r;
-		/* All intervals of the region become one: a Read writes back the whole region. */
+		/*
+		 * Merge all intervals of the region, because a Read writes back the whole region.
+		 */
 		while (moved->count > 1)
 			dirty_merge(moved, 0, moved->count - 1);
 		*r = from->region[--from->count];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dirty.h -- what a stream placed and has not written back: see dirty.c. */
+/* dirty.h -- the bytes that a stream placed and has not written back: see dirty.c. */
 #ifndef RNIC_DIRTY_H
 #define RNIC_DIRTY_H
 
@@ -10,7 +10,7 @@
 
 #define DIRTY_RANGES 4
 struct dirty_range {
-	uint64_t lo, hi; /* counted from the region's first byte */
+	uint64_t lo, hi; /* offsets from the region's first byte */
 };
 struct dirty_region {
 	struct mr *mr; /* the list holds a reference */
@@ -20,24 +20,20 @@ struct dirty_region {
 struct dirty {
 	struct dirty_region *region;
 	uint32_t count, room;
-	bool lost;         /* some of it cannot be written back: its region was deregistered */
-	bool lost_durable; /* some of the lost bytes should have been on a medium */
-	/* the file of lost bytes has failed, and no answer has reported that to the stream yet */
+	bool lost;         /* some bytes cannot be written back: their region was deregistered */
+	bool lost_durable; /* some of the lost bytes belong on a medium */
+	/* the file of lost bytes has failed, and no answer to the stream has reported this yet */
 	bool failed;
 };
 
-/*
- * Bytes nearer than this to an interval become a part of it: to write back a gap of this size, even
- * a dirty one, takes no longer than one more write-back.
- */
+/* Bytes closer than this to an interval are merged into it: writing back a gap of this size, even a
+ * dirty one, takes no longer than a further write-back. */
 #define DIRTY_NEAR 65536u
 
 int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t hi);
 
-/*
- * Note bytes. 0 or -ENOMEM. A stream mostly writes where it wrote last, which is in or after the
- * first interval.
- */
+/* Add bytes to the list. Returns 0 or -ENOMEM. A stream usually writes close to its last write, in
+ * or after the first interval. */
 static inline int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len)
 {
 	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->start, hi = lo + len;
@@ -53,18 +49,22 @@ static inline int dirty_note(struct dirty *d, struct mr *mr, const void *at, uin
 	return 0;
 }
 
-/* Forget a range that is about to be written back. The caller remembers a failure of that. */
+/*
+ * Remove a range that is about to be written back. If this fails, the caller remembers the failure.
+ */
 void dirty_clean(struct dirty *d, const struct mr *mr, const void *at, uint64_t len);
-/* Take one interval out; NULL: there is none. The reference on its region is the caller's. */
+/*
+ * Remove and return one interval; NULL: there is none. The caller gets the reference on its region.
+ */
 struct mr *dirty_next(struct dirty *d, struct dirty_range *range);
 void dirty_move(struct dirty *to, struct dirty *from);
-/* Copy the list of what can persist, with one interval for each region. False: no memory. */
+/* Move the bytes that can persist to another list, with one interval for each region. Returns false
+ * if out of memory. */
 bool dirty_move_durable(struct dirty *to, struct dirty *from);
-/* The region was deregistered, and cannot be written back any more. */
+/* The region was deregistered, and can no longer be written back. */
 void dirty_forget(struct dirty *d, const struct mr *mr);
-/*
- * Were bytes lost with a failed file? True only once, as the file may be in order again afterwards.
- */
+/* Were bytes lost with a failed file? Returns true only once, because the file may be in order
+ * again later. */
 bool dirty_has_failed(struct dirty *d);
 void dirty_fini(struct dirty *d);
 

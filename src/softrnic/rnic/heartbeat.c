@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The heartbeat between the devices themselves (doc/wire.md s6). The owner decides when to ask and
- * what silence means; this file keeps what is due. However many pings come, one pong is due.
+ * The heartbeat between the devices themselves (doc/wire.md s6). The owner decides when to send a
+ * ping, and judges the silence of a peer. This file keeps the messages that are due. After any
+ * number of pings, one pong is due.
  */
 #include "softrnic/rnic/qp_impl.h"
 
@@ -72,7 +73,7 @@ static enum rx_verdict heartbeat_on_ping(struct qp *qp, struct rx_seg *seg, cons
 	return RX_DONE;
 }
 
-/* The pong's arrival is all that counts. */
+/* Only the arrival of a pong matters. */
 static enum rx_verdict heartbeat_on_pong(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	qp->counters.pongs_in++;
@@ -95,7 +96,7 @@ const struct qp_op op_heartbeat = {
 
 /* --- messages of later versions on the control queue --------------------------------- */
 
-/* The message is accepted, and changes nothing. */
+/* Accept and ignore the message. */
 static enum rx_verdict heartbeat_on_unknown(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	return RX_DONE;

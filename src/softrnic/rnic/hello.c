@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hello.c -- the HELLO (doc/wire.md s3, s6): the first message each way between consenting peers.
- * Before the peer's HELLO has come (and its last ORIGIN, if both ends take part) no message of the
- * user is sent, and none is accepted except those of the start-up and a Terminate.
+ * Until the peer's HELLO arrives (and its last ORIGIN, if both ends take part), this end sends no
+ * message of the user, and accepts only messages of the start-up and a Terminate.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@ static bool hello_build_own(struct qp *qp)
 	return true;
 }
 
-/* The next message that is due. */
+/* Build the next message that is due. */
 bool hello_build(struct qp *qp)
 {
 	bool built = qp->hello.unsent ? hello_build_own(qp) : origin_build(qp);
@@ -69,7 +69,7 @@ bool hello_permits(const struct qp *qp, const struct rx_seg *seg)
 	       (seg->rx == op_leave.message && qp->stream.initiates);
 }
 
-/* The peer states what it takes; this end never sends more than MPA_ULPDU_MAX. */
+/* Use the largest ULPDU that the peer accepts, but at most MPA_ULPDU_MAX. */
 static void hello_agree(struct qp *qp, const struct ext_hello *peer)
 {
 	qp->hello.missing = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * link.c -- messages about another link for the same stream (doc/wire.md s6, "Link"). A SWITCH is
- * the last message of a direction on the present link. After ours nothing is built until the owner
- * sends over the other link; after the peer's nothing is received until the owner receives from
- * there.
+ * the last message of its direction on the present link. After this end's SWITCH no message is
+ * built until the owner sends over the other link. After the peer's SWITCH nothing is received
+ * until the owner receives from the other link.
  */
 #include <string.h>
 
@@ -119,5 +119,5 @@ static const struct op_rx link_rx = {
 const struct qp_op op_link = {
 	.level = RDMAP_LEVEL_OURS,
 	.message = &link_rx,
-	.answer = &op_ignored_rx, /* these have no answer */
+	.answer = &op_ignored_rx, /* these messages have no answer */
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A hash table with chains, keyed by STag. A killed region stays in its chain until its last
- * reference is dropped. So its STag is not given to another region meanwhile, and the child of a
- * fork() finds every region.
+ * reference is dropped. So no other region gets its STag meanwhile, and a forked child finds every
+ * region.
  *
- * While the table lives, the memory of a region's description is used again for descriptions only.
- * So a thread may look at the description of a region that it remembers without a hold. It counts a
- * hold first. If the region is not killed then, it is registered and does not go away, and its STag
- * shows which region it is (mr_hold_near()).
+ * While the table lives, the memory of a region's description is reused for descriptions only. So a
+ * thread may read the description of a remembered region without a hold. It first counts a hold. If
+ * the region is not killed then, it is registered and stays, and its STag identifies it
+ * (mr_hold_near()).
  */
 #include "softrnic/rnic/mr_impl.h"
 
@@ -18,7 +18,7 @@
 #include "base/rand.h"
 #include "verbs_ext/verbs_ext.h"
 
-#define INITIAL_BUCKETS 64 /* a power of two; so are all later sizes */
+#define INITIAL_BUCKETS 64 /* a power of two, like all later sizes */
 
 static struct list *mr_buckets_new(size_t n)
 {
@@ -29,7 +29,7 @@ static struct list *mr_buckets_new(size_t n)
 	return buckets;
 }
 
-/* STags are random, so the low bits of the index are a hash already. */
+/* STags are random, so the low bits of the index serve as a hash. */
 struct list *mr_bucket_of(const struct mr_table *table, uint32_t stag)
 {
 	return &table->buckets[MR_INDEX(stag) & (table->num_buckets - 1)];
@@ -128,13 +128,14 @@ void mr_table_atfork_child(struct mr_table *table)
 
 			/*
 			 * The threads that held the region exist only in the parent. So do the
-			 * files' own mappings through which it could be written back after its end.
+			 * files' own mappings, without which the region cannot be written back
+			 * later.
 			 */
 			atomic_store(&mr->holds, 0);
 			mr->backing.lasting = false;
 		}
 	}
-	/* Threads that waited on it do not exist here. */
+	/* The waiting threads do not exist in the child. */
 	atomic_store(&table->waiters, 0);
 	pthread_cond_init(&table->idle, NULL);
 	pthread_mutex_unlock(&table->lock);
@@ -145,7 +146,7 @@ bool mr_wraps(uint64_t start, uint64_t len)
 	return len > 0 && len - 1 > UINT64_MAX - start;
 }
 
-/* Remote write access takes local write access (ibv_reg_mr(3)). */
+/* Remote write access requires local write access (ibv_reg_mr(3)). */
 static bool mr_access_is_valid(int access)
 {
 	bool writes = access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
@@ -301,7 +302,7 @@ void mr_wait_idle(struct mr *mr)
 
 	pthread_mutex_lock(&table->lock);
 	assert(mr->killed);
-	atomic_fetch_add(&table->waiters, 1); /* before the holds are read: see mr_release() */
+	atomic_fetch_add(&table->waiters, 1); /* must precede the read of holds: mr_release() */
 	while (atomic_load(&mr->holds) > 0)
 		pthread_cond_wait(&table->idle, &table->lock);
 	atomic_fetch_sub(&table->waiters, 1);
@@ -384,10 +385,8 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 	return mr_look_up(table, stag, w, out, ptr);
 }
 
-/*
- * Is the remembered description still that region? Then it is held now. Otherwise it may be any
- * other region.
- */
+/* Does the remembered description still belong to that region? Then the call holds the region.
+ * Otherwise the description may belong to any region. */
 static bool mr_is_near(struct mr_near *near, uint32_t stag)
 {
 	struct mr *mr = near->mr;
@@ -402,7 +401,7 @@ static bool mr_is_near(struct mr_near *near, uint32_t stag)
 	return false;
 }
 
-/* Look up a region that is not the one that is held. */
+/* Look up a region other than the held one. */
 enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
 			      struct mr_need need, void **ptr)
 {
@@ -429,7 +428,7 @@ static void mr_release_forked(struct mr *mr)
 }
 
 /*
- * Once the last hold is released the region may be freed, so afterwards this function reads only
+ * After the last hold is released the region may be freed, so from then on this function reads only
  * the table. A waiting thread counts itself before it reads the holds. So either that thread finds
  * no hold, or this function finds the thread.
  */

@@ -24,15 +24,13 @@
 struct mr_table; /* one per device: STag -> mr */
 struct mw;       /* mw.h */
 
-/* The medium of the memory: owned by the caller, not interpreted here. */
+/* The medium of the memory. The caller owns it, and this room does not interpret it. */
 struct mr_backing {
 	void *persist; /* NULL: a Flush need not care about this memory */
 	bool durable;  /* some of it can be made persistent */
-	bool lasting;  /* write-backs need no hold, and not even a registration */
-	/*
-	 * A load or store may wait for a file system; the kernel is not given this memory to store
-	 * to.
-	 */
+	bool lasting;  /* write-backs need neither a hold nor a registration */
+	/* A load or store may wait for a file system, so the kernel gets no pointer to this memory
+	 * for its own stores. */
 	bool can_stall;
 	/* Called before a store to memory that can stall, after its pages were loaded; or NULL. */
 	void (*expect_store)(const void *persist, const void *addr, size_t len);
@@ -42,27 +40,28 @@ struct mr_backing {
 struct mr {
 	struct ibv_mr ibv; /* addr, length, lkey == rkey == STag */
 	void *start;       /* `addr`, also after mr_succeed() */
-	/* the description in force: itself, or the one that mr_succeed() put in its place */
+	/* the description in force: this one, or its replacement by mr_succeed() */
 	struct mr *now;
 	uint64_t iova; /* TO of the first byte; the address unless zero-based */
 	int access;    /* IBV_ACCESS_* */
 	struct mr_backing backing;
 	struct mr_table *table;
-	struct list link; /* in a hash chain, or in the list of descriptions to be used again */
-	/* never reset: mr_hold_near() may count a hold in a description that is used again */
+	struct list link; /* in a hash chain, or in the list of reusable descriptions */
+	/* never reset: mr_hold_near() may count a hold in a reused description */
 	atomic_uint holds;
-	/* written under the mutex; false: all fields above are those of a registration */
+	/* written under the mutex; false: the fields above describe a registration */
 	atomic_bool killed;
-	atomic_uint refs; /* one of the registration, and one for each mr_ref() */
-	/* Of a window's binding, which has no ibv.pd: */
-	struct mr *region; /* in which it lies, with a reference; NULL: a region itself */
+	atomic_uint refs; /* one for the registration, and one for each mr_ref() */
+	/* Members of a window's binding, which has no ibv.pd: */
+	struct mr *region; /* contains the binding; with a reference; NULL: a region */
 	struct mw *window; /* read with the table's mutex; NULL: a region */
-	uint64_t only;     /* the queue pair that it is bound to; 0: each of its domain */
-	/* Of a region: bindings that lie in it. Under the mutex. */
+	uint64_t only;     /* number of the only queue pair that may use it; 0: all of its domain */
+	/* Of a region: number of its bindings. Guarded by the mutex. */
 	unsigned windows;
 };
 
-/* The region that the memory belongs to. Its notes and write-backs know no windows. */
+/* The region that contains the memory. Dirty ranges and write-backs refer to regions only, not to
+ * windows. */
 static inline struct mr *mr_base(struct mr *mr)
 {
 	return __builtin_expect(mr->region != NULL, 0) ? mr->region : mr;
@@ -85,73 +84,71 @@ void mr_table_atfork_parent(struct mr_table *table);
 void mr_table_atfork_child(struct mr_table *table); /* also drops the holds of threads that do not
 						       exist in the child */
 
-/*
- * Register [addr, addr+len) under an unpredictable STag. backing may be NULL: the memory has no
- * medium. No field that a look-up may read is changed afterwards.
- */
+/* Register [addr, addr+len) under an unpredictable STag. backing may be NULL: the memory has no
+ * medium. Fields that a look-up reads never change afterwards. */
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 	   int access, const struct mr_backing *backing, struct mr **out);
 /*
- * A region is registered anew under its STag. mr_make() makes a description that no lookup finds, so
- * that all that may fail is done while the former one is in force. When that one is killed and idle,
- * mr_succeed() puts the new one in its place. The program keeps `handle`, which mr_new() made, and
- * sees the new values there; handle->now is the one in force. The handle's own reference stays until
- * the program deregisters it.
+ * Register a region anew under its STag. mr_make() makes a description that no look-up finds, so
+ * that every step that may fail comes while the old description is in force. After the old one is
+ * killed and idle, mr_succeed() replaces it. The program keeps `handle`, which mr_new() made, and
+ * sees the new values there; handle->now is the description in force. The handle's own reference
+ * stays until the program deregisters it.
  */
 int mr_make(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 	    int access, const struct mr_backing *backing, struct mr **out);
 void mr_succeed(struct mr *handle, struct mr *next);
-void mr_discard(struct mr *made); /* mr_make() made it, and it is not put in place */
+void mr_discard(struct mr *made); /* drop a result of mr_make() that is not in force */
 /* Make the STag unknown: no look-up finds the region any more. */
 void mr_kill(struct mr *mr);
-/* The same, unless windows are bound to the region: -EBUSY. */
+/* As mr_kill(), but returns -EBUSY if windows are bound to the region. */
 int mr_try_kill(struct mr *mr);
-/* Wait until the last hold is gone. Only after mr_kill(). */
+/* Wait until the last hold is released. To be called after mr_kill() only. */
 void mr_wait_idle(struct mr *mr);
 bool mr_is_idle(struct mr *mr);
-/* Give up the registration of a killed, idle region. It is freed with the last reference. */
+/* Drop the registration of a killed, idle region. The last reference frees it. */
 void mr_delete(struct mr *mr);
 void mr_ref(struct mr *mr); /* counts a reference on a region that is held or referred to */
 void mr_unref(struct mr *mr);
 bool mr_is_killed(struct mr *mr);
 
 /*
- * Look up and check: the STag exists, belongs to `pd`, grants every bit of `access`
- * (0: local source, anything goes) and covers [to, to+len). On MR_OK the region is held
- * and *ptr is the address of `to`. len may be 0: then only STag, PD and rights are checked.
+ * Look up and check: the STag exists, belongs to `pd`, grants every bit of `access` (0: a local
+ * source, no right is needed) and covers [to, to+len). On MR_OK the region is held and *ptr is the
+ * address of `to`. len may be 0: then only STag, PD and rights are checked.
  */
 enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
 			uint64_t len, int access, struct mr **out, void **ptr);
 /*
- * The region that a caller found last, as most look-ups ask for the same one again. While the
- * caller looks up many, it holds the region once for all of them; between such turns it only
+ * The region of a caller's last look-up, because most look-ups need the same region again. During a
+ * series of look-ups the caller holds the region once for all of them; between series it only
  * remembers the region. Zeroed: none.
  */
 struct mr_near {
 	struct mr *mr;
 	bool held;
 };
-/* What a look-up asks for: every right of `all`, and one of `any` unless that is 0. By value, so that
- * it stays in registers where a look-up is inlined. */
+/* The rights that a look-up requires: every right of `all`, and one of `any` unless that is 0.
+ * Passed by value, so that an inlined look-up keeps it in registers. */
 struct mr_need {
 	const struct ibv_pd *pd;
 	uint64_t to, len;
 	int all, any;
 };
-/* Does the held region refuse these bytes, and why? */
+/* Why does the held region refuse these bytes? MR_OK: it does not. */
 enum mr_verdict mr_refusal(const struct mr *mr, struct mr_need need);
 static inline bool mr_permits(const struct mr *mr, struct mr_need need)
 {
 	return !atomic_load_explicit(&mr->killed, memory_order_acquire) && mr->ibv.pd == need.pd &&
 	       (mr->access & need.all) == need.all && (!need.any || mr->access & need.any);
 }
-/* A region does not wrap. */
+/* A region does not wrap around the end of the address space. */
 static inline bool mr_covers(const struct mr *mr, struct mr_need need)
 {
 	return need.len == 0 || (need.to >= mr->iova && need.len <= mr->ibv.length &&
 				 need.to - mr->iova <= mr->ibv.length - need.len);
 }
-/* Call it with the table's mutex, or for a region that the caller holds. */
+/* To be called with the table's mutex, or for a held region. */
 static inline enum mr_verdict mr_check(const struct mr *mr, struct mr_need need, void **ptr)
 {
 	if (__builtin_expect(!mr_permits(mr, need) || !mr_covers(mr, need), 0))
@@ -175,7 +172,7 @@ static inline enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_nea
 		return mr_check(near->mr, need, ptr);
 	return mr_hold_other(table, near, stag, need, ptr);
 }
-static inline void mr_hold_again(struct mr *mr) /* adds a hold to a region that is held */
+static inline void mr_hold_again(struct mr *mr) /* adds a hold to a held region */
 {
 	atomic_fetch_add(&mr->holds, 1);
 }
@@ -187,8 +184,8 @@ static inline void mr_release_near(struct mr_near *near)
 	near->held = false;
 }
 /*
- * Send with Invalidate (RFC 5040 s5.3). The region must be of pd, whose other streams lose it too
- * (RFC 5042 s6.4.5), so it must also have been registered for that:
+ * Send with Invalidate (RFC 5040 s5.3). The region must be of pd. The domain's other streams lose
+ * the region, too (RFC 5042 s6.4.5), so the region must have been registered with
  * VEXT_ACCESS_REMOTE_INVALIDATE. No window may be bound to it.
  */
 enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag);

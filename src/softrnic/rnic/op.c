@@ -7,7 +7,9 @@
 
 _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 
-/* One line an operation: its row, what posts it, and the message that carries it. */
+/*
+ * One line for each operation: its row, the opcode that posts it, and the message that carries it.
+ */
 /* clang-format off */
 #define OPS(X)                                                                                     \
 	X(op_write,        IBV_WR_RDMA_WRITE,             OP_MESSAGE(RDMAP_WRITE, 0))              \
@@ -26,10 +28,7 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_query,        OP_VEXT(VEXT_OP_QUERY),        OP_EXT(EXT_QUERY))                       \
 	X(op_atomic_write, OP_VEXT(VEXT_OP_ATOMIC_WRITE), OP_EXT(EXT_ATOMIC_WRITE))
 
-/*
- * Messages that no work request asks for; and further messages of the rows above: variants,
- * answers.
- */
+/* Messages without a work request, and further messages of the rows above: variants and answers. */
 #define OP_MESSAGES(X)                                                                             \
 	X(op_terminate, OP_MESSAGE(RDMAP_TERMINATE, 0))                                            \
 	X(op_hello,     OP_EXT(EXT_HELLO))                                                         \
@@ -44,7 +43,7 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_read,      OP_MESSAGE(RDMAP_READ_RESP, 0))                                            \
 	X(op_fetch_add, OP_MESSAGE(RDMAP_ATOMIC_RESP, 0))
 
-/* Without a message. */
+/* Operations without a message. */
 #define OPS_LOCAL(X)                                                                               \
 	X(op_bind,      IBV_WR_BIND_MW)                                                            \
 	X(op_local_inv, IBV_WR_LOCAL_INV)

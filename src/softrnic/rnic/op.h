@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.h -- the operations, one constant row each: how a work request is checked, filled in and
- * built, how its messages are received, how the peer's request is executed and answered. A row
- * stands at the end of its op_*.c, and op.c lists all of them.
+ * op.h -- the operations, one constant row each. A row contains functions that check a work
+ * request, fill it in and build its messages, that receive messages, and that execute and answer
+ * the peer's request. A row stands at the end of its op_*.c, and op.c lists all of them.
  */
 #ifndef RNIC_OP_H
 #define RNIC_OP_H
@@ -25,91 +25,86 @@ struct rx_seg;
 struct sq_wr;
 
 enum rx_verdict {
-	RX_DONE,  /* go on with the next FPDU */
+	RX_DONE,  /* continue with the next FPDU */
 	RX_MORE,  /* bytes are missing */
-	RX_STALL, /* no room for it: do not read on */
+	RX_STALL, /* no room for the message: do not read on */
 	RX_FAULT, /* an error is recorded */
-	RX_OVER,  /* the peer has given its connection up: nothing more is executed */
+	RX_OVER,  /* the peer has given up its connection: execute nothing more */
 };
 
-/* How a message is received. rdmap_check() has made the formal checks before. */
+/* How to receive a message, after the formal checks of rdmap_check(). */
 struct op_rx {
-	/*
-	 * All of the segment is here, intact and in its turn, with its payload at `bytes`: check it,
-	 * execute it. RX_STALL changes nothing; an error may be recorded with RX_DONE, too.
-	 */
+	/* Check and execute a whole segment, which is intact and in its turn, with its payload at
+	 * `bytes`. RX_STALL changes nothing; an error may also be recorded with RX_DONE. */
 	enum rx_verdict (*whole)(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes);
 
 	/*
-	 * The other members are for messages whose payload is placed as it comes, and for segments
-	 * whose end has not arrived. The whole() of such a row consists of the same functions:
+	 * The other members are for messages whose payload is placed as it arrives, and for
+	 * segments whose end has not arrived. The whole() of such a row uses the same functions:
 	 * qp_rx_place_whole().
 	 *
-	 * accept: is the message acceptable now? It reserves what it needs, and changes nothing
-	 * unless it returns RX_DONE.
+	 * accept: can the message be accepted now? The function reserves the resources, and changes
+	 * nothing unless it returns RX_DONE.
 	 */
 	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg);
-	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of the region that
-	 * is now qp->rx.near. 0: an error is recorded, or the message is lost. NULL: the payload is a
-	 * header. */
+	/*
+	 * Find memory for payload bytes from seg->done on: at most max bytes at *ptr, of the region
+	 * in qp->rx.near. Returns 0 if an error is recorded, or the message is lost. NULL: the
+	 * payload is a header.
+	 */
 	uint32_t (*target)(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr);
-	/*
-	 * The memory vanished, and this end had chosen it: set the status of its work request.
-	 * NULL: the peer chose the memory.
-	 */
+	/* The memory has vanished, and this end had chosen it: set the status of the work request.
+	 * NULL: the peer chose the memory. */
 	void (*on_fault)(struct qp *qp);
-	/*
-	 * The segment is complete. bytes: its payload, if it was not placed because of rx_seg.keep.
-	 */
+	/* The segment is complete. bytes: the payload, if rx_seg.keep prevented placing it. */
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
-	/*
-	 * The segment was parked, and there is a receive for it now. False: an error is recorded.
-	 */
+	/* Deliver a parked segment, for which there is a receive now. Returns false if an error is
+	 * recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
-	/* A request, whose whole() is qp_request_whole(): decode it into its place, and count it. */
+	/* Decode a request, whose whole() is qp_request_whole(), into its entry, and count it. */
 	void (*decode)(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len);
 	/* the payload answers a request of this end, so no Flush of the peer covers it */
 	bool is_answer;
 };
 
-/* A NULL member means that there is nothing to do; a row that is no work request has no `build`. */
+/* The rows. NULL for a function means that it has nothing to do; a row without work requests has no
+ * `build`. */
 struct qp_op {
-	/* Our work request. */
+	/* For our work request: */
 	int wc; /* enum ibv_wc_opcode */
 	enum rdmap_level level;
-	uint32_t cap;    /* VEXT_CAP_*: the peer's HELLO must name this kind; 0: it need not */
-	bool is_request; /* the peer answers it */
-	bool is_local;   /* executed at this end; has no payload */
-	bool places;     /* the peer's registered memory changes */
-	bool is_atomic;  /* an 8-byte word at an aligned address */
-	bool is_patient; /* it may wait for what is posted next, unless it is signalled */
-	bool is_patient_alone; /* likewise, unless it is solicited or a Write waits before it */
-	uint8_t messages;      /* that an Ack counts; a request has an answer instead: 0 */
+	uint32_t cap;          /* VEXT_CAP_*: the peer's HELLO must name this kind; 0: not needed */
+	bool is_request;       /* the peer answers the message */
+	bool is_local;         /* executed at this end; without payload */
+	bool places;           /* changes the peer's registered memory */
+	bool is_atomic;        /* acts on an aligned word of 8 bytes */
+	bool is_patient;       /* may be deferred until the next post, unless it is signalled */
+	bool is_patient_alone; /* likewise, unless solicited or after a deferred Write */
+	uint8_t messages;      /* number that an Ack counts; 0 for a request */
 	bool (*check)(const struct ibv_send_wr *wr);
-	/* Fill in the fields that only this operation has. */
+	/* Fill in the fields that are specific to this operation. */
 	void (*fill)(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr);
 	bool (*build)(struct qp *qp,
 		      struct sq_wr *wr); /* build one more FPDU; false: no room, or an error */
-	/* Execute one that is_local, with a stream or without. 0 or an errno; EAGAIN: not now. */
+	/* Execute a local operation, with or without a stream. Returns 0 or an errno; EAGAIN: not
+	 * now. */
 	int (*run)(struct qp *qp, const struct sq_wr *wr);
 
-	/* Its messages. */
+	/* For its messages: */
 	const struct op_rx *message;
 	const struct op_rx *answer;
-	/*
-	 * Give the result of a successful answer to the user. rest: the bytes after the answer's
-	 * header. 0 or -errno.
-	 */
+	/* Give the result of a successful answer to the user. rest: the bytes after the answer's
+	 * header. Returns 0 or -errno. */
 	int (*take_answer)(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
 			   struct rcursor *rest);
 
-	/* The peer's request at the head of the IRQ. */
+	/* Begin the peer's request at the head of the IRQ. */
 	void (*begin)(struct qp *qp, struct irq_entry *e);
 	/* the owner has finished the job */
 	void (*on_job)(struct qp *qp, struct irq_entry *e, int status);
-	void (*on_detach)(struct qp *qp, struct irq_entry *e); /* the job's region goes away */
+	void (*on_detach)(struct qp *qp, struct irq_entry *e); /* the job's region ends */
 	bool (*build_answer)(struct qp *qp, const struct irq_entry *e);
-	bool answer_loads; /* the answer's payload is loaded from registered memory */
+	bool answer_loads; /* the answer's payload comes from registered memory */
 };
 
 /* A work request beyond verbs is the member `wr` of a struct vext_wr. */
@@ -118,11 +113,11 @@ static inline const struct vext_wr *op_vext(const struct ibv_send_wr *wr)
 	return container_of(wr, const struct vext_wr, wr);
 }
 
-/* The index is the opcode of verbs; those of verbs_ext follow after them. */
+/* The index is verbs' opcode; from here on it is verbs_ext's. */
 #define OP_POSTED_VEXT 16u
 #define OP_POSTED_MAX  (2 * OP_POSTED_VEXT)
 extern const struct qp_op *const op_posted[OP_POSTED_MAX];
-/* Both return NULL if there is no such operation. */
+/* Both return NULL for an unknown operation. */
 static inline const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode)
 {
 	return (unsigned)opcode < OP_POSTED_VEXT ? op_posted[opcode] : NULL;
@@ -134,20 +129,16 @@ static inline const struct qp_op *op_of_vext(enum vext_op op)
 #define OP_KINDS               16u
 #define OP_MESSAGE(code, kind) ((unsigned)(code) | (unsigned)(kind) << 4)
 extern const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS];
-/*
- * The operation that a request belongs to. Kind 0: several operations share the opcode, and this
- * one receives for all of them. NULL: there is no such operation.
- */
+/* The operation of a request. Kind 0: several operations share the opcode, and this one receives
+ * for all of them. NULL: there is no such operation. */
 static inline const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind)
 {
 	return kind < OP_KINDS ? op_messages[OP_MESSAGE(code, kind)] : NULL;
 }
 /* The operation of a message on the control queue. */
 const struct qp_op *op_of_control(const uint8_t *bytes);
-/*
- * The operation that a segment belongs to, once rdmap_check() has accepted it. bytes: those after
- * the DDP header. kind: the row of its opcode. NULL: the segment is not accepted.
- */
+/* The operation of a segment that rdmap_check() has accepted. bytes: the bytes after the DDP
+ * header. kind: the row of its opcode. NULL: the segment is not accepted. */
 static inline const struct qp_op *op_of_segment(const struct ddp_hdr *hdr,
 						const struct rdmap_op *kind, const uint8_t *bytes)
 {
@@ -156,12 +147,12 @@ static inline const struct qp_op *op_of_segment(const struct ddp_hdr *hdr,
 	return hdr->qn == DDP_QN_CONTROL ? op_of_control(bytes)
 					 : op_of_request(RDMAP_EXT_REQ, ext_word_of(bytes).kind);
 }
-/* The requests of the extensions that this end executes, for its HELLO: EXT_BIT() each. */
+/* The extension requests that this end executes, for its HELLO: a set of EXT_BIT(). */
 uint64_t op_kinds(void);
-/* What can be requested of a peer that executes these: VEXT_CAP_*. */
+/* The operations that a peer with these kinds executes: VEXT_CAP_*. */
 uint32_t op_caps(uint64_t kinds);
 
-/* op_unknown: a message on the control queue whose kind a later version has defined. */
+/* op_unknown: a message of a later version's kind on the control queue. */
 extern const struct qp_op op_hello, op_origin, op_leave, op_ack, op_terminate, op_heartbeat,
 	op_link;
 extern const struct qp_op op_unknown;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Fetch and Add, Compare and Swap (RFC 7306 s5). Executed by the CPU, so they are atomic with
- * regard to whatever else the CPUs here do to the word.
- */
+/* Fetch and Add, Compare and Swap (RFC 7306 s5). The CPU executes them, so they are also atomic for
+ * other accesses by this host's CPUs. */
 #include "softrnic/rnic/op_atomic.h"
 
 #include <errno.h>
 
 #include "softrnic/rnic/place.h"
 
-/* --- ours: the request -------------------------------------------------------------------- */
+/* --- our request -------------------------------------------------------------------------- */
 
 static bool atomic_check(const struct ibv_send_wr *wr)
 {
@@ -46,7 +44,8 @@ static void fetch_add_fill(const struct qp *qp, struct sq_wr *slot, const struct
 	slot->operand = wr->wr.atomic.compare_add;
 }
 
-/* RFC 7306 s5.2: unused data is 0, an unused mask all ones; a mask of 0 adds 64 bits as one. */
+/* RFC 7306 s5.2: unused data are 0, an unused mask has all bits set; a mask of 0 adds all 64 bits
+ * as one field. */
 static bool fetch_add_build(struct qp *qp, struct sq_wr *wr)
 {
 	int err = tx_check_sink(qp, wr);
@@ -70,7 +69,7 @@ static bool cmp_swap_build(struct qp *qp, struct sq_wr *wr)
 		   : atomic_build(qp, wr, RDMAP_CMP_SWAP, UINT64_MAX);
 }
 
-/* --- ours: the answer --------------------------------------------------------------------- */
+/* --- the answer to our request ------------------------------------------------------------ */
 
 static const struct op_rx atomic_answer_rx;
 
@@ -95,7 +94,7 @@ static enum rx_verdict atomic_whole_answer(struct qp *qp, struct rx_seg *seg, co
 	return RX_DONE;
 }
 
-/* The original value becomes the user's number, whatever its byte order on the wire. */
+/* The original value becomes a number in the user's byte order. */
 static int atomic_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
 			      struct rcursor *rest)
 {
@@ -111,7 +110,7 @@ static int atomic_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap
 	return err;
 }
 
-/* --- the peer's --------------------------------------------------------------------------- */
+/* --- the peer's request ------------------------------------------------------------------- */
 
 static void atomic_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len)
 {
@@ -119,7 +118,7 @@ static void atomic_decode(struct qp *qp, struct irq_entry *e, const uint8_t *byt
 
 	rdmap_atomic_req_decode(bytes, len, &e->msg.atomic);
 	op = op_of_request(RDMAP_ATOMIC_REQ, e->msg.atomic.op);
-	if (op) /* a request of another kind is refused at its turn */
+	if (op) /* a request of another kind is refused in its turn */
 		e->op = op;
 	qp->counters.atomics_in++;
 }
@@ -176,14 +175,14 @@ static void atomic_begin(struct qp *qp, struct irq_entry *e, atomic_execute_fn *
 		atomic_run(qp, e, r->stag, r->to, qp->rights.atomic, execute);
 }
 
-/* The original value is returned in the answer. */
+/* The answer returns the original value. */
 static int atomic_modify(uint64_t *word, struct irq_entry *e, place_modify_fn *modify)
 {
 	e->answer.atomic.id = e->msg.atomic.id;
 	return place_atomic(word, modify, &e->msg.atomic, &e->answer.atomic.original);
 }
 
-/* A bit of the mask ends a field: no carry leaves it (RFC 7306 s5.1). */
+/* A set bit of the mask ends a field, and no carry crosses it (RFC 7306 s5.1). */
 static bool fetch_add_modify(const void *arg, uint64_t old, uint64_t *new_value)
 {
 	const struct rdmap_atomic_req *r = arg;
@@ -198,7 +197,7 @@ static int fetch_add_execute(uint64_t *word, struct irq_entry *e)
 	return atomic_modify(word, e, fetch_add_modify);
 }
 
-/* Requests of an unknown kind come here, too. */
+/* Requests of an unknown kind end here, too. */
 static void fetch_add_begin(struct qp *qp, struct irq_entry *e)
 {
 	if (e->msg.atomic.op == RDMAP_FETCH_ADD)

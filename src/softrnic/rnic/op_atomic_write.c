@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomic Write (doc/wire.md s6): 8 bytes by one store, in its turn among the requests. */
+/* Atomic Write (doc/wire.md s6): stores 8 bytes at once, in its turn among the requests. */
 #include <string.h>
 
 #include "softrnic/rnic/op_atomic.h"
@@ -11,7 +11,7 @@ static bool atomic_write_check(const struct ibv_send_wr *wr)
 	return wr->wr.rdma.remote_addr % sizeof(uint64_t) == 0;
 }
 
-/* The operand's bytes stay in their order: it is not a number. */
+/* The operand's bytes keep their order, because it is not a number. */
 static void atomic_write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
 	slot->raddr = wr->wr.rdma.remote_addr;
@@ -34,7 +34,7 @@ static bool atomic_write_build(struct qp *qp, struct sq_wr *wr)
 				 ext_atomic_write_encode(bytes, sizeof(bytes), &req));
 }
 
-/* --- the peer's --------------------------------------------------------------------------- */
+/* --- the peer's request ------------------------------------------------------------------- */
 
 static void atomic_write_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes,
 				uint32_t len)

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the requests of the extensions have in common: messages, answers, and the reason of a
- * failure.
- */
+/* The common part of the extensions' requests: messages, answers, and the reason of a failure. */
 #include "softrnic/rnic/op_ext.h"
 
 #include <errno.h>
 
-/* --- ours: the request -------------------------------------------------------------------- */
+/* --- our request -------------------------------------------------------------------------- */
 
 void ext_fill_range(struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
@@ -34,7 +31,7 @@ bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind)
 	return ext_build_request(qp, wr, bytes, ext_range_encode(bytes, sizeof(bytes), &req));
 }
 
-/* --- ours: the answer --------------------------------------------------------------------- */
+/* --- the answer to our request ------------------------------------------------------------ */
 
 /* The vendor_err of a request that failed at the target. Its code is never 0. */
 static uint32_t ext_reason(const struct ext_answer *answer)
@@ -51,7 +48,7 @@ static uint32_t ext_reason(const struct ext_answer *answer)
 	}
 }
 
-/* The answer contains more than success. */
+/* Handle the answer, which may contain an error or a result. */
 static void ext_take_answer(struct qp *qp, struct sq_wr *wr, const struct rx_seg *seg,
 			    const uint8_t *bytes)
 {
@@ -67,9 +64,7 @@ static void ext_take_answer(struct qp *qp, struct sq_wr *wr, const struct rx_seg
 		qp_answer_done(qp, wr);
 }
 
-/*
- * Answers come in the order of the requests, so this one must be of the kind of the oldest request.
- */
+/* Answers arrive in the order of the requests, so this one must be of the oldest request's kind. */
 static enum rx_verdict ext_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct sq_wr *wr = qp_answered_wr(qp, seg->rx);
@@ -89,7 +84,7 @@ const struct op_rx ext_answer_rx = {
 	.whole = ext_whole_answer,
 };
 
-/* --- the peer's --------------------------------------------------------------------------- */
+/* --- the peer's request ------------------------------------------------------------------- */
 
 static void ext_decode_range(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len)
 {

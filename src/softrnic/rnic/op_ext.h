@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_ext.h -- what the requests of the extensions have in common (doc/wire.md s6). */
+/* op_ext.h -- the common part of the extensions' requests (doc/wire.md s6). */
 #ifndef RNIC_OP_EXT_H
 #define RNIC_OP_EXT_H
 
 #include "softrnic/rnic/qp_impl.h"
 
-/* op_rx of a request that names a range, and op_rx of the answer to any request. */
+/* op_rx of a request with a range, and op_rx of the answer to any request. */
 extern const struct op_rx ext_range_rx, ext_answer_rx;
 
-/* The fields of a work request that names a range, and its message. */
+/* Fill in the fields of a work request with a range, and build its message. */
 void ext_fill_range(struct sq_wr *slot, const struct ibv_send_wr *wr);
 bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind);
-/* Build a request whose message is encoded already. */
+/* Build a request from its encoded message. */
 bool ext_build_request(struct qp *qp, struct sq_wr *wr, const void *bytes, int len);
 
-/* This is the answer to the request; it may be sent. */
+/* Set the answer to the request, which may now be sent. */
 void ext_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, uint32_t detail);
 bool ext_build_answer(struct qp *qp, const struct irq_entry *e);
 /* End the stream by a Terminate: the peer's request is invalid or impossible. */

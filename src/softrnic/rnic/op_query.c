@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Query: the durability class of a range, which is the best that a Flush of it can achieve. */
+/* Query: finds the durability class of a range, the best that a Flush of the range can achieve. */
 #include <errno.h>
 
 #include "softrnic/rnic/op_flush.h"

@@ -4,7 +4,7 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-/* --- ours: the request -------------------------------------------------------------------- */
+/* --- our request -------------------------------------------------------------------------- */
 
 static void read_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
@@ -37,17 +37,17 @@ static bool read_build(struct qp *qp, struct sq_wr *wr)
 				rdmap_read_req_encode(bytes, sizeof(bytes), &req));
 }
 
-/* --- ours: the answer --------------------------------------------------------------------- */
+/* --- the answer to our request ------------------------------------------------------------ */
 
 static const struct op_rx read_answer_rx;
 
-/* NULL: the answer belongs to the RTR. */
+/* Returns NULL if the answer belongs to the RTR. */
 static struct sq_wr *read_wr(const struct qp *qp)
 {
 	return qp_answered_wr(qp, &read_answer_rx);
 }
 
-/* Does the segment continue the answer to this Read? 0 or the error. */
+/* Does the segment continue the answer to this Read? Returns 0 or the error. */
 static unsigned read_check_answer(const struct sq_wr *wr, const struct rx_seg *seg)
 {
 	uint64_t length = wr ? wr->length : 0, received = wr ? wr->received : 0;
@@ -105,7 +105,7 @@ static void read_finish_answer(struct qp *qp, const struct rx_seg *seg, const ui
 		qp_answer_done(qp, wr);
 }
 
-/* --- the peer's --------------------------------------------------------------------------- */
+/* --- the peer's request ------------------------------------------------------------------- */
 
 static void read_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len)
 {
@@ -113,7 +113,7 @@ static void read_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes
 	qp->counters.reads_in++;
 }
 
-/* Terminate with the request advanced to where it failed (RFC 5040 s4.8). */
+/* Send a Terminate with the request, advanced to the place of the failure (RFC 5040 s4.8). */
 static void read_refuse(struct qp *qp, unsigned error, uint32_t off)
 {
 	struct rdmap_read_req read = irq_head(&qp->irq)->msg.read;
@@ -124,7 +124,7 @@ static void read_refuse(struct qp *qp, unsigned error, uint32_t off)
 	qp_request_refuse(qp, error, &read);
 }
 
-/* A response with data would report the peer's earlier Writes as durable. */
+/* Refuse, because a response with data would report the peer's earlier Writes as durable. */
 static void read_refuse_unsafe(struct qp *qp)
 {
 	read_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
@@ -141,9 +141,9 @@ static void read_next_of_all(struct qp *qp)
 }
 
 /*
- * A peer whose user has no native flush uses a Read as one, so bytes that this stream placed are
- * written back first. These are all its bytes: the region that is read may map the same memory as
- * another region, or may have been registered again since.
+ * A peer whose user has no native flush uses a Read as one, so first write back the bytes that this
+ * stream placed. Write back all of them: the Read's region may map the same memory as another
+ * region, or may have been registered again since.
  */
 static void read_flush(struct qp *qp, bool durable)
 {
@@ -193,7 +193,7 @@ static void read_on_detach(struct qp *qp, struct irq_entry *e)
 	read_refuse_unsafe(qp);
 }
 
-/* FPDUs that were built before this one are sent first. */
+/* FPDUs that were built earlier are sent first. */
 static bool read_source_failed(struct qp *qp, unsigned error)
 {
 	if (!qp->tx.at && qp->tx.batch->len == 0)

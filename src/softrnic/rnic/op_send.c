@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Send (RFC 5040 s4.5), Send with Invalidate (s5.3), and Send with Immediate Data, which is an
- * extension of ours.
- */
+/* Send (RFC 5040 s4.5), Send with Invalidate (s5.3), and our extension Send with Immediate Data. */
 #include <endian.h>
 #include <errno.h>
 
@@ -54,7 +51,7 @@ static bool send_build_imm(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-/* False: an error is recorded, or the message is lost. */
+/* Returns false if an error is recorded, or the message is lost. */
 static inline bool send_fits(struct qp *qp, struct rx_seg *seg)
 {
 	const struct recv_msg *msg = &qp->recv.msg;
@@ -94,7 +91,7 @@ static inline uint32_t send_target(struct qp *qp, struct rx_seg *seg, uint32_t m
 	enum mr_verdict verdict;
 	uint32_t i = 0, n;
 
-	while (off >= wr->sge[i].length) /* send_fits() has seen that there is room */
+	while (off >= wr->sge[i].length) /* send_fits() has checked that there is room */
 		off -= wr->sge[i++].length;
 	n = wr->sge[i].length - (uint32_t)off;
 	n = n < max ? n : max;
@@ -112,7 +109,7 @@ static void send_on_fault(struct qp *qp)
 	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
 }
 
-/* Of a region that was registered for that, or of a window. */
+/* Invalidate a window, or a region that was registered for this. */
 static bool send_invalidate(struct qp *qp, uint32_t stag)
 {
 	return mr_invalidate(qp->cfg.mrs, qp->cfg.pd, stag) == MR_OK ||
@@ -146,7 +143,7 @@ static void send_complete(struct qp *qp, const struct rx_seg *seg)
 	qp_recv_complete(qp, seg, &wc);
 }
 
-/* All bytes of the segment are in its receive. */
+/* All bytes of the segment are in the receive. */
 static inline void send_received(struct qp *qp, const struct rx_seg *seg)
 {
 	qp->recv.msg.received += seg->payload;

@@ -27,7 +27,7 @@ static enum ibv_wc_status terminate_status(const struct terminate *t)
 	return IBV_WC_REM_OP_ERR;
 }
 
-/* --- with Acks: which work request it is about ---------------------------------------------- */
+/* --- with Acks: find the work request of a Terminate ---------------------------------------- */
 
 static bool terminate_is_about_write(const struct sq_wr *wr, const struct ddp_hdr *echo)
 {
@@ -35,13 +35,13 @@ static bool terminate_is_about_write(const struct sq_wr *wr, const struct ddp_hd
 	       echo->to - wr->raddr <= wr->length;
 }
 
-/* A Send, or the Immediate of a Write: they are taken in order. */
+/* Is it a Send, or the Immediate of a Write? The peer delivers these in order. */
 static bool terminate_is_about_send(const struct sq_wr *wr)
 {
 	return wr->op->messages && (wr->op->messages > 1 || !wr->op->places);
 }
 
-/* Of those that no Ack covers; NULL: none. */
+/* Search the messages that no Ack covers; NULL: none fits. */
 static struct sq_wr *terminate_find_message(const struct qp *qp, const struct ddp_hdr *echo)
 {
 	for (uint64_t i = qp->acks.next; i < qp->sq.tail; i++) {
@@ -53,7 +53,7 @@ static struct sq_wr *terminate_find_message(const struct qp *qp, const struct dd
 	return NULL;
 }
 
-/* Requests are executed in order, so it is about the first that has no answer. */
+/* Requests are executed in order, so the Terminate refers to the first one without an answer. */
 static struct sq_wr *terminate_find_request(const struct qp *qp)
 {
 	if (qp->orq.count == 0 || orq_head(&qp->orq) == ORQ_RTR)
@@ -61,7 +61,7 @@ static struct sq_wr *terminate_find_request(const struct qp *qp)
 	return sq_at(&qp->sq, orq_head(&qp->orq));
 }
 
-/* The peer returns the header that it refused. NULL: about none, or it is not known. */
+/* The peer returns the header that it refused. NULL: there is none, or its request is unknown. */
 static struct sq_wr *terminate_find_wr(const struct qp *qp, const struct terminate *t)
 {
 	const struct ddp_hdr *echo = &t->ddp;
@@ -75,7 +75,7 @@ static struct sq_wr *terminate_find_wr(const struct qp *qp, const struct termina
 	return NULL;
 }
 
-/* The operation tells what the codes leave open. */
+/* Find the status. The operation distinguishes cases that share a code. */
 static enum ibv_wc_status terminate_status_of(const struct sq_wr *wr, const struct terminate *t)
 {
 	unsigned error = terminate_error(t);
@@ -88,11 +88,11 @@ static enum ibv_wc_status terminate_status_of(const struct sq_wr *wr, const stru
 	return terminate_status(t);
 }
 
-/* The status of the first work request without one of its own. */
+/* The status of the first work request that has no status of its own. */
 static enum ibv_wc_status terminate_first(const struct qp *qp, const struct terminate *t)
 {
 	if (qp->acks.on && terminate_error(t) == TERM_RDMAP_LOCAL_CATASTROPHIC)
-		return IBV_WC_RETRY_EXC_ERR; /* the peer has failed by itself */
+		return IBV_WC_RETRY_EXC_ERR; /* the peer has an error of its own */
 	return terminate_status(t);
 }
 
@@ -123,7 +123,7 @@ static enum rx_verdict terminate_whole(struct qp *qp, struct rx_seg *seg, const 
 	LOG_INFO("qp %u: the peer terminated the stream: %s", qp->cfg.qp_num,
 		 term_str(terminate_error(&t)));
 	terminate_fail(qp, &t);
-	qp->fault.shut = true; /* the peer takes nothing more */
+	qp->fault.shut = true; /* the peer accepts no further message */
 	return RX_DONE;
 }
 

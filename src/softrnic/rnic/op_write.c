@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA Write (RFC 5040 s4.3), and Write with Immediate Data (RFC 7306 s6): a Write and then a
- * message of its own, which takes a receive. */
+/* RDMA Write (RFC 5040 s4.3), and Write with Immediate Data (RFC 7306 s6): a Write, and then a
+ * second message, which takes a receive. */
 #include <endian.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv
 	slot->rkey = wr->wr.rdma.rkey;
 }
 
-/* *last: this was the last segment. */
+/* *last: this is the last segment. */
 static inline bool write_build_segment(struct qp *qp, struct sq_wr *wr, bool *last)
 {
 	uint64_t at = wr->raddr + qp->tx.off;
@@ -39,8 +39,8 @@ static bool write_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-/* Out of line, and write_target() and write_accept() inlined: calls of these add 4 % to the
- * instructions of a small Write. */
+/* This function is not inlined, so that write_target() and write_accept() are: calls of these would
+ * add 4 % to the instructions of a small Write. */
 static __attribute__((noinline)) void write_refuse(struct qp *qp, struct rx_seg *seg,
 						   enum mr_verdict verdict)
 {
@@ -85,10 +85,8 @@ static inline __attribute__((always_inline)) enum rx_verdict write_accept(struct
 		return RX_DONE;
 	if (seg->payload == 0) /* STag and TO must not be checked (RFC 5041 s5.2) */
 		return RX_DONE;
-	/*
-	 * A segment is placed as a whole or not at all, so all of it must be in bounds. For a whole
-	 * segment write_target() checks that when it is placed, at once.
-	 */
+	/* A segment is placed as a whole or not at all, so the whole segment must be in bounds. If
+	 * all of it has arrived, write_target() checks this when it places the segment. */
 	if (seg->whole)
 		return RX_DONE;
 	return write_target(qp, seg, seg->payload, &ptr) || seg->lost ? RX_DONE : RX_FAULT;
@@ -148,7 +146,7 @@ static void imm_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_s
 	slot->imm = be32toh(wr->imm_data);
 }
 
-/* Nothing comes between the Write and its Immediate Data. */
+/* No message may come between the Write and its Immediate Data. */
 static bool imm_build(struct qp *qp, struct sq_wr *wr)
 {
 	struct ddp_hdr hdr = tx_untagged(qp, wr->solicited ? RDMAP_IMM_SE : RDMAP_IMM);
@@ -164,8 +162,7 @@ static bool imm_build(struct qp *qp, struct sq_wr *wr)
 }
 
 /*
- * The memory of the receive stays as it is. After a Write, the completion has the length of that
- * Write.
+ * The receive's memory does not change. After a Write, the completion has the length of the Write.
  */
 static void imm_complete(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {

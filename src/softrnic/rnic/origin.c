@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * origin.c -- the message that names this connection, and the former ones whose bytes must not be
- * placed any more (doc/wire.md s6, "Origin"). This file sends and receives it; the owner decides
- * what follows. After an ORIGIN has come, nothing is parsed until the owner has judged it.
+ * placed any more (doc/wire.md s6, "Origin"). This file sends and receives the message; the owner
+ * judges it. After an ORIGIN arrives, no further byte is parsed until the owner has judged it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -224,5 +224,5 @@ const struct qp_op op_origin = {
 const struct qp_op op_leave = {
 	.level = RDMAP_LEVEL_OURS,
 	.message = &leave_rx,
-	.answer = &op_ignored_rx, /* there is no answer */
+	.answer = &op_ignored_rx, /* a LEAVE has no answer */
 };

@@ -94,7 +94,7 @@ int qp_start(struct qp *qp, const struct qp_stream *stream)
 	qp->rtr_in = stream->rtr_in;
 	hello_begin(qp);
 	qp_set_state(qp, IBV_QPS_RTS, "start");
-	qp_rx_resume(qp); /* bytes may be here already */
+	qp_rx_resume(qp); /* bytes may already be in the buffer */
 	return 0;
 }
 
@@ -190,7 +190,7 @@ void qp_replace(struct qp *qp, struct qp *fresh)
 	qp_release(qp);
 	*qp = *fresh;
 	free(fresh);
-	park_init(&qp->recv.park); /* an empty list refers to itself */
+	park_init(&qp->recv.park); /* an empty list points to itself */
 	qp->face = face;
 	qp->ibv.state = IBV_QPS_RESET;
 }
