@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define ENDS_BUF 65536
-/* rdma-core 44 has no names for these. */
+/* rdma-core 44 has no names for these values. */
 #define ENDS_WC_FLUSH        ((enum ibv_wc_opcode)8)
 #define ENDS_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
 
@@ -78,7 +78,7 @@ void ends_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
 void ends_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
 /* Take successes until a completion fails. Returns its status. */
 enum ibv_wc_status ends_wait_failure(struct rpma_conn *conn);
-/* After CLOSED: InfiniBand's queue pairs live until this end disconnects as well. */
+/* To be called after CLOSED: InfiniBand's queue pairs live until this end disconnects, too. */
 void ends_disconnect(struct rpma_conn *conn);
 /* Does an event come within the time? */
 bool ends_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev);
@@ -116,7 +116,7 @@ int ends_max_conns(int wanted);
 		if (ends_is_kernels())                                                             \
 			skip();                                                                    \
 	} while (0)
-/* The same, or has the environment switched off all extensions? */
+/* Is that library in use, or has the environment switched off all extensions? */
 bool ends_is_plain(void);
 /* Is the library under test the distribution's? That version supports only the features of
  * rdma-core 44. */

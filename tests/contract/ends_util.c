@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends_util.c -- other functions for tests: memory, patterns, waiting. */
+/* ends_util.c -- functions for all tests: memory, patterns, waiting. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>

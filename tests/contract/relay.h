@@ -34,7 +34,7 @@ struct relay {
 
 /* Waits for one client, then connects it to the server's port. */
 void relay_start(struct relay *r, const char *server_port);
-/* The same as a slow link to the server, which buffers little. */
+/* Like relay_start(), as a slow link to the server, which buffers little. */
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
 /* Call this after both sides have closed. */
 void relay_join(struct relay *r);

@@ -35,7 +35,7 @@ static void atomic_write_refuses_an_unaligned_target(void **state)
 	ends_close(&d);
 }
 
-/* Data, flush, then the word that commits them, all posted without waiting. */
+/* Post data, flush, and then the word that commits the data, without waiting between them. */
 static void atomic_write_follows_a_flush(void **state)
 {
 	const char flag[8] = "written";

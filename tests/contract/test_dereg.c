@@ -91,7 +91,8 @@ static void memory_may_go_after_deregistration(void **state)
 	ends_close(&d);
 }
 
-/* Bytes that are under way may arrive or fail, but none of the memory's later content. */
+/* Bytes that are under way may arrive or fail, but no byte of the memory's later content
+ * arrives. */
 static void source_is_free_after_deregistration(void **state)
 {
 	size_t len = 8u << 20;
@@ -122,7 +123,7 @@ static void sink_of_a_read_is_free_after_deregistration(void **state)
 	size_t len = 8u << 20;
 	struct ends_opts opts = {.buf_size = len};
 
-	SOFTRNIC_ONLY(); /* a device may go on, as above */
+	SOFTRNIC_ONLY(); /* a device may go on with the Read, as above */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
 		struct ends d;

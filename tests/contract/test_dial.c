@@ -70,7 +70,7 @@ static void silent_listener_is_unreachable(void **state)
 
 	dial(&d, port);
 	ends_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
-	assert_in_range(now_ms() - begin, 3000, 9500); /* without that setting 10 s */
+	assert_in_range(now_ms() - begin, 3000, 9500); /* the default limit is 10 s */
 	hang_up(&d);
 	close(fd);
 }

@@ -95,7 +95,7 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts the request */
 	expect_all_refused(&d, conn);
 	expect_no_completion(conn);
 	OK(rpma_conn_delete(&conn));
@@ -131,7 +131,7 @@ static void file_close(struct file *f)
 	unlink(f->name);
 }
 
-/* The strictest type of flush that this peer permits without a declaration. */
+/* Returns the strictest type of flush that this peer permits without a declaration. */
 static enum rpma_flush_type best_type(void)
 {
 	return ends_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;

@@ -153,8 +153,8 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 }
 
 /*
- * softrnic targets make the bytes durable themselves; others must have declared that they write
- * directly.
+ * softrnic targets make the bytes durable themselves; other targets must have declared that they
+ * write directly.
  */
 static void persistent_flush_needs_a_declaration_only_towards_others(void **state)
 {

@@ -18,7 +18,7 @@ static bool writes_carry_imm(void)
 	return !ends_is_plain() || is_declared() || !ends_is_tcp();
 }
 
-/* RFC 7306 has no Send with immediate data, either. */
+/* Can a Send carry immediate data? RFC 7306 has no such Send, either. */
 static bool sends_carry_imm(void)
 {
 	return !ends_is_plain() || !ends_is_tcp();

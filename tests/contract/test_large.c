@@ -37,7 +37,7 @@ static size_t private_resident(void)
 	return kb * 1024;
 }
 
-/* Each step has other bytes, which are fast to compare. */
+/* Fill each step with other bytes, which are fast to compare. */
 static void fill_steps(uint8_t *p, size_t size)
 {
 	for (size_t at = 0; at < size; at += STEP) {

@@ -27,7 +27,7 @@ struct watch {
 struct crowd {
 	struct ends d;
 	int epfd;
-	struct end end[2 * CONNS]; /* clients first, then servers in the order of their requests */
+	struct end end[2 * CONNS]; /* clients first, then servers in the order of the requests */
 	struct watch watch[4 * CONNS + 1];
 	int conns, watches, servers, closed;
 };

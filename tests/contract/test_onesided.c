@@ -6,7 +6,7 @@
 
 #define MIB     (1u << 20)
 #define BIGGEST (16 * MIB)
-#define MARGIN  8192 /* around each transfer, where nothing may change */
+#define MARGIN  8192 /* bytes around each transfer, which must not change */
 
 static const size_t sizes[] = {0, 1, 7, 8, 9, 4096, MIB, BIGGEST};
 /* The offsets in the two regions at which an operation begins. */
@@ -111,7 +111,7 @@ static void both_ends_write_at_once(void **state)
 	ends_close(&d);
 }
 
-/* More than may be under way at once; they complete in order. */
+/* More reads than may be under way at once; they complete in order. */
 static void many_reads_wait_their_turn(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(400, 0, 400, 0);

@@ -171,7 +171,7 @@ static void overrun_is_an_error_not_a_hang(void **state)
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (int i = 0; i < 10; i++)
 		if (rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, NULL))
-			break; /* in error already */
+			break; /* the connection is in error already */
 	assert_true(ends_event_within(d.cli, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 	assert_true(ends_event_within(d.srv, 5000, &ev));

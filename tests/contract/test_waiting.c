@@ -98,7 +98,7 @@ static void flush_after_a_waiting_send_waits_with_it(void **state)
 	ends_close(&d);
 }
 
-/* More than can be parked: the sender has to wait, and nothing is lost. */
+/* More Sends than can be parked: the sender has to wait, and no Send is lost. */
 static void flood_without_receives_is_held_back(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(600, 0, 600, 600);

@@ -33,7 +33,7 @@ bool ends_file_is_direct(const struct ends_file *f)
 	return fd >= 0;
 }
 
-/* Not by a direct read, before which the kernel writes the pages back. */
+/* Do not read directly: before a direct read the kernel writes the pages back. */
 void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at)
 {
 	uint8_t *copy = malloc(len);

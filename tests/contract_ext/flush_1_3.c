@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flush_1_3.c -- as in a program of librpma 1.3: the same call, another symbol. */
+/* flush_1_3.c -- the same call as in a program of librpma 1.3, with its symbol. */
 #define RPMA_COMPAT_1_3
 #include "flush_1_3.h"
 

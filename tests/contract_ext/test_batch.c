@@ -19,7 +19,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 enum { WRITES = 16, EACH = 1024 };
 
-/* The strictest type of flush that this peer permits without a declaration. */
+/* Returns the strictest type of flush that this peer permits without a declaration. */
 static enum rpma_flush_type best_type(void)
 {
 	return ends_is_plain() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
@@ -48,7 +48,8 @@ static uint32_t count_of(const struct rpma_batch *b)
 	return n;
 }
 
-/* Sending takes system calls only over TCP; messages on the way to rings count as well. */
+/* Are system calls counted? Sending takes them only over TCP, and messages on the way to rings
+ * also count. */
 static bool counts_sends(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");

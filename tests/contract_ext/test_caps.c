@@ -46,7 +46,7 @@ static void nothing_is_known_before_the_connection_stands(void **state)
 	SOFTRNIC_ONLY(); /* a device has its capabilities at once */
 	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts the request */
 	assert_int_equal(rpma_conn_get_remote_caps(conn, &caps), RPMA_E_AGAIN);
 	assert_int_equal(caps, 77);
 	OK(rpma_conn_delete(&conn));

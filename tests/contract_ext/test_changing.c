@@ -15,7 +15,7 @@
 
 static struct ends d;
 static atomic_bool done;
-static atomic_size_t scope; /* the bytes that are being sent, and only these are rewritten */
+static atomic_size_t scope; /* number of bytes that are being sent; only these are rewritten */
 static unsigned long operations, mixtures;
 
 /* The race is intended, so hide it from ThreadSanitizer. */

@@ -32,7 +32,8 @@ static int tcp_listener(int backlog, struct sockaddr_in *sin, char port[8])
 
 enum { FILLERS = 8 };
 
-/* Linux drops the SYNs to a listener whose queue is full: there is no answer, not even a reset. */
+/* Linux drops the SYNs to a listener whose queue is full: the client gets no answer, not even a
+ * reset. */
 static int black_hole(char port[8], int filler[FILLERS])
 {
 	struct sockaddr_in sin;
@@ -129,7 +130,7 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 	char port[8];
 
 	if (ends_is_kernels())
-		skip(); /* siw's connect returns when TCP has an answer; RoCE asks another way */
+		skip(); /* siw waits for TCP's answer; RoCE connects in another way */
 	fd = black_hole(port, filler);
 	expect_unreachable_after(&d, port, LIMIT_MS);
 	hang_up(&d);
@@ -137,8 +138,8 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 }
 
 /*
- * The limit of a connect does not limit the connection. Long enough for a connect on a busy
- * machine.
+ * The limit of a connect does not limit the connection. The limit is long enough for a connect on a
+ * busy machine.
  */
 static void an_established_connection_outlives_the_limit(void **state)
 {
@@ -191,7 +192,7 @@ static void a_connect_is_cancelled_from_another_thread(void **state)
 		struct ends d = {0};
 
 		ends_listen(&d, NULL);
-		cancel_while_waiting(d.port); /* and no program accepts */
+		cancel_while_waiting(d.port); /* and no program accepts the request */
 		ends_close(&d);
 		return;
 	}

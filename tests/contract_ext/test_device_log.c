@@ -28,7 +28,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	/* messages about a write-back; and those of them from other threads */
+	/* messages about a write-back, and the number of them from other threads */
 	int lines, elsewhere;
 	enum rpma_log_level level;
 	char text[512];

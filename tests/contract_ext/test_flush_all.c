@@ -151,7 +151,7 @@ static void in_a_batch_it_leaves_with_its_writes(void **state)
 	ends_close(&d);
 }
 
-/* The bytes of a file are still written back, and for other memory no more is promised. */
+/* The bytes of a file are still written back; for other memory the flush promises no more. */
 static void a_region_that_went_with_unflushed_bytes_is_a_part_of_it(void **state)
 {
 	struct ends_file files[FILES];

@@ -86,7 +86,7 @@ static void gathering_needs_a_connection_that_stands(void **state)
 	ends_open(&d, NULL);
 	part = (struct rpma_segment){d.cli_mr, 0, 8};
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts the request */
 	assert_int_equal(rpma_send_gather(conn, &part, 1, RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 	OK(rpma_conn_delete(&conn));

@@ -34,7 +34,7 @@ struct worker {
 	size_t at; /* the thread's part of both buffers */
 	unsigned ops, random;
 	atomic_int state;   /* of the operation, set on completion */
-	const char *failed; /* NULL: nothing has; a failed assertion jumps, so threads make none */
+	const char *failed; /* NULL: no failure. A failed assertion jumps, so threads make none */
 };
 
 static atomic_bool over;
@@ -59,7 +59,7 @@ static bool worker_is_done(struct worker *w)
 	return atomic_load(&w->state) != UNDER_WAY;
 }
 
-/* Of any worker of this queue. */
+/* Take a completion, which may be of any worker of this queue. */
 static void take_completion(struct worker *w)
 {
 	struct ibv_wc wc = {0};

@@ -118,7 +118,7 @@ static void *wait_for_event(void *conn)
 	return (void *)(intptr_t)rpma_conn_next_event(conn, &event);
 }
 
-/* The threads wait already when their descriptors are lost. */
+/* The threads already wait when their descriptors are lost. */
 static void waits_without_a_limit_end(void **state)
 {
 	struct lost of_cq, of_events;

@@ -16,8 +16,8 @@ struct opening {
 	struct ends d; /* the listening side */
 	struct rpma_peer *peer;
 	unsigned delay_ms;                          /* delay before it listens */
-	bool rejects;                               /* or accepts */
-	const struct rpma_conn_private_data *pdata; /* with these private data */
+	bool rejects;                               /* rejects the request, or accepts it */
+	const struct rpma_conn_private_data *pdata; /* private data of the answer */
 	unsigned requests;                          /* number of requests that came */
 	pthread_t thread;
 };

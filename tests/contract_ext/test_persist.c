@@ -38,7 +38,7 @@ static size_t dirty_kb(const struct ends_file *f)
 struct scene {
 	struct ends d;
 	struct ends_file file;
-	struct rpma_conn *writer; /* either end */
+	struct rpma_conn *writer; /* the end that writes: either */
 	struct rpma_mr_local *src;
 	struct rpma_batch *batch; /* NULL until the batch is described */
 };
@@ -115,7 +115,7 @@ static void by_batch_of_all(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* If the peer did not agree to flushes, this permits reads as replacements. */
+/* If the peer did not agree to flushes, this declaration permits reads instead. */
 static void declare_direct_write(struct scene *s)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -284,7 +284,7 @@ static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 	}
 }
 
-/* Shows that the other tests can fail. */
+/* A write alone leaves dirty pages, which shows that the other tests can fail. */
 static void a_write_alone_leaves_the_pages_to_be_written_back(void **state)
 {
 	struct ends_file file;

@@ -102,7 +102,7 @@ static void a_context_comes_from_the_named_provider(void **state)
 	struct ibv_context *ctx = NULL;
 	struct rpma_peer *peer;
 
-	setenv("RPMA_PROVIDER", "verbs", 1); /* this variable decides for other addresses */
+	setenv("RPMA_PROVIDER", "verbs", 1); /* this variable decides about other addresses */
 	OK(rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL,
 					   &ctx));
 	OK(rpma_peer_new(ctx, &peer));
@@ -193,7 +193,7 @@ static void a_mapped_file_has_its_path(void **state)
 	unlink(path);
 }
 
-/* Without a descriptor /proc cannot be read. The call fails instead of guessing. */
+/* Without a descriptor /proc cannot be read. The call fails and does not guess. */
 static void a_kernel_that_does_not_tell_is_no_class(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;

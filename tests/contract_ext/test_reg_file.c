@@ -83,8 +83,8 @@ static int cached_pages(void *ptr)
 }
 
 /*
- * Pages that an earlier process could not write back are cached, and count as clean; here all were
- * written.
+ * Pages that an earlier process could not write back are cached, and count as clean. Here all pages
+ * were written.
  */
 static void what_was_cached_before_comes_from_the_medium(void **state)
 {

@@ -147,11 +147,11 @@ static void a_connection_that_carries_little_has_no_rings(void **state)
 	ends_open(&d, NULL);
 	write_and_flush(&d, 64);
 	ends_sleep_ms(50);
-	assert_int_equal(count_rings(), 0); /* those of earlier tests are gone */
+	assert_int_equal(count_rings(), 0); /* the rings of earlier tests are gone */
 	ends_close(&d);
 }
 
-/* Far more connections than memory for rings: the others stay on TCP. */
+/* There are far more connections than memory for rings: the other connections stay on TCP. */
 static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 {
 	struct ends d;

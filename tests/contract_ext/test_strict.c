@@ -7,7 +7,7 @@
 #include "ends_ext.h"
 #include "flush_1_3.h"
 
-/* The setting in the environment of this run, or the default. */
+/* Returns the setting in the environment of this run, or the default. */
 static bool is_strict(bool by_default)
 {
 	const char *value = getenv("RPMA_STRICT_PERSIST");

@@ -105,7 +105,7 @@ static void one_changed_byte_changes_the_digest(void **state)
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &before);
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_true(rpma_digest_equal(&before, &after));
-		file.map[len - 1] ^= 0x10; /* another program at the target */
+		file.map[len - 1] ^= 0x10; /* stands for another program at the target */
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_false(rpma_digest_equal(&before, &after));
 	}
@@ -226,7 +226,7 @@ static void a_region_that_is_not_for_persistent_flushes_is_not_verified(void **s
 	ends_close(&d);
 }
 
-/* With a peer that did not consent to the extensions. */
+/* The peer did not consent to the extensions. */
 static void other_peers_are_not_asked(void **state)
 {
 	enum rpma_durability class;

@@ -26,7 +26,7 @@ static struct {
 	struct block block[BLOCKS_MAX];
 	unsigned int count, made, mark;
 	enum alloc_kind kind;
-	unsigned int left; /* 0: none fails */
+	unsigned int left; /* requests until a failure; 0: none fails */
 	bool for_good, failed;
 	const void *failed_at;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};

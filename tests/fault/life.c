@@ -73,7 +73,7 @@ void life_wake_engine(void)
 
 bool life_can_repeat(const char *function)
 {
-	/* These consume an object that cannot be restored: a request, an event. */
+	/* These calls consume an object that cannot be restored: a request, an event. */
 	static const char *const consuming[] = {
 		"rpma_conn_req_connect", "rpma_conn_req_reject",
 		"rpma_ep_next_conn_req", "rpma_ep_next_conn_req_timeout",

@@ -18,7 +18,7 @@ enum { LIFE_MEMORY = 16384, LIFE_MSG = 64, LIFE_DESC = 21 };
 struct life {
 	const struct life_judge *judge;
 	bool over;
-	int ret; /* of the last call */
+	int ret; /* result of the last call */
 
 	struct ibv_context *ctx;
 	struct rpma_peer *peer;
@@ -29,7 +29,7 @@ struct life {
 	struct rpma_srq_cfg *srq_cfg;
 	struct rpma_srq *srq;
 	struct rpma_conn_cfg *active_cfg, *passive_cfg, *refused_cfg, *limited_cfg;
-	struct rpma_cq *common; /* for the passive side and the connections with limits */
+	struct rpma_cq *common; /* for the passive side, and for the connections with limits */
 	struct rpma_ep *ep;
 	struct rpma_conn_req *out, *in;
 	struct rpma_conn *active, *passive;
@@ -61,12 +61,12 @@ bool life_expects(const struct life *l, void *out, size_t len);
 
 /* Wait until the descriptor is readable. */
 void life_await(struct life *l, int fd, const char *what);
-/* False: another event came, and the life is over. */
+/* Returns false if another event came, which ends the life. */
 bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
 /* False: the life is over. */
 bool life_await_request(struct life *l);
-/* Wait for a completion of the active or the passive side, of a receive or of another operation. */
+/* Wait for a completion of the active or the passive side: of a receive or of another operation. */
 void life_await_active(struct life *l, bool received);
 void life_await_passive(struct life *l, bool received);
 void life_transfer(struct life *l);

@@ -33,7 +33,7 @@ static void life_gathered(struct life *l)
 	life_await_passive(l, true);
 }
 
-/* Only if the peer supports them. */
+/* Query only what the peer supports. */
 static void life_queries(struct life *l)
 {
 	const int always = RPMA_F_COMPLETION_ALWAYS;

@@ -81,7 +81,8 @@ static void life_await_completion(struct life *l, struct rpma_conn *conn, struct
 		life_broke(l, ibv_wc_status_str(wc.status));
 }
 
-/* The active side's queues share a channel, the passive side's have their own. */
+/* The queues of the active side share a channel, the passive side's queues have channels of
+ * their own. */
 void life_await_active(struct life *l, bool received)
 {
 	struct rpma_cq *cq;
@@ -148,7 +149,7 @@ static void life_messages(struct life *l)
 	}
 }
 
-/* Last, because a provider may refuse them. Their completions are not awaited. */
+/* Post these last, because a provider may refuse them. Do not wait for their completions. */
 static void life_immediates(struct life *l)
 {
 	for (int i = 0; i < 2; i++)

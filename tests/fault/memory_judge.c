@@ -20,7 +20,7 @@ void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
 	allocs_arm(kind, nth, for_good);
 }
 
-/* The other functions may fail again because the connection broke. */
+/* Other functions may fail again because the connection broke. */
 static bool judge_needs_no_connection(const char *function)
 {
 	static const char *const alone[] = {
@@ -41,7 +41,7 @@ static bool judge_is_normal(const char *function, int ret)
 		return true;
 	if (ret == RPMA_E_NO_COMPLETION)
 		return !strcmp(function, "rpma_cq_get_wc");
-	/* A provider may support neither. */
+	/* a provider may support neither function */
 	return ret == RPMA_E_PROVIDER && (!strcmp(function, "rpma_write_with_imm") ||
 					  !strcmp(function, "rpma_send_with_imm"));
 }

@@ -42,7 +42,7 @@ static const struct rule {
 	{NULL, "cancel_connect", EOPNOTSUPP, RPMA_E_NOSUPP},
 };
 
-/* Errno values beside EIO and ENOMEM, with which every call fails. */
+/* Errno values other than EIO and ENOMEM, with which every call fails. */
 static const struct {
 	const char *call;
 	int err;
@@ -153,7 +153,7 @@ static enum life_verdict struck(const char *function, int ret)
 
 static enum life_verdict returned(const char *function, int ret)
 {
-	/* A provider may support neither. */
+	/* A provider may support neither function. */
 	bool may_refuse =
 		!strcmp(function, "rpma_write_with_imm") || !strcmp(function, "rpma_send_with_imm");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any bytes as a memory region's descriptor, through the public API: the result has these values,
- * or there is none.
+ * or the call fails.
  */
 #include "fuzz/fuzz.h"
 

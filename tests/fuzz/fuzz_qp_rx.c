@@ -243,7 +243,7 @@ static void feed(struct side *s, const uint8_t *bytes, size_t len)
 	}
 }
 
-/* Send everything that is there, at once or in part. */
+/* Send all pending bytes, at once or in part. */
 static void drain(struct side *s, size_t max)
 {
 	struct iovec iov[QP_TX_IOV];

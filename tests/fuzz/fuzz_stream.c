@@ -130,7 +130,7 @@ static bool on_receive(void *owner, struct stream_update *u)
 	return true;
 }
 
-/* A start-up frame from this end is always well formed, whatever came. */
+/* A start-up frame from this end is well formed, whatever input came. */
 static void check_frame(struct fuzz *f, const struct iovec *iov)
 {
 	struct mpa_start start;

@@ -167,7 +167,7 @@ static void qp_send(struct ibv_qp *qp)
 			 0);
 }
 
-/* With relaxed ordering, as the module registers where verbs has the call. */
+/* Register with relaxed ordering, as the module does if verbs has the call. */
 static struct ibv_mr *end_register(struct end *e, void *addr, size_t len)
 {
 	struct ibv_mr *mr = verbs.ibv_reg_mr_iova2(

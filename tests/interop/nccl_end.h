@@ -10,7 +10,7 @@
 
 #include <infiniband/verbs.h>
 
-/* verbs.h has macros of these names; here they are members. */
+/* verbs.h has macros of these names; here the names are members. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 
@@ -38,7 +38,7 @@
 	X("IBVERBS_1.1", ibv_destroy_qp)                                                           \
 	X("IBVERBS_1.1", ibv_fork_init)                                                            \
 	X("IBVERBS_1.1", ibv_event_type_str)
-/* The module uses these where they are there. */
+/* The module uses these calls if they exist. */
 #define OPTIONAL(X)                                                                                \
 	X("IBVERBS_1.8", ibv_reg_mr_iova2)                                                         \
 	X("IBVERBS_1.10", ibv_query_ece)                                                           \
@@ -75,7 +75,7 @@ struct slot {
 	uint64_t addr;
 	uint32_t rkey;
 	uint32_t size, count;
-	volatile uint64_t number; /* of the message; written last */
+	volatile uint64_t number; /* number of the message; written last */
 };
 
 /* One end. The sender has `slots` and `data`; the receiver has `data`, `flush` and the slots
@@ -97,7 +97,7 @@ struct end {
 
 struct pair {
 	struct end sender, receiver;
-	uint64_t number; /* of the last message */
+	uint64_t number; /* number of the last message */
 };
 
 /* Make and connect both ends. Each end has a context of its own, as if in two processes. */

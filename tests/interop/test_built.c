@@ -23,7 +23,7 @@
 	 IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define DEPTH 8
 
-/* The words are at the start: they are aligned. */
+/* The words are at the start, so that they are aligned. */
 static struct {
 	uint64_t word[4];
 	char bytes[64];
@@ -203,7 +203,7 @@ static void inline_data_are_copied_at_once(void **state)
 	assert_string_equal(here.bytes + 16, "two");
 }
 
-/* Nothing of a list with an error is posted, and the next list is not affected. */
+/* No request of a list with an error is posted, and the next list is not affected. */
 static void assert_refused(struct ends *d, struct ibv_qp_ex *qpx, int err)
 {
 	struct ibv_wc wc;
@@ -272,7 +272,7 @@ static void a_list_that_is_given_up_is_forgotten(void **state)
 	ibv_wr_local_inv(qpx, 1);
 	ibv_wr_abort(qpx);
 	qpx = begin(d);
-	set_sge(qpx, here.bytes, 1); /* of no request */
+	set_sge(qpx, here.bytes, 1); /* a segment of no request */
 	assert_refused(d, qpx, EINVAL);
 	qpx = begin(d);
 	assert_int_equal(ibv_wr_complete(qpx), 0);

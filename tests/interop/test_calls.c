@@ -63,10 +63,10 @@ static void disconnecting_waits_for_the_end(void **state)
 	assert_int_equal(rdma_disconnect(d->client), 0);
 	assert_int_equal(d->client->event->event, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(rdma_disconnect(d->server), 0);
-	assert_int_equal(rdma_disconnect(d->server), 0); /* a repetition has nothing to wait for */
+	assert_int_equal(rdma_disconnect(d->server), 0); /* no second event comes */
 }
 
-/* tgtd, and many others, end a connection in this way. */
+/* tgtd and many other programs end a connection in this way. */
 static void moving_a_queue_pair_to_error_flushes_it(void **state)
 {
 	struct ends *d = *state;
@@ -105,7 +105,7 @@ static void the_device_has_the_mark(void **state)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* A device whose queue pairs cannot be connected without rdma_cm. */
+/* The device's queue pairs cannot be connected without rdma_cm. */
 static void what_the_device_lacks_is_refused(void **state)
 {
 	struct ends *d = *state;
@@ -120,7 +120,7 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, ENOSYS);
 }
 
-/* perftest and qperf send their port before they listen there. */
+/* perftest and qperf send their port before they listen on that port. */
 static void a_connect_may_be_a_little_too_early(void **state)
 {
 	struct ends d = {.listener = end_make(RAI_PASSIVE, 0)};
@@ -286,7 +286,7 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 	ex.comp_mask = IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 	assert_int_equal(rdma_create_qp_ex(id, &ex), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
-	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* and none of them is set */
+	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* and no flag is set */
 	assert_int_equal(rdma_create_qp_ex(id, &ex), 0);
 	assert_int_equal(rdma_destroy_id(id), 0);
 }

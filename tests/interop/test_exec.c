@@ -60,7 +60,7 @@ static void post(struct program *p, unsigned flags)
 	must(ibv_post_send(p->id->qp, &wr, &bad) == 0);
 }
 
-/* From now on Writes of this connection wait, as a post followed each of them. */
+/* Make Writes of this connection wait from now on, by a post after each Write. */
 static void teach(struct program *p)
 {
 	struct ibv_wc wc;
@@ -241,7 +241,7 @@ static void expect_arrival(const char *name, ending *end)
 	tell_target(to_child[1], &target, sizeof(target));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	expect_disconnected(server); /* nothing more comes */
+	expect_disconnected(server); /* no message comes any more */
 	if (word != 2 * LESSONS + 1)
 		fail_msg("%s: %u of %u writes arrived", name, (unsigned)word, 2 * LESSONS + 1);
 	ibv_dereg_mr(mr);

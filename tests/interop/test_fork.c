@@ -50,7 +50,7 @@ static int make_one(void)
 	return ret;
 }
 
-/* Whatever the parent's other threads are doing. */
+/* A child can make ids, whatever the parent's other threads are doing. */
 static void a_child_can_make_ids_of_its_own(void **state)
 {
 	pthread_t thread;

@@ -39,7 +39,7 @@ static bool is_roce(void)
 	return id->verbs->device->transport_type == IBV_TRANSPORT_IB;
 }
 
-/* Towards this host itself. */
+/* The address of this host itself. */
 static struct ibv_ah_attr own_address(void)
 {
 	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};

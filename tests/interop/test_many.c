@@ -75,7 +75,7 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Connections end in good order after their ids, so a little later. */
+	/* Connections end in good order after their ids, so wait a little. */
 	for (int i = 0; i < 200 && open_fds() > before; i++)
 		usleep(50000);
 	assert_true(open_fds() <= before);

@@ -152,7 +152,7 @@ static void a_read_after_a_write_is_a_flush(void **state)
 	read_as_flush(d, 5000);
 	expect_written_back(d, 1);
 	read_as_flush(d, 5000);
-	expect_written_back(d, 1); /* there is nothing left to write back */
+	expect_written_back(d, 1); /* no byte is left to write back */
 }
 
 static void it_covers_all_of_the_region(void **state)
@@ -214,7 +214,7 @@ static void it_covers_a_write_with_immediate(void **state)
 	expect_written_back(d, 1);
 }
 
-/* Another registration at the server: the same file again, or other memory. */
+/* Register again at the server: the same file, or other memory. */
 static struct ibv_mr *register_at_server(struct medium *d, void *addr, size_t len, int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(d->server->pd, addr, len, access);
@@ -290,7 +290,7 @@ static void it_covers_what_was_written_before_the_region_was_registered_anew(voi
 		usleep(1000);
 	assert_int_equal(ibv_dereg_mr(first), 0);
 	read_as_flush(d, 0);
-	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0); /* or the read fails */
+	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0); /* otherwise the read fails */
 }
 
 /* Shows that the measured value changes with a write-back, and only with one. */

@@ -44,7 +44,7 @@ struct node {
 	struct ibv_mr *mr;
 };
 
-/* The transport drops a device without these. A preloaded library shows them. */
+/* The transport drops a device without a node and a path. A preloaded library shows both. */
 static void the_device_has_a_node_and_a_path(void **state)
 {
 	struct ibv_context *ctx = end_open_device();
@@ -248,7 +248,7 @@ static void a_transfer_is_there_when_it_completes(void **state)
 	node_close(&b);
 }
 
-/* Segments of the same process are reached by a queue pair that is connected with itself. */
+/* A queue pair that is connected with itself reaches segments of the same process. */
 static void a_local_segment_is_reached(void **state)
 {
 	struct node n, target;

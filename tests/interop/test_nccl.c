@@ -68,7 +68,7 @@ static int teardown(void **state)
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-/* As the module does: up to four completions a call, again and again. */
+/* Poll as the module does: up to four completions a call, again and again. */
 static struct ibv_wc next_completion(struct end *e, enum ibv_wc_opcode opcode)
 {
 	struct ibv_wc wcs[4];
@@ -130,8 +130,8 @@ static const struct slot *wait_for_offer(struct pair *p, int count)
 }
 
 /*
- * isend: the messages, and then immediate data, which the last message brings along (`alone`:
- * which a message without bytes brings, as with adaptive routing or several messages).
+ * isend: the messages, and then immediate data, which the last message carries. `alone`: a message
+ * without bytes carries the immediate data, as with adaptive routing or several messages.
  */
 static void send_offered(struct pair *p, int count, bool alone, uint32_t imm)
 {

@@ -43,7 +43,7 @@ static void stat_and_its_kin_find_a_file(void **state)
 	assert_int_equal(stx.stx_size, strlen(ACTIVE));
 }
 
-/* Programs built before 2021 call these, which no header declares any more. */
+/* Programs built before 2021 call these functions, which no header declares any more. */
 static void the_calls_of_older_programs_find_a_file(void **state)
 {
 	static const char *const names[] = {"__xstat", "__xstat64", "__lxstat", "__lxstat64"};
@@ -161,7 +161,7 @@ static void real_paths_exist(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
-/* UCX and Mooncake check this before they use a device. */
+/* UCX and Mooncake check the node before they use a device. */
 static void the_node_is_a_character_device(void **state)
 {
 	struct stat st;
@@ -198,7 +198,7 @@ static void other_names_are_not_touched(void **state)
 
 /* --- the life of the tree ------------------------------------------------------------------- */
 
-/* Where this process's tree is, in a buffer of PATH_MAX bytes. */
+/* Write the path of this process's tree to a buffer of PATH_MAX bytes. */
 static void find_tree(char *root)
 {
 	assert_non_null(realpath(CLASS, root));

@@ -212,7 +212,7 @@ static void data_are_not_promised_to_arrive_in_order(void **state)
 	assert_int_equal(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0), 0);
 }
 
-/* Nothing is pinned, so a child's copies of pages do no harm. */
+/* The device pins no memory, so a child's copies of pages do no harm. */
 static void fork_needs_no_preparation(void **state)
 {
 	assert_int_equal(ibv_fork_init(), 0);

@@ -224,7 +224,7 @@ static void a_queue_pair_returns_to_no_earlier_state(void **state)
 	assert_int_equal(qp_to_init(e->qp), EINVAL);
 }
 
-/* The address belongs to no interface, and has another family than the GID at the index. */
+/* The address belongs to no interface, and its family is not that of the GID at the index. */
 static void an_address_without_a_route_is_refused(void **state)
 {
 	struct itself *e = *state;
@@ -253,7 +253,7 @@ static void a_message_arrives_with_immediate_data(void **state)
 	ibv_wr_send_imm(e->qpx, htobe32(77));
 	ibv_wr_set_sge(e->qpx, e->mr->lkey, half(e, 0), SIZE);
 	assert_int_equal(ibv_wr_complete(e->qpx), 0);
-	for (int i = 0; i < 2; i++) { /* in any order */
+	for (int i = 0; i < 2; i++) { /* the two come in any order */
 		struct completion c = poll_one(e);
 
 		if (c.wr_id == 2)

@@ -12,7 +12,7 @@
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
-/* From Linux 6.6 on. */
+/* available from Linux 6.6 on */
 #define BAD_FEATURE_POISON (1ull << 14)
 struct bad_poison {
 	struct uffdio_range range;

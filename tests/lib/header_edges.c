@@ -25,7 +25,7 @@ const struct header_edge header_edges[] = {
 	{"opcode 15, tagged", 14, TERM_RDMAP_UNEXPECTED_OPCODE, {TAGGED(UNKNOWN)}},
 	{"opcode 15, untagged", 18, TERM_RDMAP_UNEXPECTED_OPCODE, {UNTAGGED(UNKNOWN), FIRST_OF(0)}},
 	{"opcode 8, not agreed", 26, TERM_RDMAP_UNEXPECTED_OPCODE, {UNTAGGED(IMM), FIRST_OF(0)}},
-	/* Shorter than the header that they begin. */
+	/* The ULPDU is shorter than the header that it begins. */
 	{"no ULPDU", 0, TERM_MPA_MARKER, {0}},
 	{"a Write of 1 byte", 1, TERM_MPA_MARKER, {TAGGED(WRITE)}},
 	{"a Write of 2 bytes", 2, TERM_MPA_MARKER, {TAGGED(WRITE)}},

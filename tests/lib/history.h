@@ -33,8 +33,8 @@ enum history_fault {
 struct history_verdict {
 	enum history_fault fault;
 	/*
-	 * two operations that cannot be ordered; for other faults only `a`, except READ_TOO_EARLY
-	 * (the write is b)
+	 * two operations that cannot be ordered; other faults use only `a`, except READ_TOO_EARLY,
+	 * whose write is `b`
 	 */
 	struct history_op a, b;
 };

@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* "Shared_Dirty: 8 kB" and "Private_Dirty: ..." of the mapping that begins there, in bytes. */
+/* Returns "Shared_Dirty: 8 kB" and "Private_Dirty: ..." of the mapping at `start`, added up in
+ * bytes. */
 static long medium_smaps_dirty(const void *start)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");

@@ -13,7 +13,7 @@ struct packet {
 	unsigned direction;          /* 1 inbound, 2 outbound */
 	char comment[80];
 	bool v6;
-	uint8_t src[16], dst[16]; /* for IPv4 the first four bytes */
+	uint8_t src[16], dst[16]; /* an IPv4 address is in the first four bytes */
 	uint16_t sport, dport;
 	uint32_t seq, ack;
 	uint8_t flags;

@@ -41,7 +41,7 @@ struct pcap {
 /* Returns 0 or -errno (-EPROTO: the file is not such a capture). */
 int pcap_load(struct pcap *pcap, const char *path);
 void pcap_fini(struct pcap *pcap);
-/* The connection to this port, or NULL. */
+/* Returns the connection to this port, or NULL. */
 const struct pcap_conn *pcap_find(const struct pcap *pcap, uint16_t port);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct bench {
 	struct qp_pair p;
-	struct qp_end *a, *b; /* of p */
+	struct qp_end *a, *b; /* the ends of p */
 	size_t len;
 	uint8_t *ma, *mb; /* page-aligned memory, filled differently */
 	struct mr *mra, *mrb;
@@ -31,7 +31,7 @@ void bench_dereg(struct qp_end *e, struct mr **mr);
 #define BENCH_REST 100
 void bench_write(struct bench *t, uint64_t id, struct mr *remote, size_t at);
 void bench_flush_all(struct bench *t, uint64_t id);
-/* ... a's completion, with the reason of the other end's failure, ... */
+/* ... expect a's completion, with the reason of the other end's failure, ... */
 void bench_expect_failed(struct bench *t, uint64_t id, enum vext_reason reason, int err);
 /* ... and the range of the n-th write-back at an end. */
 void bench_expect_wb(const struct qp_end *e, int n, const void *addr, uint64_t len);

@@ -37,7 +37,7 @@ static void pair_expect_no_error(struct cq *cq)
 		assert_int_equal(cq->ring[(cq->head + i) % cq->size].wc.status, IBV_WC_SUCCESS);
 }
 
-/* For any test: nothing has shown the user yet that the queue pair fails. */
+/* A callback for any test: the user has not seen any sign yet that the queue pair fails. */
 static void pair_on_failing(void *owner)
 {
 	struct qp_end *e = owner;
@@ -152,7 +152,7 @@ static void pair_wire_add(struct qp_end *e, const void *bytes, size_t len)
 /* A short message goes straight into the link's memory. */
 static size_t end_put(struct qp_end *e)
 {
-	uint8_t *to = malloc(e->put_room); /* ends where the room for writing ends */
+	uint8_t *to = malloc(e->put_room); /* a block that ends where the room for writing ends */
 	size_t len;
 
 	assert_non_null(to);
@@ -223,7 +223,7 @@ size_t end_take_in_place(struct qp_end *e, size_t len)
 
 	if (!qp_rx_is_in_place(e->qp))
 		return 0;
-	lies = malloc(len); /* ends where the readable bytes end */
+	lies = malloc(len); /* a block that ends where the readable bytes end */
 	assert_non_null(lies);
 	memcpy(lies, e->peer->wire, len);
 	taken = qp_rx_in_place(e->qp, lies, len);

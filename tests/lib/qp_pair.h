@@ -24,7 +24,7 @@ struct qp_end {
 	struct srq srq; /* in use if the options request an SRQ */
 	struct qp *qp;
 	void *rxmem, *txmem;
-	void *rxbuf, *txbuf; /* the same; NULL while lent */
+	void *rxbuf, *txbuf; /* the same memory; NULL while lent */
 	uint8_t *wire;       /* sent, and not taken by the peer yet */
 	size_t wire_len, wire_room;
 	bool in_place;   /* this end parses its peer's bytes in place, if possible */
@@ -33,7 +33,7 @@ struct qp_end {
 	enum ibv_event_type async; /* the last asynchronous event */
 	int notified, gets, failures;
 	int wb_status; /* how write-backs end */
-	bool wb_hold;  /* keep them running */
+	bool wb_hold;  /* keep write-backs running */
 	bool wb_running;
 	int wb_count;
 	struct qp_job wb;             /* the last write-back */
@@ -51,7 +51,7 @@ struct pair_options {
 	bool sq_sig_all, srq, peer_rfc7306, unreliable;
 	bool acks, only_a_acks; /* both ends, or A alone, ask for Acks */
 	enum qp_rtr rtr;
-	bool hold_b;       /* B may not send before A, as with an RTR if there is no consent */
+	bool hold_b;       /* B may not send before A, as with an RTR, if there is no consent */
 	bool before_hello; /* the HELLOs of consenting ends are not exchanged yet */
 };
 
@@ -65,7 +65,7 @@ void pair_close(struct qp_pair *p);
 
 /* Move bytes, and end write-backs, until nothing moves any more. */
 void pair_run(struct qp_pair *p);
-/* The same, at most `chunk` bytes at a time in each direction. */
+/* Like pair_run(), at most `chunk` bytes at a time in each direction. */
 void pair_run_chunked(struct qp_pair *p, size_t chunk);
 
 /*
@@ -77,9 +77,9 @@ size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
 void end_send_all(struct qp_end *e);
 /* Give e at most max bytes of its peer. Returns the number of bytes taken. */
 size_t end_take(struct qp_end *e, size_t max);
-/* The same in place; 0: not possible now. */
+/* Take bytes in place. Returns 0 if that is not possible now. */
 size_t end_take_in_place(struct qp_end *e, size_t len);
-/* Give e bytes made by the test, as if the peer had sent them. All must be taken. */
+/* Give e bytes made by the test, as if the peer had sent them. The end must take all bytes. */
 void end_inject(struct qp_end *e, const void *bytes, size_t len);
 void end_run_writebacks(struct qp_end *e);
 void end_finish_writeback(struct qp_end *e, int status);

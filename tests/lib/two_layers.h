@@ -16,7 +16,7 @@ struct two_layers {
 	uint64_t len;
 	uint64_t seed;
 	uint32_t persists; /* calls so far */
-	uint32_t cut_at;   /* the call that does not return; 0: none */
+	uint32_t cut_at;   /* the call that does not return; 0: each call returns */
 	bool is_cut;
 	uint64_t lie_from, lie_to; /* bytes persisted in this range do not reach the medium */
 };
@@ -25,7 +25,7 @@ void two_layers_init(struct two_layers *t, uint64_t len, uint64_t seed);
 void two_layers_fini(struct two_layers *t);
 /* A store over the whole memory; its persist() returns -ESHUTDOWN after the power is cut. */
 struct meta_store two_layers_store(struct two_layers *t);
-/* The caches write back any words: of 256; 0: none, 256: all. */
+/* Write back any words of the caches: about n of 256; 0: none, 256: all. */
 void two_layers_write_back(struct two_layers *t, unsigned of_256);
 /* Cut the power, unless it is cut, and restore it: the cache gets the medium's content. */
 void two_layers_reboot(struct two_layers *t);

@@ -40,7 +40,7 @@ void node_run_atomics_early(struct node *n)
 	}
 }
 
-/* As if every peer that consented had announced native flushes. */
+/* Act as if every peer that consented had announced native flushes. */
 void node_ignore_read_flushes(struct node *n)
 {
 	if (n->sim->sc.mode == SIM_PLAIN_READS && n->qp && n->qp->stream.consent)
@@ -54,7 +54,7 @@ static bool has_sent_all(const struct qp *qp)
 	return qp && qp->tx.source == TX_NONE && qp->tx.built == qp->tx.sent;
 }
 
-/* Messages that are here and not in the product's count: Sends that wait, Writes after them, and a
+/* Messages that are here but not in the product's count: Sends that wait, later Writes, and a
  * Write whose end has not come. */
 static uint64_t unplaced(const struct qp *qp, const struct qp *peer)
 {

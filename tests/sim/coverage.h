@@ -77,7 +77,7 @@ struct coverage {
 /* Call this after a run, before the run's ends are stopped. */
 void coverage_add(struct coverage *c, const struct world *w);
 void coverage_print(const struct coverage *c, FILE *to);
-/* Has every case happened at least once? Prints those that have not. */
+/* Has every case happened at least once? Prints the cases that have not. */
 bool coverage_is_complete(const struct coverage *c, const struct sim_options *opt, FILE *to);
 
 #endif

@@ -158,7 +158,7 @@ static void inbox_check_message(struct inbox *b, struct node *n, const struct in
 	const char *bad;
 	size_t at = 0;
 
-	if (n->sim->world->reconnect) /* their Sends are not compared */
+	if (n->sim->world->reconnect) /* with connections in a row, Sends are not compared */
 		return;
 	for (unsigned i = 0; i < slot->pieces; i++) {
 		memcpy(whole + at, m->cache + slot->piece[i].off, slot->piece[i].len);

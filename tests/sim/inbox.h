@@ -22,7 +22,7 @@ struct node;
 struct inbox_slot {
 	unsigned pieces;
 	struct {
-		uint64_t off; /* in the arena of `home` */
+		uint64_t off; /* offset in the arena of `home` */
 		uint32_t len;
 	} piece[INBOX_PIECES];
 	bool busy; /* posted, and not complete */
@@ -33,7 +33,7 @@ struct inbox {
 	struct inbox_slot slot[INBOX_SLOTS];
 	uint32_t slot_len, depth;
 	unsigned posted, completed;
-	unsigned lost; /* at most that many were taken by a queue pair that cannot return them */
+	unsigned lost; /* a queue pair that cannot return receives took at most that many */
 	bool has_srq, shared;
 	struct srq srq;
 };

@@ -232,7 +232,7 @@ void link_shutdown(struct sim *sim, int node)
 	link_schedule(sim, link_arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
-/* Rings: the word is there at once. A process that dies writes none. */
+/* Rings: the word "given up" is visible at once. A process that dies writes none. */
 static void link_give_up(struct sim *sim, int node)
 {
 	if (!sim->link.sends_ring[node] || sim->node[node].killed ||
@@ -241,7 +241,7 @@ static void link_give_up(struct sim *sim, int node)
 	atomic_store(&sim->link.given_up[node], 1);
 }
 
-/* Another thread than the reader of the rings notices the RST below them. */
+/* A thread other than the reader of the rings notices the RST below them. */
 static void link_send_reset(struct sim *sim, int node)
 {
 	struct reconnect *r = sim->world->reconnect;

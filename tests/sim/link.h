@@ -35,10 +35,10 @@ struct pipe { /* bytes from one end to the other; positions count bytes since th
 
 struct link {
 	struct pipe pipe[2]; /* [i]: written by node i */
-	struct pipe ring[2]; /* their positions continue those of TCP */
+	struct pipe ring[2]; /* positions in the rings continue those of TCP */
 	bool sends_ring[2], reads_ring[2];
 	bool up;
-	bool silent;             /* nothing crosses any more */
+	bool silent;             /* no byte crosses the link any more */
 	bool closed[2];          /* node i has closed its socket */
 	bool resets[2];          /* the close of node i's socket is a reset */
 	atomic_uint given_up[2]; /* rings: node i's word */
@@ -52,7 +52,7 @@ size_t link_readable(const struct link *l, int node);
 size_t link_writable(const struct link *l, int node);
 bool link_at_end(const struct link *l, int node);
 void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len);
-/* Read bytes without taking them; and take bytes without reading them. */
+/* Read bytes without taking them, and take bytes without reading them. */
 void link_peek(const struct link *l, int node, uint8_t *to, size_t len);
 void link_drop(struct link *l, int node, size_t len);
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len);

@@ -48,7 +48,7 @@ static void memory_resize(struct memory *m, uint64_t size)
 	m->size = size;
 }
 
-/* Rights as an application grants them; some do not include those to flush. */
+/* Choose rights as an application grants them; some do not include the right to flush. */
 static int area_access(enum area_kind kind, struct prng *rng)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE;

@@ -33,11 +33,11 @@ enum area_kind {
 };
 
 struct area {
-	uint64_t off, len; /* in the arena */
+	uint64_t off, len; /* offset and length in the arena */
 	uint64_t iova;
 	uint32_t stag; /* the rest of the host's memory after the deregistration */
 	struct mr *mr;
-	bool gone;        /* deregistered: from then on nothing may change */
+	bool gone;        /* deregistered: from then on no byte may change */
 	bool is_volatile; /* the area has no medium */
 	bool lasting;     /* write-backs of the area need no registration */
 	uint8_t *pages;   /* for a detachable area that is deregistered: the host's page cache */
@@ -62,7 +62,7 @@ struct memory {
 	uint32_t pool_stag;
 };
 
-/* The same in every run; read-only. */
+/* The pool is the same in every run; read-only. */
 const uint8_t *memory_pool(void);
 
 /* Lay out areas of these lengths, register them, fill both layers. */
@@ -73,7 +73,7 @@ bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
 /* VEXT_DURABILITY_* of an area. */
 uint32_t memory_durability(const struct memory *m, enum area_kind kind);
-/* Fill in a digest of these bytes, which are stored. */
+/* Fill in a digest of these bytes, and keep the bytes. */
 void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
 		   struct vext_digest *digest);
 /* The bytes of a digest, or NULL. */

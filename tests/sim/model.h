@@ -19,7 +19,7 @@
 #include "verbs_ext/verbs_ext.h"
 
 #define MODEL_OPS   64
-#define MODEL_WORDS 8 /* in AREA_WORDS */
+#define MODEL_WORDS 8 /* number of words in AREA_WORDS */
 
 enum op_kind {
 	OP_WRITE,
@@ -70,7 +70,7 @@ struct op {
 	uint32_t imm;
 	uint32_t alg;              /* VERIFY */
 	bool matches;              /* CMP_SWAP: the compared value is the present one... */
-	uint64_t mismatch;         /* ...or with a value that differs in this bit */
+	uint64_t mismatch;         /* ...otherwise it differs from the present value in this bit */
 	uint64_t operand;          /* value to be added, swapped in, or written */
 	uint8_t after[8];          /* the word after the execution */
 	uint64_t original;         /* the word before the operation */
@@ -126,7 +126,7 @@ struct model {
 
 /* A new run, without a plan. */
 void model_init(struct model *m);
-/* The peer's memory has this size. */
+/* Set the size of the peer's memory. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
 /* The peer is about to deregister the area: from now on the area's content is not checked. */
@@ -154,8 +154,8 @@ void model_set_words(struct model *m, const struct memory *peer);
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
 /*
- * Atomics that are seen in the peer's memory prove as much as their answers: data to be flushed
- * before them are on the medium.
+ * Atomics that are visible in the peer's memory prove as much as their answers: data of earlier
+ * flushes are on the medium.
  */
 const char *model_on_observed(struct model *m, const struct memory *peer);
 /*

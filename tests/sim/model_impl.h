@@ -10,7 +10,7 @@ struct model_view {
 	const char *name;
 	const uint8_t *bytes;
 	uint64_t off, len;
-	const uint16_t *floor; /* by arena offset */
+	const uint16_t *floor; /* indexed by arena offset */
 	unsigned end;          /* only operations before this one count */
 };
 

@@ -46,7 +46,7 @@ static bool model_is_valid(const struct model *m, const struct memory *peer, uin
 	return false;
 }
 
-/* Most bytes still have their initial value, which is permitted. */
+/* Most bytes still have their initial value, which the model permits. */
 static bool model_is_untouched(const struct memory *peer, const struct model_view *v, uint64_t i,
 			       uint64_t len)
 {
@@ -120,7 +120,7 @@ static uint64_t model_count_other(const uint8_t *a, const uint8_t *b, uint64_t l
 	return n;
 }
 
-/* Is the cache the state plus the first part of this write? */
+/* Does the cache have the state plus the first part of this write? */
 static bool model_is_part(const struct model *m, const struct op *op, const uint8_t *cache,
 			  bool whole_words)
 {

@@ -39,7 +39,7 @@ struct node_writeback {
 	bool late;           /* broken on purpose: acknowledged, and not made yet */
 	bool joined;         /* broken on purpose: ends with an earlier write-back */
 	bool snapshot;
-	struct list waits; /* in the list for the host's next write-back */
+	struct list waits; /* node of the list for the host's next write-back */
 	uint64_t salt;     /* chooses which pieces come first */
 	uint8_t *bytes;
 	uint64_t room;
@@ -57,7 +57,7 @@ struct node {
 	struct inbox own_box, *box;
 	struct memory own_mem, *mem; /* with connections in a row: the first connection's memory */
 	struct model model;          /* the requests of this end to its peer */
-	void *buf[2];                /* of each kind: for the stream */
+	void *buf[2];                /* one of each kind, for the stream */
 	bool lent[2];
 	/* a reset came, so the peer's end may be here, whatever the process does */
 	atomic_uint alarm;
@@ -82,7 +82,7 @@ struct node {
 	struct node_writeback job;
 	unsigned recv_completed;
 	bool recv_failed;
-	unsigned reused;               /* operations whose sources have changed by now */
+	unsigned reused;               /* number of operations whose sources have changed by now */
 	unsigned phase;                /* phase of the operations that may be posted */
 	unsigned posted_at_disconnect; /* operations that were posted when the user disconnected */
 	bool lease_ended;              /* the peer invalidated the lease */
@@ -104,9 +104,9 @@ struct node {
 	bool meets, has_memory;
 	struct { /* bytes of a ring that are being parsed */
 		uint8_t *bytes;
-		size_t len, next; /* where the next FPDU begins */
+		size_t len, next; /* begin of the next FPDU */
 	} shown;
-	unsigned long long scrambled; /* headers that changed after they were read */
+	unsigned long long scrambled; /* number of headers that changed after they were read */
 	uint64_t looked_at; /* end of the bytes that the node has parsed in place, taken or not */
 };
 

@@ -43,7 +43,7 @@ struct mr **node_dereg_mr(struct node *n)
 	return n->dereg_pool ? &n->mem->pool_mr : &n->mem->area[n->dereg_area].mr;
 }
 
-/* The engine does this for every connection of the host. */
+/* The engine detaches a region from every connection of the host. */
 static void node_detach_all(struct node *n, struct mr *mr)
 {
 	struct world *w = n->sim->world;

@@ -28,7 +28,7 @@ static size_t node_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* As much as the link takes at the moment. */
+/* Returns as much as the link takes at the moment. */
 static size_t node_part_of(struct sim *sim, size_t max)
 {
 	return (size_t)prng_between(&sim->world->rng, 1, node_min(max, sim->sc.chunk_max));
@@ -152,7 +152,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	bytes = malloc(len);
 	n->looked_at = sim->link.pipe[1 - n->index].taken + len;
 	link_peek(&sim->link, n->index, bytes, len);
-	if (!sim->world->reconnect) /* whose visits may be left in the middle */
+	if (!sim->world->reconnect) /* visits of connections in a row may be left in the middle */
 		rings_show(n, bytes, len);
 	taken = stream_rx_in_place(n->stream, bytes, len);
 	rings_show(n, NULL, 0);
@@ -179,7 +179,7 @@ static bool node_sees_end(struct node *n)
 	return atomic_load(&n->alarm) && node_is_over(n);
 }
 
-/* As conn_find_terminate() does, and as little on a link in shared memory. */
+/* Look as conn_find_terminate() does, and as little on a link in shared memory. */
 static void node_find_terminate(struct node *n, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
@@ -252,7 +252,7 @@ static size_t node_send_in_place(struct node *n, size_t room, struct stream_upda
 	if (sim->sc.fault == FAULT_UNMAP || prng_chance(&sim->world->rng, 40))
 		return 0;
 	room = node_part_of(sim, room);
-	to = malloc(room); /* ends where the room for writing ends */
+	to = malloc(room); /* a block that ends where the room for writing ends */
 	iov = (struct iovec){.iov_base = to, .iov_len = stream_tx_in_place(n->stream, to, room)};
 	if (iov.iov_len > 0) {
 		link_write(sim, n->index, &iov, 1, iov.iov_len);
@@ -360,7 +360,7 @@ const struct stream_host node_host = {
 
 /* --- a visit -------------------------------------------------------------------------------- */
 
-/* A stream that receives nothing now still gets the reset. */
+/* A stream that receives no bytes now still gets the reset. */
 static void node_find_reset(struct node *n, struct stream_update *u)
 {
 	struct link *l = &n->sim->link;

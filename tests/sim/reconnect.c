@@ -50,7 +50,7 @@ static bool network_is_crossed(const struct event *e)
 	return e->kind == EV_ARRIVE || e->kind == EV_RESET || e->kind == EV_DIALED;
 }
 
-/* The kernel takes the bytes, whatever the process does. After a reset nothing is taken. */
+/* The kernel takes the bytes, whatever the process does. After a reset it takes none. */
 static void network_deliver(struct sim *sim, const struct event *e)
 {
 	int index = e->node % 2;

@@ -55,7 +55,7 @@ enum reconnect_kind { RC_WRITE, RC_ELSEWHERE, RC_ATOMIC, RC_SEND, RC_FLUSH };
 
 struct reconnect_op {
 	enum reconnect_kind kind;
-	uint64_t off; /* in the target's arena */
+	uint64_t off; /* offset in the target's arena */
 	uint32_t len;
 	uint8_t version;
 };
@@ -81,13 +81,14 @@ struct reconnect {
 	bool barrier;     /* the network may lose and delay, and stores to the place may be stuck */
 	bool takes_part[2];             /* each end in the barrier */
 	bool named;                     /* the initiator's processes have an owner's name */
-	bool stopped;                   /* nothing crosses the network... */
+	bool stopped;                   /* no byte crosses the network... */
 	uint64_t stopped_at, resume_at; /* ...from the first to the second time */
-	/* in a network that keeps order: no byte of the former connections comes later */
+	/* in a network that keeps order: from this time on no byte of the former connections
+	 * comes */
 	uint64_t quiet_at;
 	uint64_t done_at; /* time of the initiator's end; 0: not yet */
 	uint8_t version;
-	/* of the cache, of the medium: the acknowledged version of each byte of the arena */
+	/* for the cache and the medium: the acknowledged version of each byte of the arena */
 	uint8_t *floor[2];
 	uint64_t room;
 	unsigned stalls;
@@ -107,7 +108,7 @@ struct reconnect {
 	X(in_placement)    /* and in the middle of a store */                                      \
 	X(atomics_waiting) /* and an atomic Write that waits for a flush */                        \
 	X(questions)       /* a connection names former connections, or its owner */               \
-	X(waits)           /* and the target has to cut some */                                    \
+	X(waits)           /* the target also has to cut some of them */                           \
 	X(cut)                                                                                     \
 	X(cut_late) /* named before the connection had named itself */                             \
 	X(refused)  /* they could not be cut in time */                                            \
@@ -131,7 +132,7 @@ void reconnect_fini(void);
 void reconnect_print(FILE *to);
 /* Report a run with a violation, before the run is stopped. */
 void reconnect_report(const struct world *w, FILE *to);
-/* Did every case happen at least once? Prints those that did not. */
+/* Did every case happen at least once? Prints the cases that did not. */
 bool reconnect_is_complete(FILE *to);
 extern struct reconnect_coverage reconnect_seen;
 /* A connection begins; a run has ended. */
@@ -144,11 +145,11 @@ void reconnect_on_event(struct sim *sim, const struct event *e);
 void reconnect_on_stream_event(struct node *n, enum stream_event event, int status);
 /* A store or a receive to memory of this node: the thread may get stuck in it. */
 void reconnect_may_stall(struct node *n, const void *dst);
-/* The time for which the target's kernel has not acknowledged sent bytes. */
+/* Returns the time for which the target's kernel has not acknowledged sent bytes. */
 uint64_t reconnect_unacknowledged_ns(const struct node *n);
 /* Is a reset lost? */
 bool reconnect_loses_reset(struct sim *sim);
-/* reconnect_oracle.c: at any time, acknowledged data are there. */
+/* reconnect_oracle.c: acknowledged data must be there at any time. */
 void reconnect_check(struct world *w);
 void reconnect_oracle_init(struct world *w);
 /* The flush `op` of connection c is acknowledged. */

@@ -8,7 +8,7 @@
 #include "reconnect.h"
 #include "workload.h"
 
-#define STOP_WAITING_NS (3 * NSEC_PER_SEC) /* for the planned end */
+#define STOP_WAITING_NS (3 * NSEC_PER_SEC) /* limit of the wait for the planned end */
 
 /* --- completions -------------------------------------------------------------------------- */
 
@@ -277,7 +277,7 @@ void reconnect_on_stream_event(struct node *n, enum stream_event event, int stat
 	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
 		break;
-	case STREAM_EV_REPLIED: /* of a meeting only */
+	case STREAM_EV_REPLIED: /* only meetings have this event */
 		break;
 	case STREAM_EV_ESTABLISHED:
 		n->established = true;

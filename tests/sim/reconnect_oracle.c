@@ -10,7 +10,7 @@ static struct memory *oracle_memory(struct world *w)
 	return &w->conn[0].node[1].own_mem;
 }
 
-/* Version 0: nothing was written. */
+/* Set version 0: no Write has changed the area. */
 static void oracle_clear_area(struct memory *m, const struct area *a)
 {
 	memset(m->cache + a->off, 0, a->len);

@@ -74,8 +74,8 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 		       : prng_chance(rng, 70) ? prng_below(rng, NSEC_PER_MS)
 					      : prng_below(rng, 1300 * NSEC_PER_MS);
 	/*
-	 * An end that a time limit reports, or that is not awaited, does not prove that sent bytes
-	 * have arrived.
+	 * Some ends do not prove that sent bytes have arrived: those that a time limit reports, and
+	 * those for which no application waits.
 	 */
 	if (!w->reconnect->barrier &&
 	    (c->end == END_HURRIED || c->end == END_LIMIT || c->end == END_TARGET))

@@ -67,7 +67,8 @@ static const struct area *post_choose(struct node *n, struct reconnect_op *op)
 	return a;
 }
 
-/* The bytes of a version, which do not change until the run ends. False: there is no room. */
+/* Put the bytes of a version into the stage, where they stay until the run ends. Returns false
+ * if there is no room. */
 static bool post_stage(struct node *n, struct reconnect_op *op, struct ibv_sge *sge)
 {
 	const struct area *a = &n->mem->area[AREA_STAGE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_stall.c -- which stores of the target are stuck, and for how long. */
+/* reconnect_stall.c -- the stores of the target that are stuck, and the durations. */
 #include "reconnect.h"
 #include "softrnic/rnic/place.h"
 #include "stall.h"

@@ -10,7 +10,7 @@
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/rnic/qp_impl.h"
 
-#define STOP_PERCENT 15 /* of the ways there end at each step where they can */
+#define STOP_PERCENT 15 /* percent of the moves to rings that end at each step where they can end */
 
 static bool rings_can(const struct node *n)
 {
@@ -124,7 +124,7 @@ void rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_upd
 
 /* --- memory of the peer's ------------------------------------------------------------------- */
 
-static struct node *rings_shown; /* whose bytes are parsed */
+static struct node *rings_shown; /* the node whose bytes are parsed */
 /* The bytes behind the last read header of an FPDU, if the whole FPDU is there. */
 static uint8_t *rings_rest;
 static size_t rings_rest_len;

@@ -16,7 +16,7 @@ void rings_begin(struct node *n, struct stream_update *u);
 void rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 /* Through the Unix socket the responder gets a caller, and the initiator gets the memory. */
 void rings_on_packet(struct node *n);
-/* Bytes that are parsed in place from now on; NULL: none. */
+/* From now on these bytes are parsed in place; NULL: none. */
 void rings_show(struct node *n, uint8_t *bytes, size_t len);
 
 #endif

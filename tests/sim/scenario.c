@@ -115,7 +115,7 @@ static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 	sc->fault_ns = prng_between(rng, 1, 1 + (sc->ops[0] + sc->ops[1]) * 2ull * sc->tick_ns);
 	sc->pause_ns = prng_between(rng, 1, 200 * NSEC_PER_MS);
 	switch (sc->fault) {
-	case FAULT_FLIP: /* nothing protects the start-up frames (RFC 5044 s7.1, RFC 6581 s7) */
+	case FAULT_FLIP: /* start-up frames have no protection (RFC 5044 s7.1, RFC 6581 s7) */
 		sc->early_flip = prng_chance(rng, 10);
 		if (sc->early_flip)
 			sc->fault_pos = prng_below(rng, 24);
@@ -166,7 +166,7 @@ static void scenario_make_medium(struct scenario *sc, struct prng *rng)
 {
 	bool all_persist = prng_chance(rng, 70);
 
-	/* A strict end makes the other's memory matter, too. */
+	/* A strict end makes the other end's memory matter, too. */
 	for (int i = 0; i < 2; i++) {
 		sc->half_volatile[i] = !all_persist && prng_chance(rng, 50);
 		sc->strict[i] = all_persist && prng_chance(rng, 25);

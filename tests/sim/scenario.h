@@ -27,7 +27,7 @@
 	X(DESTROY)    /* one end destroys its queue pair in full flight */                         \
 	X(PAUSE)      /* one end does not run for a while, and everything goes on after that */    \
 	X(STOP)       /* one end never runs again; its kernel still takes bytes */                 \
-	X(BLACKHOLE)  /* nothing crosses the link any more, without a FIN or RST */
+	X(BLACKHOLE)  /* no byte crosses the link any more, and no FIN or RST */
 enum sim_fault {
 #define X(name) FAULT_##name,
 	SIM_FAULTS(X)
@@ -58,7 +58,7 @@ enum sim_mode {
 	SIM_NAMES_ALL,      /* a new connection also names the living ones */
 	SIM_NO_OWNER,       /* a restarted process does not name its owner */
 	SIM_UNPROTECTED,    /* all layers are missing */
-	SIM_BARRIER_ALONE,  /* only the barrier, which is enough */
+	SIM_BARRIER_ALONE,  /* the only layer is the barrier, which is enough */
 	SIM_BLIND,          /* bits flip, no CRC is used, and contents are still trusted */
 };
 
@@ -84,7 +84,7 @@ struct scenario {
 	bool strict[2];        /* a persistent flush is strict even if the flush's type is not */
 	bool half_volatile[2]; /* one of the end's targets has no medium */
 	bool dax[2];           /* cache lines are written back, not files */
-	bool evicts;           /* and sometimes without a request */
+	bool evicts;           /* also evicts now and then without a request */
 	/* The link and the medium. */
 	uint32_t mss, chunk_max, window;
 	unsigned reuse_percent; /* percent of sources that change after they are sent */
@@ -144,7 +144,7 @@ static inline bool scenario_has_7306(const struct scenario *sc)
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first);
 /* Both hosts share receives between connections. */
 void scenario_make_shared(struct scenario *sc, struct prng *rng);
-/* Small, and mostly flushes: for runs in which the power fails often. */
+/* Make a small scenario, mostly of flushes: for runs in which the power fails often. */
 void scenario_make_cut(struct scenario *sc, struct prng *rng);
 const char *scenario_fault_str(enum sim_fault fault);
 void scenario_print(const struct scenario *sc, FILE *to);

@@ -19,7 +19,7 @@ enum event_kind {
 	EV_DEREG,     /* `node` deregisters a region, or checks whether the region is idle */
 	EV_MEET,      /* a packet comes to `node` through the Unix socket of both ends */
 	EV_RESUME,    /* connections in a row: the network goes on */
-	EV_GO_ON,     /* and a stuck store in `node` goes on */
+	EV_GO_ON,     /* a stuck store in `node` goes on */
 	EV_CUT,       /* the scenario's fault, if the fault has a time */
 	EV_IMPATIENT, /* the run takes too long: disconnect */
 	EV_GIVE_UP,   /* the run takes far too long: this is a hang */

@@ -54,7 +54,7 @@ static void sim_arm_link(struct sim *sim)
 	}
 }
 
-/* A responder whose queue pair was used up by the first dial does not listen any more. */
+/* A responder whose queue pair was used up by the first dial has stopped listening. */
 static void sim_on_dialed(struct sim *sim)
 {
 	struct node *a = &sim->node[0], *b = &sim->node[1];
@@ -234,7 +234,7 @@ void sim_on_event(struct sim *sim, const struct event *e)
 		sim_do_event(sim, e);
 }
 
-/* A responder that was not dialled has nothing to end. */
+/* A responder that was not dialled has no connection to end. */
 bool sim_is_over(struct sim *sim)
 {
 	for (int i = 0; i < 2; i++) {

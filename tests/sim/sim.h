@@ -73,7 +73,7 @@
 /* much more than the delays of the link and the medium */
 #define SIM_LIVENESS_NS (600 * NSEC_PER_MS)
 #define SIM_CONNS       4
-#define WORLD_CONNS     8 /* room for connections in a row, which are more */
+#define WORLD_CONNS     8 /* room for connections in a row, which are more than SIM_CONNS */
 
 struct world;
 struct reconnect;
@@ -119,7 +119,8 @@ bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 	       struct coverage *coverage);
 void world_fini(struct world *w);
 /*
- * For connections in a row: start the shared hosts, and run to the end those that w->conns counts.
+ * For connections in a row: start the shared hosts, and run the first w->conns connections to their
+ * end.
  */
 void world_start_hosts(struct world *w);
 void world_stop(struct world *w);

@@ -9,7 +9,7 @@
 
 /* --- events ------------------------------------------------------------------------------- */
 
-/* Private data of an end: bytes that the other end can check. */
+/* Returns private data of an end: bytes that the other end can check. */
 static const uint8_t *workload_pdata(const struct node *n)
 {
 	return memory_pool() + 1000 * (unsigned)(n->index + 1);
@@ -112,7 +112,7 @@ void workload_on_event(struct node *n, enum stream_event event, int status)
 		n->requested = true;
 		workload_check_pdata(n);
 		break;
-	case STREAM_EV_REPLIED: /* of a meeting only */
+	case STREAM_EV_REPLIED: /* only meetings have this event */
 		break;
 	case STREAM_EV_ESTABLISHED:
 		workload_on_established(n);
@@ -347,7 +347,7 @@ static uint64_t workload_tick_ns(const struct node *n)
 	return n->sim->world->now > LONG_NS ? 50 * tick : tick;
 }
 
-/* As the doorbell does: Writes without a completion may wait for the next post. */
+/* Send as the doorbell does: Writes without a completion may wait for the next post. */
 static void workload_send(struct node *n)
 {
 	struct stream_update u;

@@ -7,7 +7,7 @@
 
 /* Plan all operations of all ends, and lay out the memory that they need. */
 void workload_plan(struct world *w);
-/* The application of this end gets the CPU. */
+/* Give the application of this end the CPU. */
 void workload_tick(struct node *n);
 bool workload_is_done(const struct node *n); /* all posted and complete, all received */
 void workload_poll(struct node *n, int max);

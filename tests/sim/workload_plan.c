@@ -161,7 +161,7 @@ static void plan_note_needs(struct op *op, struct sizes *need)
 	}
 	need->invalidated |= op->kind == OP_SEND_INV;
 	if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP) {
-		op->sink = need->sink; /* in the area, for now */
+		op->sink = need->sink; /* offset in the area, for now */
 		need->sink += op->len + GAP;
 	}
 }
@@ -279,7 +279,7 @@ static void plan_memory(struct node *n, const struct sizes *own)
 	inbox_plan(&n->own_box);
 }
 
-/* The place in the peer's target, which is laid out now. Words are usually aligned. */
+/* Choose the place in the peer's target, which now has its layout. Words are usually aligned. */
 static void plan_place_op(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
@@ -308,7 +308,8 @@ static void plan_forbid_message(struct node *n, struct op *op)
 	if (prng_chance(rng, 50)) {
 		op->kind = OP_SEND_INV;
 		op->len = op->len ? op->len : 1;
-		/* Without any right for the peer, or with the rights to read and write only. */
+		/* Choose an area without any right for the peer, or with the rights to read and
+		 * write only. */
 		op->area = prng_chance(rng, 50) ? AREA_RECV : AREA_TARGET0;
 	} else {
 		op->len = n->peer->box->slot_len + 1 + (uint32_t)prng_below(rng, 100);

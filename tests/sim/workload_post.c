@@ -65,7 +65,7 @@ static void post_set_source(struct node *n, struct post *p, struct ibv_send_wr *
 		addr = memory_to(n->mem, AREA_STAGE, op->stage);
 		lkey = a->stag;
 	}
-	if (op->is_inline) { /* from memory that is not registered, and gone after the call */
+	if (op->is_inline) { /* the memory is not registered, and goes after the call */
 		memcpy(p->inline_bytes[p->count], op->data, op->len);
 		addr = (uintptr_t)p->inline_bytes[p->count];
 		lkey = 0;
@@ -237,7 +237,7 @@ static void post_check_refusal(struct node *n, const struct post *p, int err)
 static void post_accepted(struct node *n, unsigned count)
 {
 	struct model *m = &n->model;
-	/* The peer treats these as plain reads only if the announcement could be sent. */
+	/* The peer treats the reads as plain only if the announcement could be sent. */
 	bool mere_reads = stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
 
 	for (; count > 0; count--) {
@@ -362,7 +362,7 @@ static unsigned post_recvs_wanted(const struct node *n)
 	return wanted;
 }
 
-/* Post nothing more until all are used up: waiting Sends must have been resumed by then. */
+/* Post no more until all receives are used up: by then waiting Sends must have been resumed. */
 static void post_bulk(struct node *n)
 {
 	if (inbox_is_used_up(n->box))

@@ -12,7 +12,7 @@
 
 #define CUTS_IN_COPY 6
 
-/* After a power cut there is the medium, and everything reported to the peer so far. */
+/* After a power cut only the medium is left, and everything reported to the peer so far. */
 void node_check_power(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
@@ -176,7 +176,7 @@ static void writeback_begin(struct node *n, uint64_t delay)
 	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
 }
 
-/* As if the write-back under way already had the bytes that were placed since. */
+/* Act as if the write-back under way already had the bytes that were placed since. */
 static void writeback_join(struct node *n)
 {
 	n->job.joined = true;

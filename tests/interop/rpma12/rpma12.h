@@ -44,7 +44,7 @@ struct end {
 	struct rpma_mr_local *mr, *slots_mr;
 };
 
-/* Each of these ends the program with a message if a check fails. */
+/* Each of these functions ends the program with a message if a check fails. */
 void must(int ret, const char *what);
 void end_open(struct end *e, const char *addr, bool is_server, uint8_t *region, int usage);
 void end_close(struct end *e);

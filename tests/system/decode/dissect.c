@@ -3,7 +3,7 @@
 
 #include "dissect.h"
 
-#define WARNING   0x600000 /* of Wireshark's severities */
+#define WARNING   0x600000 /* values of Wireshark's severities */
 #define DISSECTOR ". '" TSHARK_SH "'; dissector "
 
 void need_tshark(void)

@@ -30,7 +30,7 @@ void dissect(struct dissection *d, const char *file);
 int dissection_count(const struct dissection *d, unsigned opcode);
 /* Assert that nothing is malformed, has a warning, or is unknown to the dissector. */
 void dissection_expect_no_trouble(const struct dissection *d);
-/* The number of FPDUs with a right CRC; *bad: of the others. */
+/* Returns the number of FPDUs with a right CRC; *bad: the number of others. */
 int dissection_crcs(const char *file, int *bad);
 
 #endif

@@ -56,7 +56,7 @@ __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uin
 	return true;
 }
 
-/* Other memory at the same address, which no peer may access. */
+/* Expect no write to other memory at the same address, which no peer may access. */
 static void expect_no_write(uint8_t *p)
 {
 	void *other = mmap(p, SIZE, PROT_READ | PROT_WRITE,
@@ -137,7 +137,7 @@ static void nothing_is_written_after_a_deregistration(void **state)
 	rounds(-1);
 }
 
-/* The same with write-backs under way. */
+/* The same as above, with write-backs under way. */
 static void nothing_is_written_after_a_file_was_deregistered(void **state)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

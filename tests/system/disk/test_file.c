@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_file.c -- data that librpmafile reports as durable are on the server's medium; data that
- * cannot be written there are never reported so.
+ * test_file.c -- data that librpmafile reports as durable are on the server's medium. Data that
+ * cannot be written to the medium are never reported as durable.
  */
 #include "system/lib/check.h"
 
@@ -75,7 +75,7 @@ static char on_medium(uint64_t offset)
 	return byte;
 }
 
-/* After a power cut at this moment the synced bytes are there, and some of the others. */
+/* After a power cut at this moment the synced bytes are there, and some of the other bytes. */
 static void what_was_synced_survives_a_power_cut(void **state)
 {
 	uint64_t word;
@@ -152,7 +152,7 @@ static void what_a_lost_connection_left_is_synced_by_the_next_one(void **state)
 	serve("-c -s 1M", "0");
 	open_file(500);
 	write_letters('a', 0, BIG);
-	must(rpma_file_pread(file, letters, BIG, 0)); /* this proves that they are there */
+	must(rpma_file_pread(file, letters, BIG, 0)); /* a read proves that the bytes are there */
 	proc_signal(&server, SIGSTOP);
 	assert_int_equal(rpma_file_pread(file, letters, 1, 0), RPMA_FILE_E_LOST);
 	proc_signal(&server, SIGCONT);

@@ -19,7 +19,7 @@
 
 static struct bad_disk disk;
 static struct proc server;
-static char at[64]; /* where the server listens */
+static char at[64]; /* address on which the server listens */
 
 /* Start `rpma serve`. Returns its first line, on standard output or standard error. */
 static const char *start(const char *options)
@@ -144,7 +144,7 @@ static void pages_that_another_program_has_mapped_are_reported(void **state)
 		fail_msg("%s", line);
 	stop(SIGTERM);
 	munmap(addr, BLOCK);
-	serve(""); /* without that line */
+	serve(""); /* the log is without that line */
 	stop(SIGTERM);
 	close(fd);
 }

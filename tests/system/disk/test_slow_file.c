@@ -175,7 +175,7 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 
 /*
  * The target's thread that received the flush may make the write-back itself, as the file was quick
- * until then; another thread takes over. A wait for the thaw takes 30 s.
+ * until then; another thread takes over. A wait for the thaw would take 30 s.
  */
 static void a_flush_that_hangs_after_quick_ones_delays_no_other(void **state)
 {
@@ -225,7 +225,7 @@ int main(void)
 
 	need_root("mounting file systems");
 	disk_begin();
-	/* In memory, so that the load of the machine's real disk is not measured. */
+	/* Mount in memory, so that the load of the machine's real disk is not measured. */
 	disk_mount_tmpfs("ram", 256 * MIB);
 	disk_mount_image("ext4", "ram/outer.image", 96 * MIB, "outer");
 	disk_mount_image("ext4", "outer/inner.image", 48 * MIB, "inner");

@@ -25,7 +25,7 @@
  * The crowd's own thread takes half of a small machine. These limits permit a loaded machine, too.
  */
 #define RATIO_MAX 200
-/* or this, if an undisturbed operation takes almost no time */
+/* this limit counts if an undisturbed operation takes almost no time */
 #define MEDIAN_MAX (500 * NSEC_PER_MS)
 
 static struct remote target;
@@ -49,7 +49,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-/* In the lower half of the region, which the crowd does not use. */
+/* Work in the lower half of the region, which the crowd does not use. */
 static void work_once(unsigned round)
 {
 	size_t at = round * CHUNK % (SIZE / 2);

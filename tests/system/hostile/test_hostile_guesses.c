@@ -92,7 +92,7 @@ static void learn(struct raw *r)
 	answers++;
 }
 
-/* Handles the connections that are ready, without waiting for others. */
+/* Handle the connections that are ready, without waiting for others. */
 static void attack_step(void)
 {
 	struct pollfd p[PARALLEL];
@@ -274,7 +274,7 @@ static void delayed_connections_are_bounded(void **state)
 	stop();
 }
 
-/* The number that the other results are compared with. */
+/* The other results are compared with this number. */
 static void without_the_limit_guesses_are_many(void **state)
 {
 	uint64_t begin;

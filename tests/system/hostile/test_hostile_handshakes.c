@@ -20,7 +20,7 @@
 #define CROWD         1100 /* more than an endpoint's limit of handshakes */
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 20000 : 5000)
 #define REQUEST_MS    3000
-/* At once: long before the target's limit. */
+/* "At once": long before the target's limit. */
 #define PROMPT_MS 5000
 
 static struct remote target;
@@ -105,7 +105,7 @@ static void connect_honestly(void)
 		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
 }
 
-/* A socket that sends the given bytes and nothing else. */
+/* A socket that sends only the given bytes. */
 static int dial(void)
 {
 	assert_int_equal(raw_dial(&peer, target.port), 0);

@@ -122,7 +122,7 @@ static void limit_sending(struct raw *r)
 	setsockopt(r->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
-/* Half an FPDU each, and then nothing. */
+/* Each peer sends half an FPDU, and then nothing. */
 static void unfinished_fpdus_hold_little(void **state)
 {
 	static uint8_t half[30000] = {0xfc, 0x00, 0x41, 0x43, [21] = 1}; /* a Send of 64 KB */
@@ -264,7 +264,8 @@ static void more_reads_than_agreed_are_refused(void **state)
 	int error;
 
 	assert_int_equal(raw_connect(&peer, target.port, RAW_PLAIN), 0);
-	/* Some are answered, until the socket buffers are full; the others exceed the limit. */
+	/* Some reads are answered, until the socket buffers are full; the others exceed the
+	 * limit. */
 	for (int i = 0; i <= 2 * peer.reply.ird; i++)
 		if (raw_read(&peer, peer.region[0].stag, peer.region[0].addr, SIZE / 4))
 			break;

@@ -44,7 +44,7 @@ void bad_disk_unmount(struct bad_disk *disk); /* harmless if the disk is not mou
  * loop device reports a request as written if it could write the beginning.
  */
 void bad_disk_break_block(const struct bad_disk *disk, const char *path, uint64_t offset);
-/* The same for `count` blocks of the file. */
+/* The same as bad_disk_break_block(), for `count` blocks of the file. */
 void bad_disk_break_blocks(const struct bad_disk *disk, const char *path, uint64_t offset,
 			   unsigned blocks);
 /* No block can be written any more, not even those of the file system's journal. */
@@ -52,15 +52,15 @@ void bad_disk_break(const struct bad_disk *disk);
 void bad_disk_repair(const struct bad_disk *disk);
 
 /*
- * For a btrfs: the block of the file that begins with these bytes cannot be read any more. No other
- * block begins with them, and no process has the file open.
+ * For a btrfs: make the block of the file that begins with these bytes unreadable. No other block
+ * begins with them, and no process has the file open.
  */
 void bad_disk_spoil(const struct bad_disk *disk, const char *path, const void *bytes, size_t len);
 
 /* Returns a folder with the present content of the disk, valid until look_away. */
 const char *bad_disk_look(const struct bad_disk *disk);
 void bad_disk_look_away(const struct bad_disk *disk);
-/* Read bytes of the file of that name as they are on the disk. */
+/* Read bytes of the file of that name from the disk. */
 void bad_disk_read(const struct bad_disk *disk, const char *name, uint64_t offset, void *bytes,
 		   size_t len);
 

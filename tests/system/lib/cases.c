@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "system/lib/proc.h"
 
-/* A running case; pid 0: none. */
+/* A running case; pid 0: no case. */
 struct cases_slot {
 	pid_t pid;
 	int output;

@@ -16,7 +16,8 @@
  */
 #define cases_run(cases, at_once) cases_run_all(cases, ARRAY_LEN(cases), at_once)
 int cases_run_all(const struct CMUnitTest *cases, size_t count, unsigned at_once);
-/* The same, but only the output of failed cases is printed. on_end is called after each case. */
+/* Like cases_run_all(), but only the output of failed cases is printed. on_end is called after
+ * each case. */
 int cases_run_many(const struct CMUnitTest *cases, size_t count, unsigned at_once,
 		   void (*on_end)(size_t ended));
 

@@ -33,7 +33,7 @@
 			fail_msg("%s: %d (%s)", #call, ok_ret_, rpma_err_2str(ok_ret_));           \
 	} while (0)
 
-/* The status of a shell that runs this command. */
+/* Run this command in a shell. Returns the shell's status. */
 static inline int run_shell(const char *format, ...)
 {
 	char command[2000];

@@ -40,7 +40,7 @@ int client_connect(struct client *c, const char *port, enum rpma_conn_event *eve
 /* Open and connect. */
 int client_begin(struct client *c, size_t size, const char *port);
 void client_disconnect(struct client *c); /* close in good order, even after a loss */
-void client_drop(struct client *c);       /* without a disconnect */
+void client_drop(struct client *c);       /* Delete the connection without a disconnect. */
 
 /* Connect once more with the client's peer object, and with queue sizes from cfg. */
 int client_connect_as(struct client *c, const char *port, struct rpma_conn_req **req,

@@ -106,7 +106,7 @@ struct gauge gauge_self(void)
 int gauge_fds(pid_t pid)
 {
 	char path[64];
-	int n = -2; /* for "." and ".." */
+	int n = -2; /* the entries "." and ".." do not count */
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);

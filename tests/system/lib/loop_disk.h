@@ -20,7 +20,8 @@ struct loop_disk {
 	char counters[96];
 };
 
-/* To be called after bad_disk_need(). Makes `folder`; `top` exists already. Size in MiB. */
+/* Mount a new file system at `folder`, which the call makes; `top` exists already. Size in MiB.
+ * To be called after bad_disk_need(). */
 void loop_disk_mount(struct loop_disk *disk, const char *folder, const char *top, unsigned size);
 void loop_disk_unmount(struct loop_disk *disk); /* harmless if the disk is not mounted */
 

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct proc {
-	pid_t pid; /* 0: none */
+	pid_t pid; /* 0: no process */
 	int in;    /* standard input of the process */
 	int out;   /* standard output of the process */
 	char line[1024];
@@ -32,7 +32,8 @@ const char *proc_ask(struct proc *p, const char *format, ...) __attribute__((for
 /* Send a signal. After SIGSTOP, all threads of the process have stopped when this returns. */
 void proc_signal(struct proc *p, int sig);
 /*
- * The same for a process that was started in another way; if child is not positive, does nothing.
+ * The same as proc_signal() for a process that was started in another way; does nothing unless
+ * child is positive.
  */
 void proc_signal_child(pid_t child, int sig);
 

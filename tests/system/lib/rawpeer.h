@@ -43,16 +43,16 @@ struct raw {
 	uint32_t msn[DDP_QN_COUNT]; /* MSN of the next message to send */
 	uint8_t in[256 << 10];
 	size_t at, have; /* bytes received and not consumed */
-	size_t taken;    /* of these, the FPDU that the caller may still read */
+	size_t taken;    /* bytes of these that belong to the FPDU that the caller may still read */
 };
 
 /* Options of the default request. */
 enum raw_offer { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
 
 int raw_dial(struct raw *r, const char *port);
-/* From another address of this machine. */
+/* Dial from another address of this machine. */
 int raw_dial_from(struct raw *r, const char *from, const char *port);
-/* To another machine. */
+/* Dial another machine. */
 int raw_dial_to(struct raw *r, const char *from, const char *addr, const char *port);
 void raw_close(struct raw *r);
 int raw_send(struct raw *r, const void *bytes, size_t len);
@@ -66,11 +66,10 @@ void raw_request(struct mpa_start *request, unsigned options);
  * HELLO. */
 int raw_connect(struct raw *r, const char *port, unsigned options);
 /*
- * The same for a program that is not the target: with private data, and without regions in the
- * reply.
+ * Connect to a program that is not the target: with private data, and without regions in the reply.
  */
 int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len);
-/* The same without the HELLO. */
+/* Connect as raw_connect() does, but without a HELLO. */
 int raw_connect_mute(struct raw *r, const char *port, unsigned options);
 /* Send only the request, on a connection that was dialled. */
 int raw_send_request(struct raw *r, unsigned options);

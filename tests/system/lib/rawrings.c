@@ -39,7 +39,7 @@ static int rawrings_step(struct raw *r, enum ext_link_step step, const uint8_t *
 	return raw_control(r, RDMAP_EXT_REQ, bytes, sizeof(bytes));
 }
 
-/* Other control messages are dropped. */
+/* Drop other control messages. */
 static int rawrings_expect_step(struct raw *r, enum ext_link_step step, struct ext_link *msg)
 {
 	const uint8_t *payload;

@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The TCP segment of a frame. False: the frame has none. */
+/* The TCP segment of a frame. False: the frame has no segment. */
 struct segment {
-	uint32_t addrs[2]; /* from, to; as in the frame */
-	uint16_t ports[2]; /* from, to; as numbers */
+	uint32_t addrs[2]; /* source and destination; as in the frame */
+	uint16_t ports[2]; /* source and destination; as numbers */
 	bool begins;       /* SYN */
 	const uint8_t *payload;
 	size_t len;
@@ -29,7 +29,7 @@ bool segment_find(const uint8_t *frame, size_t len, struct segment *s);
  */
 unsigned flows_kind(const struct segment *s);
 
-/* The kind with that name: "control", "lane", ...; 0: there is none. */
+/* The kind with that name: "control", "lane", ...; 0: no kind has the name. */
 unsigned flows_kind_named(const char *name);
 
 #endif

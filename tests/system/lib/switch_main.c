@@ -36,7 +36,7 @@
 #define HOSTS_MAX 8
 #define PORTS_MAX 8
 #define FRAME_MAX 65536
-#define HELD_MAX  20000 /* limit of frames on their way: a faster sender loses some */
+#define HELD_MAX  20000 /* limit of frames on their way: a faster sender loses frames */
 
 struct way {
 	bool is_cut;

@@ -57,7 +57,7 @@ static void traffic_reconnect(struct traffic *t)
 	t->retry_at = clock_now_ns() + RETRY_NS;
 	if (client_connect(&t->client, t->port, NULL))
 		return;
-	/* There is no region to write to: connect again. */
+	/* There is no region for writes: connect again. */
 	if (t->client.n_at == 0)
 		return;
 	t->connects++;

@@ -23,7 +23,7 @@ static RPMEMpool *fill_open(char **argv, void *local)
 		       : rpmem_create(argv[1], argv[2], local, POOL, &lanes, NULL);
 }
 
-/* Repeats while another session uses the pool. */
+/* Repeat the call while another session uses the pool. */
 static RPMEMpool *fill_open_patiently(char **argv, void *local)
 {
 	RPMEMpool *pool = fill_open(argv, local);

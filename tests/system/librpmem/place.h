@@ -42,20 +42,20 @@ const char *place_path(const char *name);
 /* Map the content of a pool set's part for reading. */
 const unsigned char *place_map(const char *name, size_t *size);
 
-/* The log must have a line with this text. */
+/* Expect a line with this text in the log. */
 void place_expect_log(const char *words);
 /* Run a shell script with these lines instead of ssh; NULL: the replacement for ssh again. */
 void place_use_ssh(const char *lines);
 
 /* The process number of the last started daemon, once that number exists. */
 pid_t place_daemon(void);
-/* This process's only child, which runs as ssh. */
+/* Returns this process's only child, which runs as ssh. */
 pid_t place_child(void);
 /* Wait until the process is gone, or is not a child any more. */
 void place_wait_gone(pid_t pid);
 
 extern const struct rpmem_pool_attr place_attr;
-/* These must succeed. Lanes: 8. */
+/* These calls must succeed. Lanes: 8. */
 RPMEMpool *place_create(const char *target);
 RPMEMpool *place_open(const char *target);
 /* Must return 0; the message has the library's text. */

@@ -60,7 +60,7 @@ static void a_pool_that_is_opened_again_has_its_attributes(void **state)
 	RPMEM_OK(rpmem_close(rpp));
 }
 
-/* pmempool does this to examine a pool. */
+/* pmempool opens two pages to examine a pool. */
 static void two_pages_are_enough_to_open(void **state)
 {
 	unsigned char *heap = aligned_alloc(4096, 8192);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loss of either end: every call returns, the first failure stays, and nothing is left over. */
+/* The loss of either end: every call returns, the first failure stays, and no object is left
+ * over. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 	kill(daemon, SIGSTOP);
 	RPMEM_FAILS(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0), ETIMEDOUT);
 	assert_non_null(strstr(rpmem_errormsg(), "RPMEM_TIMEOUT_MS"));
-	munmap(place_local, PLACE_POOL); /* libpmemobj does this with writes under way */
+	munmap(place_local, PLACE_POOL); /* libpmemobj also unmaps with writes under way */
 	expect_lost(rpp, ETIMEDOUT);
 	kill(daemon, SIGCONT);
 	place_wait_gone(daemon);
@@ -124,7 +125,7 @@ static void sshs_own_words_reach_the_message(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
 	RPMEM_FAILS(rpmem_remove("localhost", "pool.set", 0), ECONNRESET);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
-	/* no address on this machine: ssh might resolve the name */
+	/* this machine has no such address: ssh might resolve the name */
 	assert_null(
 		rpmem_open("no-such-host.invalid", "pool.set", place_local, PLACE_POOL, &n, NULL));
 	assert_int_equal(errno, ENOMEDIUM);
@@ -226,7 +227,7 @@ static void a_failed_create_leaves_no_part(void **state)
 	struct rpmem_pool_attr attr = place_attr;
 	unsigned n = 1;
 
-	attr.incompat_features = 1; /* SINGLEHDR, which the set does not have */
+	attr.incompat_features = 1; /* SINGLEHDR, an option that the set does not have */
 	assert_null(rpmem_create("localhost", "pool.set", place_local, PLACE_POOL, &n, &attr));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(access(place_path("pool.set.part"), F_OK), -1);

@@ -99,7 +99,7 @@ static void a_refused_key_is_named(void **state)
 	unsigned n = 1;
 
 	assert_null(rpmem_open("stranger", "pool.set", place_local, PLACE_POOL, &n, NULL));
-	/* this machine has no address for the host, but ssh has */
+	/* this machine has no address for the host, but ssh might have one */
 	assert_int_equal(errno, ENOMEDIUM);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied"));
 }

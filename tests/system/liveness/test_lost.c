@@ -107,7 +107,8 @@ static void a_connection_may_wait_for_ever(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* Without consent no heartbeat may be sent, and TCP's keepalive notices nothing. */
+/* Without consent an end must not send a heartbeat, and TCP's keepalive does not notice the
+ * stop. */
 static void a_stopped_peer_without_consent_is_waited_for(void **state)
 {
 	enum rpma_conn_event event;

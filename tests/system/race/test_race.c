@@ -143,7 +143,7 @@ static void a_forked_child_drops_a_listener_before_its_request(void **state)
 	if (pid == 0) {
 		softrnic_destroy_id(listener);
 		softrnic_destroy_id(request);
-		raise(SIGKILL); /* without a leak check of memory that the parent still has */
+		raise(SIGKILL); /* no leak check of the parent's memory */
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);

@@ -45,7 +45,7 @@ struct wrong {
 	enum op op;
 	int region;
 	uint32_t stag_xor;
-	int64_t at; /* from the region's begin */
+	int64_t at; /* offset from the region's begin */
 	uint64_t len;
 	unsigned error; /* layer, type, code */
 };

@@ -18,7 +18,7 @@
 
 /* Ends the program as skipped if etcd is not installed. */
 void common_need_etcd(void);
-/* For set "orders"; fails the test. options: "" or "?ca=..." */
+/* Open the register of the set "orders"; on failure the test fails. options: "" or "?ca=..." */
 struct mirror_register *common_open(const struct cluster *c, const char *options,
 				    unsigned limit_ms);
 /* Create the first record, however long that takes. */
@@ -31,7 +31,7 @@ void common_swap(struct mirror_register *r, struct register_entry *now,
 		 const struct mirror_record *next);
 /* Advance seq by one step with common_swap(). */
 void common_step(struct mirror_register *r, struct register_entry *now);
-/* Read the record anew, again and again until there is an answer. */
+/* Read the record again until there is an answer. */
 void common_get(struct mirror_register *r, struct register_entry *now);
 /* Send any request to the gateway; the answer must come. body: an object, which is freed. */
 void common_post(struct mirror_register *r, const char *path, json_t *body);

@@ -29,8 +29,8 @@ struct cluster {
 bool cluster_is_possible(void);
 
 /*
- * Starts them below the working folder. Returns when all members have a leader; -1: they do not
- * start (for instance a port was taken meanwhile; their output was printed).
+ * Start the members below the working folder. Returns when all members have a leader. Returns -1 if
+ * they do not start (for instance, a port was taken meanwhile), after their output was printed.
  */
 int cluster_start(struct cluster *c, unsigned members, bool tls);
 /* SIGKILL all, and remove the folder. */

@@ -179,7 +179,7 @@ static void tls_is_spoken_with_whom_the_authority_vouches_for(void **state)
 	register_close(other);
 	register_close(r);
 
-	/* Another authority, and no TLS at all. */
+	/* First another authority, and then no TLS at all. */
 	snprintf(uri, sizeof(uri), "%s?ca=/etc/ssl/certs/ca-certificates.crt", c.uri);
 	assert_int_equal(register_open(uri, "orders", SHORT_MS, &r, &err), 0);
 	assert_int_equal(register_get(r, &now, &err), -ENOTCONN);

@@ -130,7 +130,7 @@ static void a_silent_member_does_not_hold_up_reads(void **state)
 	assert_int_equal(register_get(r, &now, &err), 0);
 	assert_true(clock_now_ns() - begin < LONG_MS / 3 * NSEC_PER_MS);
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
-	/* Nor is that member asked first again and again. */
+	/* The client does not ask that member first again and again, either. */
 	etcd_of(r)->preferred = victim;
 	assert_false(register_watch(r, now.revision, SHORT_MS / 4, -1));
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
@@ -138,7 +138,8 @@ static void a_silent_member_does_not_hold_up_reads(void **state)
 }
 
 /*
- * As when etcd's leader dies with the primary: the remaining members still have the last renewal.
+ * It is as if etcd's leader dies with the primary: the remaining members still have the last
+ * renewal.
  */
 static void without_a_majority_a_member_has_the_alive_key(void **state)
 {

@@ -17,7 +17,8 @@ void far_write_bytes(const char *name, size_t at, const void *bytes, size_t len)
 void far_read_bytes(const char *name, size_t at, void *bytes, size_t len);
 bool far_exists(const char *name);
 
-/* The calls must fail with that errno, and a text that contains these words; attr may be NULL. */
+/* Expect these calls to fail with that errno, and with a text that contains these words; attr
+ * may be NULL. */
 void far_no_create(const char *set, size_t size, const struct rpmem_pool_attr *attr, int error,
 		   const char *words);
 void far_no_open(const char *set, size_t size, int error, const char *words);

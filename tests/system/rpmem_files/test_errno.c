@@ -113,7 +113,7 @@ static void sets_that_cannot_be_used(void **state)
 		    "has 8388608 bytes, and the pool set says 8388609");
 }
 
-/* Root has every right, so rpmemd runs as another user then. */
+/* Root has every right, so if this process is root, rpmemd runs as another user. */
 static void files_that_rpmemd_may_not_use(void **state)
 {
 	close_pool(place_create("localhost"));

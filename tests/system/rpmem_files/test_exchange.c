@@ -44,7 +44,7 @@ static void run(const char *command)
 	}
 }
 
-/* In the pool's header and in the attributes. */
+/* Compare the pool's header and the attributes. */
 static void expect_attr(const struct rpmem_pool_attr *attr, const uint8_t header[4096])
 {
 	assert_memory_equal(attr->signature, header, 8);

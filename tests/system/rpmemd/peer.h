@@ -23,7 +23,7 @@ struct peer_lane {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct rpma_mr_remote *remote;
-	struct rpma_mr_local *messages; /* of the general method: a request, and answers */
+	struct rpma_mr_local *messages; /* of the general method: requests and answers */
 	uint8_t *bytes;
 	uint32_t id;
 };
@@ -75,7 +75,7 @@ enum rpma_conn_event peer_dial(struct peer *p, unsigned lane, const struct wire_
 			       uint16_t port);
 /* Announce a lane, and connect the lane. Returns 0, or librpma's error. */
 int peer_lane_up(struct peer *p, unsigned lane);
-/* Copy bytes of memory to the pool and make them durable there. 0, or the failure. */
+/* Copy bytes of memory to the pool and make them durable. Returns 0, or the failure. */
 int peer_persist(struct peer *p, unsigned lane, uint64_t offset, uint64_t len);
 /* Drop the lanes, like a killed initiator. */
 void peer_drop_lanes(struct peer *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmemd --listen: initiators that have the secret, and all others. */
+/* rpmemd --listen: initiators that have the secret, and other programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,7 +33,7 @@ static void write_secret(const char *text, mode_t mode)
 	close(fd);
 }
 
-/* With a secret and a free port; options end with NULL. */
+/* Listen with a secret and a free port; options end with NULL. */
 static void listen_with(const char *const options[])
 {
 	const char *argv[32] = {SYSTEM_RPMEMD,   "--listen=127.0.0.1:0", "-c",
@@ -66,7 +66,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Has the other end closed, within the time? */
+/* Does the other end close within the time? */
 static bool is_closed(const struct peer *p, int timeout_ms)
 {
 	uint64_t deadline = poll_deadline(timeout_ms);
@@ -328,7 +328,7 @@ static void volatile_memory_needs_permission(void **state)
 		assert_int_equal(peer_create(&peer, "v.set", PEER_SIZE, 1),
 				 allowed ? WIRE_OK : WIRE_PROVNOSUP);
 		assert_non_null(strstr(peer.answer.text, "volatile"));
-		if (!allowed) /* nothing of the pool is left */
+		if (!allowed) /* no file of the pool is left */
 			assert_int_not_equal(access(path, F_OK), 0);
 		teardown(NULL);
 	}

@@ -115,7 +115,7 @@ static void check(struct history *histories)
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned slot = 0; slot < SLOTS; slot++)
 			check_slot(got + slot_at(lane, slot), lane, &histories[lane], slot);
-	/* The content with which the initiator goes on. */
+	/* The initiator goes on with this content. */
 	for (unsigned lane = 0; lane < LANES; lane++)
 		memcpy(histories[lane].acknowledged, histories[lane].begun,
 		       sizeof(histories[lane].begun));

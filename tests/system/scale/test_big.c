@@ -30,7 +30,7 @@ static void watch_begin(struct watch *w)
 	atomic_store(&w->started, true);
 }
 
-/* Memory that was used only temporarily counts, too; the stack of this thread does not. */
+/* Memory that was used for a short time counts, too; the stack of this thread does not. */
 static void *watch_main(void *arg)
 {
 	struct watch *w = arg;

@@ -16,7 +16,7 @@
 #define IDLE_S         6                 /* longer than the time between two checks of a peer */
 #define FILES_PER_CONN 3                 /* socket, events, completions */
 
-static struct client base; /* the device and a buffer; each connection is a copy of this */
+static struct client base; /* the device and a buffer; each connection starts as a copy of this */
 static struct client conn[CONNS];
 static struct remote target;
 

@@ -21,7 +21,7 @@ struct lane {
 	struct client client;
 	unsigned number;
 	size_t bytes;   /* bytes of the lane's place, LANE_BYTES at most */
-	uint8_t letter; /* the last letter that was put there */
+	uint8_t letter; /* the last letter at the place */
 };
 
 /* The file that contains the places: the target has mapped it, and this program reads it. */

@@ -67,7 +67,7 @@ static int do_open(const char *line, uint32_t flags)
 	return rpma_file_open(target, &o, &file);
 }
 
-/* Prints "x" if the buffer has LENGTH times the same character, else "mixed". */
+/* Print "x" if the buffer has LENGTH times the same character, otherwise "mixed". */
 static void do_buffer(unsigned long long length)
 {
 	for (size_t i = 1; i < length; i++)

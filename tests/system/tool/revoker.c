@@ -12,7 +12,7 @@
 #include "regions/hello.h"
 #include "system/lib/rawpeer.h"
 
-#define STAG_AT 16 /* in the descriptor of a region: after address and length */
+#define STAG_AT 16 /* offset in the descriptor of a region: after address and length */
 
 static struct raw peer;
 

@@ -51,8 +51,8 @@ static int stop(void **state)
 static void every_child_has_a_section_of_its_own(void **state)
 {
 	/*
-	 * Sections of the forker, the target, and each child. Whichever of the first two comes
-	 * first writes their connections, so the target may write nothing.
+	 * Each of the forker, the target and the children has a section. The first of the first two
+	 * writes their connections, so the target may write no section.
 	 */
 	assert_in_range(trace.sections, FORKS + 1, FORKS + 2);
 }

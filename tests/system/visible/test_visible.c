@@ -18,7 +18,7 @@
 #define MESSAGES  4 /* in each round; only the last message is signalled */
 #define PLACE_LEN (64u << 10)
 
-static uint8_t memory[MESSAGES][PLACE_LEN]; /* of each process: sources, or targets */
+static uint8_t memory[MESSAGES][PLACE_LEN]; /* sources or targets of the process */
 
 static uint32_t length_of(uint64_t round, unsigned i)
 {
@@ -27,7 +27,7 @@ static uint32_t length_of(uint64_t round, unsigned i)
 	return round % 32 == 0 ? PLACE_LEN : lens[(round + i) % ARRAY_LEN(lens)];
 }
 
-/* Every fourth round ends with a Send, the others with a Write. */
+/* Every fourth round ends with a Send, the other rounds with a Write. */
 static bool is_send(uint64_t round, unsigned i)
 {
 	return i == MESSAGES - 1 && round % 4 == 3;
@@ -90,7 +90,7 @@ static bool is_round_there(uint64_t round)
 	return true;
 }
 
-/* The memory is looked at before the queue, as a poll of the queue could receive late bytes. */
+/* Look at the memory before the queue, as a poll of the queue could receive late bytes. */
 static char look(struct end *e, const struct ibv_mr *mr, uint64_t round)
 {
 	char answer = is_round_there(round) ? 'y' : 'n';

@@ -57,7 +57,7 @@ static void lines_for_the_journal_have_their_level(void **state)
 	assert_string_equal(log_prefix(LOG_LVL_OFF), "");
 }
 
-/* The variable is inherited by processes whose standard error is a terminal or a file. */
+/* Processes inherit the variable, and may have a terminal or a file as standard error. */
 static void lines_for_another_descriptor_have_none(void **state)
 {
 	assert_string_equal(log_prefix(LOG_LVL_ERROR), "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* To look whether a descriptor is still the own file has no effect on the file's next write-back. */
+/* A check whether a descriptor is still the library's own file has no effect on the file's next
+ * write-back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -52,7 +53,7 @@ static void a_look_gives_the_file_no_exact_time(void **state)
 		file_write(fd);
 		exact += file_has_exact_time(fd, &now);
 	}
-	assert_true(exact < ROUNDS / 2); /* some: where the clock's tick came in between */
+	assert_true(exact < ROUNDS / 2); /* some are exact: if the clock's tick came in between */
 	close(fd);
 }
 

@@ -104,7 +104,7 @@ static void an_event_ends_a_wait(void **state)
 
 	assert_int_equal(pthread_create(&thread, NULL, thread_notify, NULL), 0);
 	siglock_take(&lock);
-	while (!is_there) /* for ever, if the signal were missed */
+	while (!is_there) /* the handler would wait for ever if the signal were missed */
 		siglock_wait(&lock, &event, seen, 1000000);
 	siglock_release(&lock);
 	pthread_join(thread, NULL);

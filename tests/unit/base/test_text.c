@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors that are returned, and the pieces of their texts. */
+/* Errors that functions return, and the pieces of the errors' texts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

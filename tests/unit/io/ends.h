@@ -16,7 +16,7 @@ struct end {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *completions; /* channel of cq, which is not armed */
 	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* of buf */
+	struct ibv_mr *mr; /* region of buf */
 	char buf[END_BUF];
 };
 
@@ -32,7 +32,7 @@ extern int end_signals_all;
 struct sockaddr_in end_loopback(uint16_t port);
 /* Bind at a port that the system chooses, without listening. Returns the port. */
 uint16_t end_bind(struct end *e);
-/* Attributes for a queue pair on this end's queue. */
+/* Return attributes for a queue pair on this end's queue. */
 struct ibv_qp_init_attr end_qp_attr(struct end *e);
 /* Like softrnic_create_qp_ex(); attr->cap gets the granted values. */
 int end_create_qp(struct end *e, struct ibv_qp_init_attr *attr);

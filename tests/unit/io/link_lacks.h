@@ -5,7 +5,7 @@
 
 #include "softrnic/io/link.h"
 
-/* The first required operation that is missing, by name; NULL: none is missing. */
+/* Returns the name of the first required operation that is missing; NULL: none is missing. */
 const char *link_lacks(const struct link_ops *ops);
 
 #endif

@@ -21,13 +21,13 @@ struct pair_link {
 	struct eng_source *src;
 	bool listens, dialed, ended; /* ended: the peer will send no more */
 	bool looked_for_end;
-	struct list node; /* of a listener's list, or in the listener's queue */
+	struct list node; /* node of a listener's list, or in the listener's queue */
 	struct list queue;
 	struct pair_link *peer; /* NULL: no peer */
 	uint8_t ring[RING];     /* bytes that came and were not taken */
 	size_t head, len;
 	bool silent;
-	bool asked;  /* to report room for bytes */
+	bool asked;  /* asked to report room for bytes */
 	int arrival; /* readable while a thread waits, and bytes or the end are here */
 	unsigned waiters;
 };

@@ -29,8 +29,8 @@ unsigned pair_full(void);
 /* From now on .1 does not report a peer's end; only look_for_end() finds it. */
 void pair_hide_ends(bool hide);
 /*
- * The number of waits for descriptors of these links; and the thread that found bytes which were
- * not reported.
+ * The number of waits for descriptors of these links; and the thread that found bytes without a
+ * report.
  */
 unsigned pair_waits(void);
 pid_t pair_looker(void);

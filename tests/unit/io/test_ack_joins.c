@@ -66,7 +66,7 @@ static void answer(struct pair *p)
 	expect(&p->ends.server, 4);
 }
 
-/* By how many sends of the server's? */
+/* Returns the number of the server's sends in a round. */
 static uint64_t sends_of_round(struct pair *p)
 {
 	uint64_t before = sends_of(&p->ends.server);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_admission.c -- which connections a listener holds back, until when, and how many. */
+/* test_admission.c -- the connections that a listener holds back, their number, and the time of
+ * their turn. */
 #include "lib/unit.h"
 
 #include <stdlib.h>

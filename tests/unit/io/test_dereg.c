@@ -114,7 +114,7 @@ static void go_over_to_rings(void)
 		usleep(100);
 	}
 	assert_true(shm_bytes() > 0);
-	/* Until the last Write was placed nothing else may be written there. */
+	/* Until the last Write is placed, no other store may change the word. */
 	race.words[0] = 0;
 	race.sent[0] = ++race.next;
 	assert_int_equal(post_write(mr->rkey, 8), 0);

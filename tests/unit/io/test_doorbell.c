@@ -41,7 +41,8 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, str
 	return __real_timerfd_settime(fd, flags, when, old);
 }
 
-/* At most so long timers of that many Writes were set to; each costs so much. */
+/* Watch so many Writes. Returns the longest time to which their timers were set; each set costs
+ * so much. */
 static uint64_t watch_timer(struct pair *p, int writes, uint64_t cost_ns)
 {
 	timer_cost_ns = cost_ns;
@@ -160,7 +161,7 @@ static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 		advance_clock(80 * NSEC_PER_US);
 		sent += sends_of_round(&p[i % PAIRS], 1);
 	}
-	/* Those that an answer of the peer's meets do not wait. */
+	/* Writes that an answer of the peer's follows do not wait. */
 	assert_in_range(sent, PAIRS * ROUNDS, PAIRS * ROUNDS * 3 / 2);
 	for (int i = 0; i < PAIRS; i++)
 		pair_close(&p[i]);
@@ -325,7 +326,8 @@ static void make_timer_expensive(struct pair *p)
 	assert_true(watch_timer(p, 1000, 100 * NSEC_PER_US) >= 500 * NSEC_PER_US);
 }
 
-/* However many pairs are between two of them, unless these are more than some ten thousand. */
+/* The number of pairs between two such Writes does not matter, unless there are more than some
+ * ten thousand. */
 static void hardly_a_write_that_nothing_follows_waits_for_a_late_timer(void **state)
 {
 	enum { LONE = 12, PAIRS = 600 };
@@ -446,7 +448,7 @@ static void *poll_all_the_time(void *arg)
 	return NULL;
 }
 
-/* The poster, the poller and the timer compete; nothing is lost. */
+/* The poster, the poller and the timer compete; no Write is lost. */
 static void writes_of_one_thread_are_sent_by_any(void **state)
 {
 	uint64_t seed = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_exit.c -- the last posted requests of a process arrive although the process ends at once,
- * whichever thread is about to send them.
+ * whichever thread would send them.
  */
 #include "writes.h"
 
@@ -124,9 +124,9 @@ static int run_until_arrival(ending *end)
 	w.rkey = p.rkey;
 	send_where(to_child[1], &w);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status)); /* with any status: nothing is closed, as sanitizers see */
+	assert_true(WIFEXITED(status)); /* any status: sanitizers report leaks */
 	p.next = TEACH + 1;
-	end_expect(&p.ends.server, RDMA_CM_EVENT_DISCONNECTED); /* nothing comes any more */
+	end_expect(&p.ends.server, RDMA_CM_EVENT_DISCONNECTED); /* no message comes any more */
 	assert_int_equal(p.words[0], p.next);
 	close(to_child[0]);
 	close(to_child[1]);
@@ -227,7 +227,7 @@ static void end_without_exit_handlers(struct pair *p)
 	_exit(0);
 }
 
-/* As before execve(): nothing is sent by this thread, which may have been interrupted anywhere. */
+/* As before execve(), this thread may have been interrupted at any place, so it sends nothing. */
 static void a_process_can_wait_until_all_is_sent(void **state)
 {
 	for (int i = 0; i < PROCESSES; i++)

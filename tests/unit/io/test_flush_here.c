@@ -276,7 +276,7 @@ static void other_connections_go_on_meanwhile(void **state)
 	ends_close(&others);
 }
 
-/* The engine's threads that are kept for stalls write nothing back. The pool does. */
+/* The engine's threads that are kept for stalls make no write-backs. The pool does. */
 static void flushes_of_many_files_go_on_beside_each_other(void **state)
 {
 	struct ends others;
@@ -341,7 +341,7 @@ static void other_connections_do_not_wait(void **state)
 	ends_close(&others);
 }
 
-/* The time by which a deadline or a task, due at `due`, is late at most. */
+/* Returns the longest delay of a deadline or a task that is due at `due`. */
 static uint64_t timing_wait(uint64_t due)
 {
 	uint64_t until = due + LIMIT_NS;

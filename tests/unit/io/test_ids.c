@@ -30,7 +30,7 @@ static int disconnected(void **state)
 
 /* --- addresses ------------------------------------------------------------------------------- */
 
-/* rping -b, ucmatose -b: they bind, and resolve with the same source once more. */
+/* rping -b, ucmatose -b: the programs bind, and then resolve with the same source once more. */
 static void what_is_bound_stays_so_when_resolved_with_a_source(void **state)
 {
 	struct sockaddr_in dst = end_loopback(9), src = end_loopback(0);
@@ -261,7 +261,7 @@ static void client_sends_one_message_and_leaves(struct ends *e)
 	end_expect(&e->server, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-/* A program that gets the event of the end, and then looks into the queue, has missed nothing. */
+/* A program that gets the event of the end and then polls the queue finds every completion. */
 static void what_came_before_the_end_is_there_with_its_event(void **state)
 {
 	struct ends *e = *state;
@@ -304,7 +304,7 @@ static enum ibv_qp_state where(struct end *e)
 	return attr.qp_state;
 }
 
-/* tgtd, and many others, end a connection in this way. */
+/* tgtd and many other programs end a connection in this way. */
 static void moving_to_error_flushes_and_ends_the_connection(void **state)
 {
 	struct ends *e = *state;
@@ -323,7 +323,7 @@ static void moving_to_error_flushes_and_ends_the_connection(void **state)
 	assert_int_equal(end_wait_wc(&e->client).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* Drivers do this before they destroy a queue pair that was never connected. */
+/* Drivers move a queue pair to ERR before they destroy one that was never connected. */
 static void moving_to_error_flushes_an_unconnected_one(void **state)
 {
 	struct end *e = resolved();

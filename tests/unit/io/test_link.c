@@ -180,7 +180,7 @@ static void the_end_of_a_peer_is_an_event(void **state)
 	ends_close(&e);
 }
 
-/* The end is looked for before the silence of a peer that has ended counts as a loss. */
+/* The engine looks for the end before the silence of a peer that has ended counts as a loss. */
 static void an_end_that_was_not_reported_is_no_loss(void **state)
 {
 	struct ends e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several loops: which thread serves which sources, and which work waits for which. */
+/* Several loops: the sources that each thread serves, and the work that waits for other work. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -71,7 +71,7 @@ static void expect_given_back(void)
 	assert_int_equal(pair_silent(), 0);
 }
 
-/* The server's buffer is read; no thread there makes a call. */
+/* Reads the server's buffer; no thread of the server makes a call. */
 static void read_of_the_server(struct ends *e)
 {
 	struct ibv_mr *source = softrnic_reg_mr(e->server.pd, e->server.buf, END_BUF,
@@ -243,7 +243,7 @@ static void a_file_registered_while_it_is_polled_gives_the_connection_back(void 
 
 static atomic_uint yields;
 
-/* In the place of libc's. */
+/* Replaces libc's. */
 int sched_yield(void)
 {
 	atomic_fetch_add(&yields, 1);
@@ -398,7 +398,7 @@ static void a_program_that_looks_at_its_memory_is_not_taken_for_one_that_polls(v
 	target = softrnic_reg_mr(e.client.pd, e.client.buf, END_BUF,
 				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	assert_non_null(target);
-	do /* a lease that ends before the Write comes, as this thread was held up, is not in vain */
+	do /* a lease that ends before the Write comes is not in vain: this thread was held up */
 		a_lease_in_vain(&e, target);
 	while (begins_lease(&e.client) && ++tries < 20);
 	assert_in_range(tries, 0, 19);
@@ -679,7 +679,7 @@ struct visitor {
 	atomic_bool over;
 };
 
-/* Polls for a while, or waits, or does neither. */
+/* Poll for a while, or wait, or do neither. */
 static void *come_and_go(void *arg)
 {
 	struct visitor *v = arg;

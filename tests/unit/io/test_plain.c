@@ -43,7 +43,7 @@ static void the_end_that_awaits_may_be_ready_first(void **state)
 	plain_talk(&dials, &awaits);
 }
 
-/* As the server of perftest's bandwidth tests is. */
+/* The server of perftest's bandwidth tests stays in RTR like this. */
 static void an_end_in_rtr_receives_and_answers(void **state)
 {
 	plain_init(&awaits);
@@ -73,7 +73,7 @@ static void a_dial_waits_until_its_queue_pair_is_ready(void **state)
 	plain_talk(&awaits, &dials);
 }
 
-/* PLAIN_ROUNDS: more of them. */
+/* PLAIN_ROUNDS: a larger number of rounds. */
 static int rounds(int usual)
 {
 	const char *s = getenv("PLAIN_ROUNDS");

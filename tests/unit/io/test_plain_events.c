@@ -210,7 +210,7 @@ static const struct {
 };
 #define ALL_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* The region grants everything; only the queue pair does not. */
+/* The region grants every right; only the queue pair refuses. */
 static void what_the_queue_pair_does_not_permit_is_refused(void **state)
 {
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {

@@ -11,7 +11,7 @@
 struct late_pair {
 	struct plain early, late;
 	bool early_dials;
-	bool late_is_in_init; /* else in RESET */
+	bool late_is_in_init; /* false: the late end is in RESET */
 	bool sends_early;     /* a Send waits for the peer */
 };
 

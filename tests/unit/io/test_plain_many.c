@@ -54,7 +54,7 @@ static void a_number_returns_late(void **state)
 	}
 }
 
-/* With other numbers than the parent's. */
+/* The child's queue pairs have other numbers than the parent's. */
 static int meet_in_child(uint32_t parents)
 {
 	struct plain a, b;

@@ -24,7 +24,7 @@ static unsigned long from_environment(const char *name, unsigned long otherwise)
 	return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-/* Often no time, else up to the pauses between dials, and seldom longer. */
+/* Wait for no time in most calls, otherwise up to the pauses between dials, and seldom longer. */
 static void pass_time(void)
 {
 	static const long at_most_ns[] = {1, 1, 50000, 300000, 3000000};

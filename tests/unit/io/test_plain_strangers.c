@@ -265,7 +265,8 @@ static void sequence_numbers_that_differ_are_explained(void **state)
 	assert_non_null(strstr(notices, "sequence numbers"));
 }
 
-/* SOFTRNIC_STRICT_PSN is set: the end of a card's, which drops all that comes. */
+/* SOFTRNIC_STRICT_PSN is set: this stands for a card, which drops all packets with another
+ * number. */
 static void sequence_numbers_that_differ_keep_strict_ends_apart(void **state)
 {
 	plain_ready(&dials, awaits.qp->qp_num);
@@ -313,7 +314,7 @@ static void dials_that_wait_do_not_keep_the_peer_out(void **state)
 
 		fds[i] = dial(awaits.qp->qp_num);
 		request(fds[i], &data);
-		usleep(2000); /* they come in this order */
+		usleep(2000); /* the two come in this order */
 	}
 	assert_int_equal(refusal(fds[0]), MEET_BUSY); /* four are kept */
 	assert_int_equal(refusal(fds[1]), MEET_BUSY);

@@ -100,7 +100,7 @@ static void a_write_leaves_as_the_story_requires(void **state)
 	}
 }
 
-/* After how many pairs of a Write and a flush does a Write wait? */
+/* Returns the number of pairs of a Write and a flush after which a Write waits. */
 static unsigned pairs_until_one_waits(struct policy_send *s, uint64_t *now)
 {
 	bool waiting = false;
@@ -237,7 +237,7 @@ static void a_write_is_overdue_after_its_pace(void **state)
 
 static void threads_look_at_leases_before_the_engine_does(void **state)
 {
-	assert_false(policy_is_look_due(0, 1000 * US, 150 * US)); /* there are none */
+	assert_false(policy_is_look_due(0, 1000 * US, 150 * US)); /* 0: there are no polls */
 	assert_false(policy_is_look_due(1300 * US, 1000 * US, 150 * US));
 	assert_true(policy_is_look_due(1140 * US, 1000 * US, 150 * US));
 	assert_true(policy_is_look_due(900 * US, 1000 * US, 150 * US));
@@ -247,7 +247,7 @@ static void threads_look_at_leases_before_the_engine_does(void **state)
 
 static void sixteen_quick_polls_make_a_loop(void **state)
 {
-	assert_false(policy_is_loop(16, 0, 1000 * US)); /* there is no time before */
+	assert_false(policy_is_loop(16, 0, 1000 * US)); /* 0: there is no earlier time */
 	assert_true(policy_is_loop(32, 1000 * US, 1010 * US));
 	assert_true(policy_is_loop(32, 1000 * US, 1799 * US));
 	assert_false(policy_is_loop(32, 1000 * US, 1800 * US));
@@ -435,7 +435,7 @@ static void the_gap_is_an_average_that_a_long_one_changes_little(void **state)
 {
 	uint64_t gap = 0;
 
-	gap = policy_gap(gap, 1000000 * US, 20 * US); /* counts as 80 us */
+	gap = policy_gap(gap, 1000000 * US, 20 * US); /* a long gap counts as 80 us */
 	assert_int_equal(gap, 20 * US);
 	gap = policy_gap(gap, 1000000 * US, 20 * US);
 	assert_int_equal(gap, 35 * US);

@@ -22,9 +22,9 @@ enum { CONNS = 64, ROUNDS = 2000 };
 
 struct sim_conn {
 	struct policy_send send;
-	uint64_t since; /* a Write waits; 0: none does */
+	uint64_t since; /* time since which a Write waits; 0: none waits */
 	struct policy_lookers l;
-	unsigned polls, seen; /* as in struct conn_policy */
+	unsigned polls, seen; /* the same as in struct conn_policy */
 	uint64_t answer_at;   /* 0: no answer is on its way */
 	uint64_t write_at;    /* a Write of the peer; 0: no Write is on its way */
 	uint64_t waited_at;
@@ -38,10 +38,10 @@ struct machine {
 	struct sim_conn conn[CONNS];
 	unsigned conns, cq_polls;
 	uint64_t polls_at;
-	/* counted: */
+	/* counters: */
 	unsigned posts, sends, sets, expiries, reports;
 	uint64_t latest_ns; /* the longest time that a Write has waited */
-	uint64_t missed_ns; /* the time in which Writes of the peer were here, and not placed */
+	uint64_t missed_ns; /* time for which Writes of the peer were not placed */
 };
 
 static void machine_init(struct machine *m, unsigned conns, uint64_t cost_ns)
@@ -321,8 +321,8 @@ static void await_write(struct machine *m, struct sim_conn *c, uint64_t after)
 /* --- eight kinds of programs ------------------------------------------------------------------ */
 
 /*
- * To set the alarm takes at most 1 / share of the time, and a little more until the average time of
- * a set is known.
+ * Setting the alarm takes at most 1 / share of the time, and a little more until the average time
+ * of a set is known.
  */
 static void expect_cheap_alarms(const struct machine *m, unsigned share)
 {
@@ -420,7 +420,7 @@ static void run_stream(uint64_t cost_ns)
 	}
 	assert_in_range(m.sends, ROUNDS, ROUNDS + ROUNDS / 20);
 	expect_cheap_alarms(&m, 30);
-	/* A last Write that nothing follows. */
+	/* A last Write without a later post. */
 	post_write(&m, m.conn);
 	pass(&m, 5000 * US);
 	assert_int_equal(m.conn->since, 0);
@@ -457,7 +457,7 @@ static void many_connections_share_one_alarm(void **state)
 	run_many(16 * US);
 }
 
-/* Pairs, and now and then a Write at which the peer looks. */
+/* Send pairs, and now and then a Write for which the peer polls its memory. */
 static void a_lone_write_now_and_then_is_late_a_few_times(void **state)
 {
 	struct machine m;

@@ -63,7 +63,7 @@ static int poll_once(void)
 	return n;
 }
 
-/* pause_us: the pause between polls; 0: none. */
+/* pause_us: the pause between polls; 0: no pause. */
 static void *poll_all_the_time(void *pause_us)
 {
 	while (!over) {

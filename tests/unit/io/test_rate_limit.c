@@ -88,8 +88,7 @@ static void the_rate_holds_in_the_long_run(void **state)
 }
 
 /*
- * Existing connections are not ended, so all of them may guess at once. The address then has a
- * debt.
+ * Existing connections stay, so all of them may guess at once. Then the address has a debt.
  */
 static void a_crowd_at_once_pays_afterwards(void **state)
 {

@@ -117,7 +117,8 @@ static pid_t start(struct pair *p, int to_child[2], void (*write_last)(struct pa
 
 /* --- this end, which sends before it reads ------------------------------------------------ */
 
-/* With the connection's lock, so that nothing is read: bytes go out until the reset is here. */
+/* Called with the connection's lock, so that no thread reads: bytes go out until the reset
+ * comes. */
 static void provoke_reset(struct link *link)
 {
 	struct iovec byte = {.iov_base = (char *)"", .iov_len = 1};
@@ -144,7 +145,7 @@ static void post_send(struct pair *p, struct conn *c)
 	conn_settle(c);
 }
 
-/* With the connection's lock: nothing is read before the peer has ended. */
+/* Called with the connection's lock: no thread reads before the peer has ended. */
 static void let_peer_go(struct pair *p, int to_child[2], pid_t child)
 {
 	struct where w = {.addr = p->addr, .rkey = p->rkey};

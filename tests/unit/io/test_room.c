@@ -50,7 +50,7 @@ static void send_into_the_full_link(struct ends *e)
 	assert_true(pair_full() > before);
 }
 
-/* Polls do not try again and again: nothing is sent in vain. */
+/* Polls do not try again and again: no send is in vain. */
 static void it_is_sent_when_there_is_room_while_a_thread_polls(void **state)
 {
 	struct ends e;

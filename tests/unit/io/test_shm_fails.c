@@ -69,7 +69,7 @@ static const struct {
 		[CALL_COUNT] = {"no call", 0},
 };
 
-static atomic_int failing = -1; /* enum call; -1: none */
+static atomic_int failing = -1; /* an enum call; -1: none fails */
 static atomic_int left;         /* calls until a call fails */
 static atomic_bool failed;
 
@@ -268,7 +268,7 @@ static void exchange(void)
 	assert_int_equal(end_wait_wc(&ends.server).status, IBV_WC_SUCCESS);
 }
 
-/* Sockets, memory files, and mappings of these. */
+/* Count sockets, memory files, and mappings of memory files. */
 static int count_links(const char *folder)
 {
 	DIR *d = opendir(folder);

@@ -27,7 +27,7 @@
 static pid_t self;
 static atomic_bool forks;
 static atomic_int children, bad_children;
-static bool memory_fails; /* for the initiator: */
+static bool memory_fails; /* the initiator's behaviour: */
 static atomic_int file_mappings;
 static bool is_guessed; /* a stranger calls before the peer does */
 static int stranger = -1;
@@ -37,7 +37,7 @@ static bool is_open(int fd)
 	return fd < 0 || fcntl(fd, F_GETFD) >= 0;
 }
 
-/* other: an open descriptor that is not the connection's; -1: none. */
+/* other: an open descriptor that is not the connection's; -1: no descriptor. */
 static void fork_here(int other)
 {
 	int status = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two ends of rings as a link: which thread is woken, and when the end of the stream is reported.
+ * Two ends of rings as a link: the thread that is woken, and the time at which the end of the
+ * stream is reported.
  */
 #include "lib/unit.h"
 
@@ -265,7 +266,7 @@ static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **s
 static void a_polling_end_finds_room_and_is_not_woken(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
-	assert_false(writer->ops->in_place->has_room(writer)); /* nothing was refused so far */
+	assert_false(writer->ops->in_place->has_room(writer)); /* no bytes were refused */
 	fill_ring();
 	assert_false(writer->ops->in_place->has_room(writer));
 	take_some(RING / 2);
@@ -289,7 +290,7 @@ static void room_is_reported_once_no_thread_polls(void **state)
 	assert_int_equal(send_some(1), 1);
 }
 
-/* However little room there is: when a thread stops looking, the room must be reported. */
+/* When a thread stops looking, the room must be reported, however little room there is. */
 static void room_is_checked_when_the_last_thread_stops_polling(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
@@ -327,7 +328,7 @@ static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
 	assert_true(writer->ops->in_place->has_room(writer));
 }
 
-/* Each event stands for many wake-ups, and there are bytes in the ring. */
+/* Each event stands for many wake-ups, and the ring has bytes. */
 static void wake_ups_do_not_fill_the_socket(void **state)
 {
 	int unread;

@@ -427,7 +427,7 @@ static int memory_file(unsigned flags, int seals, uint64_t len)
 	return fd;
 }
 
-/* The initiator's verdict on this file. */
+/* Returns the initiator's verdict on this file. */
 static enum meet_next offer_file(int file, uint64_t ring_size)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);

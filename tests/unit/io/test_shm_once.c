@@ -29,7 +29,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As if the peer had sent this step. */
+/* Take this step as if the peer had sent it. */
 static void take_step(enum ext_link_step step, const uint8_t *token)
 {
 	struct conn *c = container_of(ends.client.id, struct cmid, pub)->conn;

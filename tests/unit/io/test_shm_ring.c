@@ -120,7 +120,7 @@ static void an_end_that_waits_is_woken_once(void **state)
  * fills the ring and sleeps each time ----------- */
 
 #define FILLS  20000u
-#define WAKE_S 30 /* a wake-up that has not come after this time is lost */
+#define WAKE_S 30 /* after this time a wake-up counts as lost */
 
 static sem_t room;
 
@@ -204,7 +204,7 @@ static void a_position_that_cannot_be_is_refused(void **state)
 	assert_int_equal(put(&byte, 1), -EPROTO);
 }
 
-/* A hostile writer changes everything at any time. Nothing outside the ring is read or written. */
+/* A hostile writer changes everything at any time. No byte outside the ring is read or written. */
 static void random_positions_and_flags_do_no_harm(void **state)
 {
 	uint64_t seed = 42;
@@ -249,7 +249,7 @@ static void memory_that_is_gone_is_reported_with_what_came_before_it(void **stat
 	assert_int_equal(ring_write(&w, iov, 1), 8);
 	assert_int_equal(ring_read(&r, iov + 1, 1), -EFAULT);
 	assert_int_equal(ring_read(&r, iov, 2), 8);
-	assert_int_equal(ring_readable(&r), 8); /* nothing is lost */
+	assert_int_equal(ring_readable(&r), 8); /* no byte is lost */
 	munmap(page, 4096);
 }
 

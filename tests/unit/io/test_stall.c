@@ -93,7 +93,7 @@ static void run(struct eng_task *task)
 }
 static struct eng_task task = {.link = LIST_INIT(task.link), .run = run};
 
-/* An application's sink may do this: call the library. */
+/* An application's sink may also call the library. */
 static void sink(enum log_level level, const char *file, int line, const char *func,
 		 const char *text)
 {

@@ -255,7 +255,7 @@ static bool within_a_head(const size_t begin[FRAMES], size_t at)
 	return at > begin[i] && at - begin[i] < (i ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX);
 }
 
-/* Except at the end of the stream, where no more will come. */
+/* Except at the end of the stream, after which no bytes come. */
 static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_t begin[FRAMES])
 {
 	size_t said[2] = {0};

@@ -26,14 +26,14 @@ struct end {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
-	struct ibv_ah *ah; /* of this host */
+	struct ibv_ah *ah; /* address of this host */
 	struct ibv_qp *qp;
 	uint8_t buf[DEPTH * SLOT];
 };
 
 static struct end a, b;
 
-/* The socket takes nothing for so many calls. */
+/* The socket takes no message for so many calls. */
 static atomic_int busy_calls;
 
 int __real_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags);
@@ -285,7 +285,7 @@ static void a_message_wakes_a_thread_that_waits(void **state)
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
-/* So many polls in a loop that only they receive. */
+/* Poll so often in a loop that only the polls receive. */
 static void poll_in_a_loop(struct end *e)
 {
 	struct ibv_wc wc;
@@ -473,10 +473,10 @@ static void what_strangers_send_has_no_effect(void **state)
 	bad.to_qpn ^= 0xff; /* an index that no queue pair has */
 	tell(fd, &bad, 1);
 	bad = good;
-	bad.to_qpn ^= 0x100; /* another port's */
+	bad.to_qpn ^= 0x100; /* the number of another port */
 	tell(fd, &bad, 1);
 	bad = good;
-	bad.from_qpn ^= 0x100; /* of a queue pair that is not at the sender's port */
+	bad.from_qpn ^= 0x100; /* a queue pair that is not at the sender's port */
 	tell(fd, &bad, 1);
 	bad = good;
 	bad.qkey++;
@@ -538,7 +538,7 @@ static void messages_to_a_peer_that_grants_no_credit_leave_after_a_while(void **
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(send_to(&a, number_of(fd), "hello"), 0);
 	assert_int_equal(completed(), UD_WINDOW);
-	grant(fd, 200); /* of nothing that was sent */
+	grant(fd, 200); /* the grant is for bytes that were not sent */
 	assert_int_equal(completed(), 0);
 	for (int i = 0; i < UD_WINDOW; i++)
 		serial = hear(fd).serial;
@@ -567,7 +567,7 @@ static void a_queue_pair_that_waits_for_a_credit_is_destroyed(void **state)
 
 static atomic_bool over;
 static atomic_uint target;
-static unsigned fired; /* and not completed */
+static unsigned fired; /* messages fired and not completed */
 
 static void *fire(void *unused)
 {

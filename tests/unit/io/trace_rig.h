@@ -38,7 +38,7 @@ enum rig_family { RIG_IPV4, RIG_IPV6, RIG_MAPPED };
 struct rig {
 	int us, peer;        /* sockets; `us` does not block */
 	uint16_t port[2];    /* ports of us, of the peer */
-	struct trace *trace; /* of us */
+	struct trace *trace; /* the trace of `us` */
 	bool initiator;
 	uint8_t *bytes[2]; /* bytes sent by us, by the peer */
 	size_t len[2];

@@ -19,9 +19,9 @@ void advance_clock(uint64_t ns); /* while the clock stands still */
 /* Two ends; the client writes to the server's memory. */
 struct pair {
 	struct ends ends;
-	struct ibv_mr *target; /* of words */
+	struct ibv_mr *target; /* region of words */
 	_Atomic uint64_t words[WORDS];
-	uint64_t addr; /* where the client writes to: the words */
+	uint64_t addr; /* address of the words, to which the client writes */
 	uint32_t rkey;
 	uint64_t next; /* value to write */
 };
@@ -31,12 +31,12 @@ void pair_close(struct pair *p);
 void pair_register(struct pair *p);
 
 uint64_t sends_of(struct end *e);
-uint64_t sends(struct pair *p); /* of the client */
+uint64_t sends(struct pair *p); /* Returns the number of sends of the client. */
 /* The next value to the first word, or `len` bytes. */
 int post_write(struct pair *p, uint32_t len, unsigned flags);
 void write_quietly(struct pair *p);
 void flush(struct pair *p);
-/* From here on Writes of this connection wait. */
+/* From now on Writes of this connection wait. */
 void teach(struct pair *p);
 /* A Write that waits, on a connection that learned to. */
 void pair_open_waiting(struct pair *p);

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* False: this build's malloc cannot be replaced. */
+/* Returns false if this build's malloc cannot be replaced. */
 bool malloc_hold(void);
 void malloc_release(void);
 

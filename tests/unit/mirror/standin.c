@@ -78,7 +78,7 @@ static int standin_persist(void *arg, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-/* The metadata of this host's copy. */
+/* Make the metadata of this host's copy. */
 static void standin_make_meta(struct standin *s)
 {
 	uint64_t len = meta_size_for(STANDIN_SIZE);

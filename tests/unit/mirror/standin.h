@@ -65,7 +65,7 @@ void standin_forget_epoch(struct standin *s, unsigned slot);
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 /* Give the primary an order, and wait for the answer. */
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
-/* In the library's last STATUS. */
+/* Returns the health in the library's last STATUS. */
 enum mirror_health standin_health(struct standin *s);
 /* The primary's last report. */
 struct message_status standin_status(struct standin *s);

@@ -18,7 +18,7 @@ struct standin_conn {
 	struct rpma_conn *conn; /* NULL: the place is free */
 	struct greeting greeting;
 	bool established;
-	uint8_t buffers[2][8][MESSAGE_SIZE]; /* in, out */
+	uint8_t buffers[2][8][MESSAGE_SIZE]; /* buffers of receives and sends */
 	unsigned out;
 	struct rpma_mr_local *mr, *data, *ring;
 };
@@ -30,7 +30,7 @@ struct standin_member {
 	char port[8];
 	struct standin_conn conns[STANDIN_CONNS];
 	struct mirror_epoch promised, epoch; /* epoch: the copy may hold its flushes */
-	bool is_syncing;                     /* from member 0 */
+	bool is_syncing;                     /* copies from member 0 */
 	struct mirror_view seen;
 	struct mirror_range records[4];
 	unsigned record_count;

@@ -14,7 +14,7 @@
 #define TAKES_US 200
 #define FAILS_AT 3
 
-/* A file of numbers: those stored, and those that are durable. */
+/* A file of numbers: the stored ones, and the durable ones. */
 struct store {
 	struct commit commit;
 	atomic_ulong put, durable;

@@ -91,7 +91,7 @@ static void assert_difference(const struct packet_ordered *o, unsigned member,
 	assert_int_equal(d->range.len, 4096);
 }
 
-/* A verdict of the copies does not order an overwrite. But the copy is not promoted any more. */
+/* A verdict of the copies does not order an overwrite. But the copy cannot be promoted any more. */
 static void test_a_member_that_is_wrong_is_excluded_until_it_is_resumed(void **state)
 {
 	struct packet_order_request resume = {
@@ -148,7 +148,7 @@ static void test_a_scrub_repairs_what_a_majority_decides(void **state)
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* The primary's medium has lost acknowledged data, which two copies still have. */
+/* The primary's medium has lost acknowledged data that two other copies still have. */
 static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state)
 {
 	struct packet_ordered o;
@@ -227,7 +227,7 @@ static void *flush_until_stopped(void *arg)
 	return (void *)(uintptr_t)failed;
 }
 
-/* The flushes write all the time where copies are compared. */
+/* The flushes write all the time to the pages that are compared. */
 static void test_flushes_are_no_differences(void **state)
 {
 	pthread_t threads[FLUSHERS];

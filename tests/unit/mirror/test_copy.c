@@ -194,7 +194,7 @@ static void an_aligned_word_is_never_torn(void **state)
 	}
 }
 
-/* Waits a while for the bytes to be on their way to the medium. */
+/* Wait a while until the bytes are on their way to the medium. */
 static bool leaves(int fd, off_t at, size_t len)
 {
 	for (int ms = 0; medium_dirty(fd, at, len) != 0 && ms < WRITE_OUT_MAX_MS; ms++)

@@ -57,7 +57,7 @@ static int flush(size_t offset, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* Does a slot of the metadata file have the extent? */
+/* Does the metadata file have a slot with the extent? */
 static bool is_recorded(uint32_t extent)
 {
 	const uint64_t *slots = (const uint64_t *)(const void *)(meta_ring(&m->hot.meta) -
@@ -468,8 +468,8 @@ static void test_a_mapping_is_direct_or_something_else(void **state)
 #define DIRECT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /*
- * The resync copies stores that were not flushed, and that other members lack. They stay recorded
- * at the member that joined until every member has them.
+ * The resync copies stores that were not flushed, and that other members lack. These stores stay
+ * recorded at the member that joined until every member has them.
  */
 static void test_data_of_a_resync_are_flushed_to_all_members(void **state)
 {

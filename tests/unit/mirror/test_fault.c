@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which faults a watch gets, and which handlers get the other faults. */
+/* The faults that a watch gets, and the handlers that get the other faults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,7 +167,7 @@ static void test_a_watch_may_leave_the_access(void **state)
 			fail_msg("the store went on");
 		}
 	}
-	fault_unwatch(&watch); /* no user is counted there */
+	fault_unwatch(&watch); /* the watch counts no user */
 	assert_int_equal(area[0], 0);
 }
 

@@ -255,7 +255,8 @@ static void *count_up(void *arg)
 			const uint64_t *copy = (const void *)standin_copy(s, slot);
 
 			/*
-			 * An acknowledged value must be there, and must never become older again.
+			 * An acknowledged value must be there, and an older one must never come
+			 * back.
 			 */
 			if (__atomic_load_n(copy + (uintptr_t)arg, __ATOMIC_ACQUIRE) != i)
 				return (void *)"a word is older at a copy than its acknowledged flush";
@@ -348,7 +349,8 @@ static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 	assert_flushed(7, WORD_AT, 8);
 }
 
-/* Replaces libc's: the file of this host's copy cannot be written back, or only slowly. */
+/* Replaces libc's fdatasync(): the file of this host's copy cannot be written back, or only
+ * slowly. */
 static const struct stat *bad_file;
 static bool syncs_are_slow;
 static unsigned fdatasyncs;
@@ -385,7 +387,7 @@ static void expect_a_failed_copy(int rc)
 
 	rpma_utils_get_durability(standin_copy(s, 0), STANDIN_SIZE, &durability, NULL, 0);
 	if (durability == RPMA_DURABILITY_VOLATILE)
-		skip(); /* nothing is written back on this file system */
+		skip(); /* this file system writes nothing back */
 	fail_write_backs(&st);
 	memset(addr, 7, 8);
 	assert_int_equal(rpmirror_flush(m, &range, 1, 0, &res), rc);
@@ -439,7 +441,7 @@ static unsigned answered_by(unsigned slot)
 	return count;
 }
 
-/* On this host and at the other members. */
+/* The threads share write-backs on this host and at the other members. */
 static void test_threads_share_write_backs(void **state)
 {
 	pthread_t threads[SHARERS];

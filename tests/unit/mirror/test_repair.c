@@ -74,7 +74,7 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 	/*
-	 * The blocks flushed meanwhile, and at most those of the flushes at the time of the loss.
+	 * At most the blocks flushed meanwhile and those of the flushes at the time of the loss.
 	 */
 	assert_true(progress_of(2).copied <= 4 * BLOCK);
 	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_BEGIN) > 0);
@@ -85,7 +85,7 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 
 #define BAD_FROM (STANDIN_SIZE - 16 * BLOCK)
 
-/* The data flushed meanwhile belong to pages there that cannot be stored into. */
+/* The data flushed meanwhile belong to pages of the member's file that cannot be stored into. */
 static void return_with_bad_pages(int error)
 {
 	store(0, BLOCK, 1);
@@ -234,7 +234,8 @@ static void test_copies_are_equal_before_the_application_reads(void **state)
 	for (unsigned slot = 1; slot < 3; slot++)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 	assert_int_equal(addr[17 * BLOCK], 0);
-	/* On this host they are hot slots, which the process that holds the copy writes itself. */
+	/* On this host the records are hot slots, which the process that holds the copy writes
+	 * itself. */
 	assert_int_equal(standin_asked(s, 0, MESSAGE_RECORD_RANGES), 0);
 	assert_true(standin_asked(s, 1, MESSAGE_RECORD_RANGES) > 0);
 	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
@@ -260,7 +261,7 @@ static void test_records_that_do_not_fit_are_all_of_the_file(void **state)
 {
 	assert_memory_equal(standin_copy(s, 1), addr, STANDIN_SIZE);
 	assert_true(standin_asked(s, 0, MESSAGE_RECORD_RANGES) > 0);
-	/* they were dropped when the primary began to serve */
+	/* the slots were dropped when the primary began to serve */
 	assert_int_equal(m->hot.meta.hot_count, 0);
 }
 

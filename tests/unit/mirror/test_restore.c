@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreadable pages of this host's copy: they come from another member unnoticed, or the loss is
- * reported.
+ * Unreadable pages of this host's copy come from another member unnoticed, or the loss is reported.
  */
 #include "mapped.h"
 
@@ -145,7 +144,7 @@ static void test_pages_come_back_with_every_byte(void **state)
 	need_bad_pages();
 	lose(0, PAGES * PAGE);
 	assert_int_equal(count_right(), PAGES);
-	/* They are in the file, too, for a later mapping. */
+	/* The pages are in the file, too, for a later mapping. */
 	assert_memory_equal(standin_copy(s, 0), standin_copy(s, 1), STANDIN_SIZE);
 	assert_int_equal(flush_word(FLUSHED, 5), 0);
 	errors = take_errors();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where flushes keep the data that they send: a ring whose memory is not allocated yet. */
+/* Flushes keep the data that they send in a ring, whose memory is allocated later. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -148,7 +148,7 @@ static int flush_patiently(size_t offset, uint64_t value, struct rpmirror_result
 	return rc;
 }
 
-/* A member that cannot be excluded is awaited, as the register does not answer. */
+/* The primary waits for a member that it cannot exclude, because the register does not answer. */
 static void test_without_the_register_a_loss_blocks(void **state)
 {
 	struct rpmirror_result res;
@@ -420,7 +420,7 @@ static void check_calls_while_protected(unsigned flags)
 	assert_int_equal(rpmirror_flush_verify(m, &range, 1, NULL), RPMIRROR_E_QUORUM);
 	if (flags & RPMIRROR_MAP_DIRECT)
 		assert_int_equal(rpmirror_touch(m, word, 8), RPMIRROR_E_LEASE);
-	/* The value is stored as soon as the lease is there again. */
+	/* The value is stored as soon as the lease is valid again. */
 	assert_int_equal(pthread_create(&thread, NULL, renew_soon, NULL), 0);
 	assert_int_equal(store8_patiently(word, 3), 0);
 	pthread_join(thread, NULL);

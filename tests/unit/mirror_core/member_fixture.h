@@ -20,7 +20,7 @@ extern struct member_report report;
 
 int member_setup(void **state);
 int member_teardown(void **state);
-/* A restart of the daemon; with another `boot`, of the host. */
+/* Restart the daemon; with another `boot`, restart the host. */
 void restart(void);
 /* A refusal must have a text. */
 void expect(enum member_reason reason);

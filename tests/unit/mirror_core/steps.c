@@ -81,7 +81,7 @@ static void before_cool(void)
 	meta_bitmap_set_all(&steps_meta, changed);
 }
 
-/* The slot is given to another extent. */
+/* Give the slot to another extent. */
 static int run_cool(void)
 {
 	uint32_t cold = 3, others[] = {11, 12, 13, 14, 15};
@@ -266,7 +266,7 @@ static int run_serve(void)
 	return answered();
 }
 
-/* From then on the primary's own flushes are in the copy. */
+/* From this step on the primary's own flushes are in the copy. */
 static bool serve_holds(bool done)
 {
 	bool has = steps_meta.super.epoch.number == STEPS_EPOCH;
@@ -398,7 +398,7 @@ static bool ranges_hold(bool done)
 			 meta_hot_is(&steps_meta, 30));
 }
 
-/* More ranges than there are slots. */
+/* There are more ranges than slots. */
 static int run_many_ranges(void)
 {
 	struct mirror_range all = {0, COPY_SIZE};

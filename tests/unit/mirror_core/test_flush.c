@@ -151,7 +151,7 @@ static void test_a_flush_operation_covers_all_that_was_placed_before(void **stat
 	expect_cover(1, 0, 0);
 	flush_on_placed(&f, 1, (struct mirror_range){5000, 100});
 	expect_cover(1, 5000, 100);
-	expect_cover(2, 0, 0); /* nothing was placed there */
+	expect_cover(2, 0, 0); /* no byte was placed there */
 	flush_on_placed(&f, 1, (struct mirror_range){0, 10});
 	flush_member_end(&f, 1);
 	flush_member_begin(&f, 1, false); /* over another connection */

@@ -121,7 +121,7 @@ static void the_register_is_asked_when_all_in_sync_have_room(void **state)
 	says(2, GROWTH_UNDER_WAY);
 	expect_step(1000000, GROWTH_WAITS, 2);
 	says(2, GROWTH_HAS_ROOM);
-	answers[2].size = LARGER - 4096; /* the answer is for another order */
+	answers[2].size = LARGER - 4096; /* the answer belongs to another order */
 	expect_step(1000000, GROWTH_WAITS, 2);
 	says(2, GROWTH_HAS_ROOM);
 	expect_step(1000, GROWTH_SWAP, 0);

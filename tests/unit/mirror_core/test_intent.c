@@ -69,7 +69,7 @@ static void lies_as_documented(void **state)
 	assert_int_equal(intent_encode(slot, &head, &range), sizeof(golden));
 	assert_memory_equal(slot, golden, 4);
 	assert_memory_equal(slot + 8, golden + 8, sizeof(golden) - 8);
-	/* Another program computed this sum over the bytes from 8 on. */
+	/* Another program computed this sum over the bytes from offset 8 on. */
 	assert_int_equal(slot[4] | slot[5] << 8 | slot[6] << 16 | (uint32_t)slot[7] << 24,
 			 0x1b8fcdb8);
 }

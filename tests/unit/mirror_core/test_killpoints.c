@@ -33,7 +33,7 @@ static const char *const names[] = {
 #define KILLPOINT_NAME(name, who, where) #name,
 	KILLPOINTS(KILLPOINT_NAME)};
 
-/* Points in the library and the daemon: tests/system/mirror/killpoints.sh kills there. */
+/* Points in the library and the daemon, at which tests/system/mirror/killpoints.sh kills. */
 static const char *const elsewhere[] = {
 	"w6_before",        "w6_after",       "w6_known",      "flush_begin",   "flush_snapshot",
 	"flush_posted",     "flush_local",    "flush_settled", "placed_before", "placed_after",

@@ -104,8 +104,8 @@ static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 }
 
 /*
- * The renewal is sent at 0, and is written and seen at once, which gives the shortest lease. Clocks
- * run 5 % apart.
+ * The renewal is sent at time 0, and is written and seen at once, which gives the shortest lease.
+ * The clocks' rates differ by 5 %.
  */
 static void the_margin_covers_clocks_that_drift(void **state)
 {

@@ -548,7 +548,7 @@ static void a_failed_copy_is_refused_for_good(void **state)
 	assert_non_null(strstr(v.text, "member replace"));
 }
 
-/* Whatever was under way: the copy neither serves nor counts as made equal. */
+/* Whatever work was under way: the copy neither serves nor counts as made equal. */
 static void a_copy_that_lost_something_is_compared_after_a_restart(void **state)
 {
 	promise(5);

@@ -20,7 +20,7 @@ static void the_newest_view_is_kept(void **state)
 	assert_int_equal(member_copy(&member, false), MIRROR_COPY_UNKNOWN);
 	see(5, MIRROR_PHASE_SERVING, 1, 2);
 	assert_int_equal(member_copy(&member, false), MIRROR_COPY_STALE);
-	/* The same for a change by the primary. */
+	/* A change by the primary has the same effect. */
 	rec.view.seq = 3;
 	rec.view.insync = 3;
 	member_on_view(&member, &rec.view, &v);
@@ -98,7 +98,7 @@ static void a_restored_register_that_was_configured_is_split(void **state)
 		member_on_record(&member, &rec, 200 + i, &v);
 		expect(MEMBER_IS_SPLIT);
 	}
-	/* The same if a configuration made S smaller. */
+	/* A configuration that made S smaller has the same effect. */
 	rec.view.seq = 4;
 	rec.view.insync = 1;
 	member_on_record(&member, &rec, 300, &v);

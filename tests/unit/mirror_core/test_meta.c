@@ -215,7 +215,7 @@ static void the_other_records_lie_as_documented(void **state)
 	assert_int_equal(field(0x4838, 8), 5);
 	assert_int_equal(field(0x4814, 4), sum_of_slot(0x4800, 2048));
 	assert_memory_equal(store.medium + 0x5000, "RPMMEMBR", 8);
-	assert_int_equal(field(0x5020, 8), 1); /* of the configuration */
+	assert_int_equal(field(0x5020, 8), 1); /* number of the configuration */
 	assert_int_equal(field(0x5028, 8), 0xa0);
 	assert_int_equal(field(0x5034, 4), 7000);
 	assert_string_equal((char *)store.medium + 0x5058, "a");

@@ -94,7 +94,7 @@ static void each_bit_of_a_hot_slot_matters(void **state)
 		assert_true(try_damage(META_HOT_AT + bit / 8, (uint8_t)(1 << bit % 8)));
 }
 
-/* A block became zeros, or another block. */
+/* A block became zeros, or got the content of another block. */
 static void a_slot_that_is_lost_is_seen(void **state)
 {
 	static const struct {

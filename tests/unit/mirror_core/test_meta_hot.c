@@ -90,7 +90,7 @@ static void victims_are_those_not_marked_for_longest(void **state)
 		assert_int_not_equal(victims[i], 2);
 		assert_int_not_equal(victims[i], 6);
 	}
-	/* None twice, and never more than there are. */
+	/* No victim comes twice, and there are never more than hot slots. */
 	assert_int_equal(meta_hot_victims(&meta, victims, 8, NULL, NULL), 8);
 	for (unsigned i = 0; i < 8; i++)
 		for (unsigned k = 0; k < i; k++)
@@ -299,7 +299,8 @@ static void pass_randomly(uint64_t *random)
 		return;
 	if (!meta_pass_next(&meta, 0, test_random(random) % COPY_SIZE, 4 * MIRROR_BLOCK, &run))
 		return;
-	/* Sent: the member has their present content, unless a flush comes before `done`. */
+	/* These blocks are sent: the member has their present content, unless a flush comes
+	 * before `done`. */
 	for (uint64_t i = run.offset / MIRROR_BLOCK; i * MIRROR_BLOCK < run.offset + run.len; i++)
 		lacks[i] = false;
 	if (test_random(random) % 2)

@@ -73,7 +73,7 @@ static void promised(unsigned slot)
 	assert_next(PRIMARY_DO_VIEW, slot);
 }
 
-/* A set whose members all answer at once, up to the moment when the application may read. */
+/* Make a set whose members all answer at once, up to the moment when the application may read. */
 static void serve(unsigned members, unsigned min_copies)
 {
 	begin(members, min_copies, 0);
@@ -237,7 +237,8 @@ static void assert_trouble(unsigned slot, const char *text)
 	assert_string_equal(p.members[slot].trouble, text);
 }
 
-/* For people: silence is not a refusal, and a refusal is shown until the member is silent. */
+/* The report is for people: silence is not a refusal, and a refusal is shown until the member is
+ * silent. */
 static void silence_and_a_refusal_are_distinguished(void **state)
 {
 	(void)state;
@@ -255,7 +256,7 @@ static void silence_and_a_refusal_are_distinguished(void **state)
 	assert_false(primary_is_refused(&p, 1));
 	assert_trouble(2, "it has seen what the register has not");
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* member 2 is asked again, */
-	primary_on_lost(&p, 2);                                       /* and does not answer */
+	primary_on_lost(&p, 2);                                       /* member 2 does not answer */
 	assert_trouble(2, "it does not answer");
 	assert_false(primary_is_refused(&p, 2));
 }
@@ -961,7 +962,7 @@ static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **stat
 	assert_true(primary_may_ack(&p));
 }
 
-/* The same while the primary recovers. */
+/* The same holds while the primary recovers. */
 static void a_larger_copy_in_doubt_holds_no_promotion_up(void **state)
 {
 	struct primary_report report = {
@@ -1083,7 +1084,7 @@ static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void 
 		swap_done();
 	assert_int_equal(reg.view.insync, 4);
 	assert_int_equal(p.state, PRIMARY_SERVING);
-	/* At the end there is nothing to wait for. */
+	/* At the end the primary has no flush to wait for. */
 	serve(2, 2);
 	primary_demote(&p);
 	skip_all();
@@ -1139,7 +1140,7 @@ static void the_last_copy_that_failed_makes_others_equal_also_at_the_end(void **
 	assert_int_equal(reg.view.insync, 2);
 }
 
-/* No other member has acknowledged anything. */
+/* No other member has acknowledged a flush. */
 static void the_last_copy_makes_others_equal_though_it_failed(void **state)
 {
 	(void)state;

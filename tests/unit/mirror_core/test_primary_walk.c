@@ -73,7 +73,7 @@ static void walk_actions(void)
 	bool ended = false;
 
 	while (primary_next(&p, &a)) {
-		assert_false(ended); /* nothing may follow the end */
+		assert_false(ended); /* no action may follow the end */
 		if (a.type == PRIMARY_DO_SWAP) {
 			assert_false(swap_sent);
 			assert_memory_equal(a.expected, &p.rec, sizeof(p.rec));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For which view, and for how long, an operator's order to promote is valid. */
+/* The view for which an operator's order to promote is valid, and the duration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

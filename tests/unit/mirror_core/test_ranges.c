@@ -115,7 +115,7 @@ static void test_fewer_ranges_cover_the_same(void **state)
 		assert_normal(v, n);
 		for (size_t i = 0; i < SIZE; i++)
 			assert_true(after.bytes[i] >= before.bytes[i]);
-		if (normal <= max) /* nothing has to be merged */
+		if (normal <= max) /* the ranges need no merge */
 			assert_memory_equal(&before, &after, sizeof(before));
 	}
 }

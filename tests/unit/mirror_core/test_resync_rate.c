@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link of a certain speed with a queue, in virtual time, which flushes share with a resync. */
+/* A link of a certain speed with a queue, in virtual time. Flushes and a resync share the link. */
 #include "lib/unit.h"
 #include "mirror/core/resync_rate.h"
 #include "sim/prng.h"
@@ -15,7 +15,7 @@ struct piece {
 static struct link {
 	struct resync_rate rate;
 	uint64_t speed;        /* bytes a second */
-	uint64_t now, free_at; /* now, and the time at which the queue is empty */
+	uint64_t now, free_at; /* present time, and the time at which the queue is empty */
 	struct piece pieces[4096];
 	unsigned first, count;
 	uint64_t sent, in_flight;

@@ -278,7 +278,7 @@ static void sim_copy(struct member *mb, struct work *w)
 	}
 }
 
-/* Each digest is taken at some time, in either order. */
+/* Take each digest at some time, in either order. */
 static void sim_compare(struct member *mb, struct work *w)
 {
 	uint64_t differing = 0;

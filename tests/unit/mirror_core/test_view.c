@@ -198,7 +198,7 @@ static void settings_change_when_that_is_safe(void **state)
 
 	assert_int_equal(view_shrink(&rec, 0, 4, 17, NULL), 0);
 	next = rec.config;
-	next.min_copies = 3; /* nothing could be acknowledged */
+	next.min_copies = 3; /* no flush could be acknowledged */
 	assert_refused(rec, view_set_config(&rec, &next, 18, &why), -EAGAIN);
 	next.min_copies = 2;
 	assert_int_equal(view_set_config(&rec, &next, 18, NULL), 0);
@@ -290,7 +290,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(view_compare(&rec, &shrunk), VIEW_BRANCH);
 	shrunk.seq++;
 	assert_int_equal(view_compare(&backup, &shrunk), VIEW_NEWER);
-	/* This holds for each member that is promoted then. */
+	/* The same holds for each member that is promoted then. */
 	assert_int_equal(view_promote(&backup, 2, 14, NULL), 0);
 	assert_int_equal(backup.history[0].insync, 7);
 	assert_int_equal(view_compare(&backup, &two), VIEW_BRANCH);

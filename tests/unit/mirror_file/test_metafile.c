@@ -189,7 +189,7 @@ static void what_is_no_metadata_is_refused(void **state)
 	close(fd);
 }
 
-/* Files that were copied to another place, or exchanged with another copy's. */
+/* The files were copied to another place, or exchanged with another copy's. */
 static void other_files_than_it_was_made_for_are_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);
@@ -219,7 +219,7 @@ static void other_files_than_it_was_made_for_are_compared(void **state)
 	metafile_close(&f);
 }
 
-/* The same as after each orderly end, and after the file was restored in place. */
+/* The same holds after each orderly end, and after the file was restored in place. */
 static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);

@@ -211,8 +211,7 @@ static void a_newer_format_is_named(void **state)
 }
 
 /*
- * With every cut and every changed byte the text is refused, or the result encodes to the same
- * text.
+ * A text with a cut or a changed byte is refused, or encodes to the same text.
  */
 static void damaged_texts_are_refused_whole(void **state)
 {

@@ -8,7 +8,7 @@
 #include "base/crc32c.h"
 #include "mirror/wire/proof.h"
 
-#define SAID    52 /* bytes of a greeting, and of an answer, before their padding */
+#define SAID    52 /* lengths of a greeting and of an answer, before the padding */
 #define REPLIED 60
 
 static struct greeting sample(void)
@@ -96,7 +96,8 @@ static void values_that_cannot_be_are_refused(void **state)
 	}
 }
 
-/* A newer program's greeting is longer, and compatible. The part that this version has counts. */
+/* A newer program's greeting is longer, and compatible. Only the part that this version has
+ * counts. */
 static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(void **state)
 {
 	struct greeting g = sample(), got;

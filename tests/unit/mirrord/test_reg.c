@@ -12,7 +12,7 @@
 #include "mirrord/impl.h"
 
 #define WAIT_MS  20000
-#define LEASE_MS 60000 /* never over in this test */
+#define LEASE_MS 60000 /* the lease does not end in this test */
 
 static char folder[] = "/tmp/mirrord_reg.XXXXXX";
 static char uri[64];
@@ -111,7 +111,7 @@ static void a_read_that_was_sent_before_the_epoch_was_known_is_repeated(void **s
 	uint32_t first;
 
 	begin();
-	reg_ask_alive(&s); /* there is no key */
+	reg_ask_alive(&s); /* the register has no key */
 	first = s.alive_asked;
 	wait_for_an_answer();
 	promote_other();

@@ -106,7 +106,7 @@ static void disk_make_fs(const char *fs, const char *image)
 			disk_run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}), 0);
 }
 
-/* In a mount namespace that ends with the test, so that no other process sees the mounts. */
+/* Bind in a mount namespace that ends with the test, so that no other process sees the mounts. */
 void disk_bind(const char *what, const char *where)
 {
 	assert_int_equal(mount(what, where, NULL, MS_BIND, NULL), 0);

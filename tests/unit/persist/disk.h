@@ -11,8 +11,8 @@
  */
 void disk_begin(void);
 /*
- * To be called before disk_begin(). If the kernel lacks the file system, or /usr/sbin the program,
- * prints that and exits with 77.
+ * To be called before disk_begin(). If the kernel lacks the file system, or /usr/sbin lacks the
+ * program, prints that and exits with 77.
  */
 void disk_need(const char *fs, const char *maker);
 /* Mount a folder at a second place until the test ends. */
@@ -34,9 +34,9 @@ void disk_mount_overlay(const char *dir, const char *where);
 void disk_mount_overlay_with(const char *dir, const char *where, const char *option);
 /* A file with all its blocks allocated. */
 void disk_make_file(const char *name, size_t size);
-/* Nothing can be written to the file system at dir until the thaw, or for 30 s. */
+/* Make writes to the file system at dir wait until the thaw, or for 30 s. */
 void disk_freeze(const char *dir);
-/* Harmless if nothing is frozen. */
+/* Harmless if no file system is frozen. */
 void disk_thaw(void);
 
 #endif

@@ -12,7 +12,7 @@
  * begins a new count.
  */
 void gate_set(bool shut);
-/* From now on calls fail with that errno; 0: they do not. */
+/* From now on calls fail with that errno; 0: they succeed. */
 void gate_fail(int err);
 /* The number of calls that have begun. */
 unsigned gate_begun(void);

@@ -35,7 +35,7 @@ struct backed {
 void backed_init(struct backed *m, const char *name, size_t size);
 void backed_fini(struct backed *m);
 
-/* A job whose end can be awaited. */
+/* A job for whose end a test can wait. */
 struct flush {
 	struct persist_job job;
 	sem_t ended;
@@ -43,14 +43,14 @@ struct flush {
 };
 
 void flush_start(struct flush *f, struct persist_region *region, void *addr, size_t len);
-/* The same by persist_submit_here(). */
+/* Like flush_start(), by persist_submit_here(). */
 void flush_start_here(struct flush *f, struct persist_region *region, void *addr, size_t len,
 		      bool *here);
 /* Returns the status; -ETIMEDOUT if the job does not end within that time. */
 int flush_wait(struct flush *f, int timeout_ms);
 /* Start a job and wait, for at most 20 seconds. */
 int flush(struct persist_region *region, void *addr, size_t len);
-/* The same for a digest, which is stored at d. */
+/* Like flush_start() for a digest, which is stored at d. */
 void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
 		  uint32_t alg, struct vext_digest *d);
 int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,

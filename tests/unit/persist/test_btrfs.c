@@ -106,7 +106,7 @@ static void release_twins(void)
 		persist_region_put(twins[i].region);
 }
 
-/* Is each of the files reached, and not mistaken for the other? */
+/* Does a flush reach each of the files, and not the other one? */
 static int expect_reach(void *arg)
 {
 	register_twins();
@@ -154,7 +154,7 @@ static int close_second_and_register(void *arg)
 	close(twins[1].fd);
 	register_twins();
 	CHECK(file_of(&twins[0])->medium.st_dev == twins[0].dev);
-	/* The other's descriptor is not taken for this file's. */
+	/* This file does not use the other file's descriptor. */
 	CHECK(file_of(&twins[1])->medium.fd < 0);
 	CHECK(digest(twins[1].region, twins[1].p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 	memset(bytes, 0xb, SIZE);

@@ -108,7 +108,7 @@ static void huge_pages_are_volatile(void **state)
 
 	if (fd < 0)
 		skip();
-	/* Never touched, as the machine may have no huge page. */
+	/* The memory is never touched, as the machine may have no huge page. */
 	assert_volatile_fd(fd, 2 * MIB, MAP_NORESERVE, "huge");
 }
 

@@ -19,7 +19,7 @@
 
 static atomic_bool statx_is_old;
 
-/* Replaces libc's: a kernel that does not report the alignment of direct reads. */
+/* Replaces libc's statx(): the kernel does not report the alignment of direct reads. */
 int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	  struct statx *restrict st)
 {
@@ -31,8 +31,8 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 }
 
 /*
- * The source of a digest of this directory's files. Their file system decides whether they are read
- * directly.
+ * Returns the source of a digest of this directory's files. The file system decides whether they
+ * are read directly.
  */
 static enum vext_digest_source source_here(void)
 {
@@ -303,7 +303,7 @@ static void an_unreported_direct_read_counts_only_where_it_is_known(void **state
 		skip();
 	backed_init(&m, NULL, PAGE);
 	file = m.region->ranges[0].file;
-	if (!file->medium.direct) /* neither ext4 nor xfs */
+	if (!file->medium.direct) /* the file system is neither ext4 nor xfs */
 		skip();
 	atomic_store(&statx_is_old, true);
 	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);

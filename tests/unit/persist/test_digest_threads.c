@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_digest_threads.c -- the threads that make digests: their number at once, and when they end.
+ * test_digest_threads.c -- the threads that make digests: their number at once, and the time of
+ * their end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,7 +96,7 @@ static unsigned watch_readers(const struct backed *m, int n)
 
 enum { FILES = 10 };
 
-/* They live on after a failed assertion. */
+/* The digests live on after a failed assertion. */
 static struct vext_digest long_digests[2 * FILES];
 static struct flush long_jobs[2 * FILES];
 

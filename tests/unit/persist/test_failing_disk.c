@@ -126,7 +126,7 @@ static void expect_flush_to_fail_after(taker_fn *take, bool elsewhere)
 		assert_int_equal(in_child(take_in_child, &taker, true), 0);
 	else
 		assert_true(take(fd, taker.p) < 0);
-	/* The report is taken: a second fsync() there returns 0. */
+	/* The function has taken the report: a second fsync() of the descriptor returns 0. */
 	assert_int_equal(take(fd, taker.p), 0);
 	failed = flush(region, taker.p, SIZE);
 	assert_true(failed == -ENOSPC || failed == -EIO);

@@ -19,7 +19,7 @@ enum { PAGES = 64, SLOTS = 2 };
 /* --- a file, and flushes of its pages ------------------------------------------------------ */
 
 static struct backed m;
-static struct flush jobs[PAGES]; /* they live on after a failed assertion */
+static struct flush jobs[PAGES]; /* the jobs live on after a failed assertion */
 
 static int file_init(void **state)
 {
@@ -160,7 +160,7 @@ static void set_reach(uint64_t reach)
 	persist_atfork_parent();
 }
 
-/* The last page is out of reach of the others. */
+/* The last page is out of reach of the other pages. */
 static void what_is_out_of_reach_is_written_back_alone(void **state)
 {
 	shut_and_fill();

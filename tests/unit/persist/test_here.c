@@ -18,7 +18,7 @@
 enum { PAGES = 64, LIMIT_MS = 20000 };
 
 static struct backed m;
-static struct flush job, other, third; /* they live on after a failed assertion */
+static struct flush job, other, third; /* the jobs live on after a failed assertion */
 
 static bool thread_starts_fail;
 

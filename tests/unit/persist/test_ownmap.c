@@ -159,7 +159,7 @@ static void a_flush_through_a_mapping_that_is_read_only_reaches_the_medium(void 
 
 struct aliases {
 	unsigned char *p; /* writable */
-	void *q;          /* from a read-only descriptor */
+	void *q;          /* a mapping from a read-only descriptor */
 };
 
 static int flush_without_own(void *arg)

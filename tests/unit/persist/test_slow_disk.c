@@ -73,7 +73,8 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	unlink("fast");
 }
 
-/* More hanging write-backs than the pool has threads, as the slots limit each file only. */
+/* There are more hanging write-backs than threads of the pool, as the slots limit each file
+ * only. */
 static void many_slow_files_do_not_hold_up_another(void **state)
 {
 	enum { FILES = 20, JOBS = 2 * FILES };
@@ -94,7 +95,8 @@ static void many_slow_files_do_not_hold_up_another(void **state)
 
 		m->p[i % 2 * PAGE] = 2;
 		flush_start(&jobs[i], m->region, m->p + i % 2 * PAGE, PAGE);
-		/* The first job that finds all threads busy, and none of them stalled yet. */
+		/* This job is the first that finds all threads busy, and none of them stalled
+		 * yet. */
 		if (i == 15) {
 			struct flush next;
 
@@ -177,7 +179,7 @@ static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 	disk_thaw();
 	assert_int_equal(flush_wait(&jobs[0], 20000), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[1], 20000), -ECANCELED);
-	/* Nothing was lost: the file still works for other jobs. */
+	/* No byte is lost: the file still works for other jobs. */
 	m.p = map_file(m.fd, SIZE);
 	persist_region_put(m.region);
 	m.region = region_of(m.p, SIZE);

@@ -193,7 +193,7 @@ static void unmapped_memory_is_written_back_all_the_same(void **state)
 	unlink("unmapped");
 }
 
-/* No path leads to the file, so there is no own mapping. */
+/* No path leads to the file, so the library has no mapping of its own. */
 static int flush_unmapped(void *arg)
 {
 	unsigned char *p = arg, *q = mremap(p, 0, 2 * PAGE, MREMAP_MAYMOVE);

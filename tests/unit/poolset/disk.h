@@ -31,7 +31,7 @@ struct poolset_place disk_place(const char *name);
 struct poolset_pool *disk_create(const char *name, const struct poolset_attr *attr);
 struct poolset_pool *disk_open(const char *name, struct poolset_attr *attr);
 void disk_close(struct poolset_pool *pool);
-/* The calls must fail, with this cause and this text; nothing stays open. */
+/* The calls must fail, with this cause and this text; no file stays open. */
 void disk_no_create(const char *name, uint64_t size, const struct poolset_attr *attr, int cause,
 		    const char *words);
 void disk_no_open(const char *name, uint64_t size, int cause, const char *words);

@@ -292,7 +292,7 @@ static void the_shutdown_state_refuses_a_power_failure_only(void **state)
 	struct header h;
 
 	assert_false(header_sds_is_lost(pages[0], &same));
-	assert_false(header_sds_is_lost(pages[0], &other)); /* there was no shutdown state */
+	assert_false(header_sds_is_lost(pages[0], &other)); /* the header had no shutdown state */
 	memcpy(sds, dirty_sds, sizeof(dirty_sds));
 	assert_false(header_sds_is_lost(pages[0], &same)); /* killed */
 	assert_true(header_sds_is_lost(pages[0], &other));
@@ -308,7 +308,7 @@ static void the_shutdown_state_refuses_a_power_failure_only(void **state)
 	assert_false(header_sds_is_lost(pages[0], &other)); /* clean */
 	h.sds = (struct header_sds){1, 6, 1};
 	reencode(0, &h);
-	assert_true(header_sds_is_lost(pages[0], &other)); /* other devices */
+	assert_true(header_sds_is_lost(pages[0], &other)); /* the state of other devices */
 	h.sds = (struct header_sds){1, 7, 1};
 	reencode(0, &h);
 	assert_false(header_sds_is_lost(pages[0], &other));

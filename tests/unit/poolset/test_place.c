@@ -102,7 +102,7 @@ static int try_all_filtered(void)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (try_name(names[i].name) != names[i].cause)
 			return (int)i + 1;
-	/* Stricter than necessary, as no symbolic link is followed. */
+	/* The code is stricter than necessary, as it follows no symbolic link. */
 	return try_name("down/file") == EBADF && try_name("sub/../file") == EBADF ? 0 : 101;
 }
 

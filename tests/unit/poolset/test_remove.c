@@ -75,14 +75,14 @@ static void what_is_no_part_of_a_pool_stays(void **state)
 {
 	static const char junk = 'x';
 
-	/* Another size and no header. */
+	/* The file has another size and no header. */
 	disk_write_set("b.set", HEAD "2M @/file\n");
 	disk_write_set("file", "Something of value.\n");
 	disk_no_remove("b.set", 0, EINVAL, "file");
 	assert_non_null(remove_set("b.set", POOLSET_REMOVE_FORCE));
 	assert_true(disk_exists("file"));
 
-	/* The size in the set, but other content. */
+	/* The file has the set's size, but other content. */
 	unlink("file");
 	disk_make_file("file", 2 * MIB);
 	disk_write_bytes("file", 0, &junk, 1);
@@ -112,7 +112,7 @@ static void a_corrupt_pool_is_removed_by_force(void **state)
 	assert_null(remove_set("a.set", POOLSET_REMOVE_FORCE));
 	assert_int_equal(disk_count_files(), 1);
 
-	/* Of another size, but with a header. */
+	/* The file has another size, but a header. */
 	disk_close(disk_create("a.set", &attr));
 	assert_int_equal(truncate("p1", 3 * MIB), 0);
 	disk_no_remove("a.set", 0, EINVAL, "p1 is not removed");

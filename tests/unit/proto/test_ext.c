@@ -24,7 +24,7 @@ static void the_table_says_what_each_kind_is(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct ext_row *row = ext_row(rows[i].kind);
 
-		assert_int_equal(rows[i].kind, i + 1); /* their numbers on the wire */
+		assert_int_equal(rows[i].kind, i + 1); /* numbers on the wire */
 		assert_non_null(row);
 		assert_non_null(row->name);
 		assert_int_equal(row->control, rows[i].control);
@@ -139,7 +139,7 @@ static void a_query_has_a_range_and_no_flags(void **state)
 
 static uint8_t noise[64];
 
-/* Random bytes, decoded and encoded, give the same bytes: nothing is lost and nothing shifts. */
+/* Random bytes, decoded and encoded, give the same bytes: no field is lost and none shifts. */
 #define ROUND_TRIP(name, type, length)                                                             \
 	do {                                                                                       \
 		struct type msg;                                                                   \

@@ -211,7 +211,8 @@ static void another_kind_or_no_word_is_no_hello(void **state)
 	REFUSES("", "none");
 }
 
-/* For any bytes: nothing past their end is read (ASan), and an accepted result is usable. */
+/* For any bytes: the decoder reads nothing past their end (ASan), and an accepted result is
+ * usable. */
 static void noise_never_gives_an_unusable_hello(void **state)
 {
 	static const char start[] = WORD VERSION;

@@ -7,7 +7,7 @@
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/rdmap.h"
 
-/* A well-formed last segment of this opcode. */
+/* Make a well-formed last segment of this opcode. */
 static struct ddp_hdr segment(enum rdmap_opcode op)
 {
 	return (struct ddp_hdr){.tagged = rdmap_ops[op].tagged,
@@ -208,7 +208,7 @@ static struct ddp_hdr extension(enum rdmap_opcode op, uint32_t qn, uint8_t kind)
 	return hdr;
 }
 
-/* The error for a message of this kind with this length. */
+/* Returns the error for a message of this kind with this length. */
 static unsigned wrong_length(size_t len, size_t right)
 {
 	if (len < EXT_WORD_LEN || len < right)
@@ -306,8 +306,8 @@ static void a_message_above_the_limit_is_refused_by_its_length_alone(void **stat
 static uint8_t noise[64];
 
 /*
- * Random bytes, decoded and encoded, give the same bytes: nothing is lost and nothing shifts.
- * Reserved bytes, which are sent as zero, are zeroed before.
+ * Random bytes, decoded and encoded, give the same bytes: no field is lost and none shifts.
+ * Reserved bytes are sent as zero, so they are zeroed before.
  */
 #define ROUND_TRIP(name, length, zero_at, zero_len)                                                \
 	do {                                                                                       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_select.c -- which provider serves an address, and the explanation. */
+/* test_select.c -- the provider that serves an address, and the explanation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@ static struct {
 	uint64_t caps;   /* capabilities of the device */
 	int create_fail; /* number of QP creations that fail */
 	int post_err, complete_err, plain_taken;
-	bool forgets, doorbell_fails; /* as libsiw: the error is lost if the other requests began */
+	bool forgets, doorbell_fails; /* libsiw: the error is lost if others began */
 
 	int creates, starts;
 	uint64_t asked; /* send_ops_flags; 0: none */

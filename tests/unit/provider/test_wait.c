@@ -27,7 +27,7 @@ static int teardown(void **state)
 
 int __wrap_ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context);
 
-/* Blocks as rdma-core's does if there is no event. */
+/* Blocks as rdma-core's function does if there is no event. */
 int __wrap_ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {
 	uint64_t n;

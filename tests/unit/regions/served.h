@@ -11,18 +11,18 @@
 #include <cmocka.h>
 #include <librpmafile.h>
 
-#define SIZE (8u << 20) /* of each region */
+#define SIZE (8u << 20) /* size of each region */
 
 extern unsigned char *memory;
-extern char target[64], file_target[64]; /* of the regions "memory" and "file" */
+extern char target[64], file_target[64]; /* addresses of the regions "memory" and "file" */
 
-/* For cmocka_run_group_tests(). */
+/* To be passed to cmocka_run_group_tests(). */
 int served_start(void **state);
 int served_stop(void **state);
 
 /* May be called by any thread. */
 void must(int rc);
-/* For writing, with flags besides. */
+/* Open for writing, with these flags. */
 struct rpma_file *open_memory(uint32_t flags);
 void fill(unsigned char *buf, size_t len, unsigned seed);
 

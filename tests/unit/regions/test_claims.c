@@ -55,7 +55,7 @@ static void only_the_very_claim_holds(void **state)
 	assert_false(claims_hold(&c, 99, 200, id));
 	assert_false(claims_hold(&c, 100, 201, id));
 	assert_false(claims_hold(&c, 300, 301, id));
-	/* an empty range: nothing can be written there */
+	/* an empty range: no byte can be written in it */
 	assert_true(claims_hold(&c, 120, 120, id));
 	id.key ^= 1;
 	assert_false(claims_hold(&c, 100, 200, id));

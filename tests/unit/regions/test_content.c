@@ -142,7 +142,7 @@ static void expect_broken_off(const struct hello_begin *begin, const struct hell
 	assert_int_equal(rc, ERROR_FAILED);
 	assert_int_not_equal(content_of(&r).state, HELLO_CONTENT_WHOLE);
 	session_close(&s);
-	put(&r); /* and other clients are not affected */
+	put(&r); /* other clients are not affected */
 	running_stop(&r);
 }
 
@@ -370,7 +370,7 @@ static void the_right_to_write_ends_with_its_connection(void **state)
 	running_stop(&r);
 }
 
-/* As programs do that do not use files. */
+/* Programs that do not use files do this. */
 static void who_writes_unannounced_and_confirms_leaves_bytes(void **state)
 {
 	struct running r;

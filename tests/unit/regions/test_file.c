@@ -79,7 +79,7 @@ static void several_buffers_are_one_write(void **state)
 	must(rpma_file_sync(file, NULL, 0));
 	assert_memory_equal(memory + 999, "abcxxx", 6);
 	assert_memory_equal(memory + 999 + 100000, "xxxabc", 6);
-	/* All bytes or none. */
+	/* A write is of all bytes or of none: a part past the end refuses all. */
 	memset(big, 'y', 100000);
 	assert_int_equal(rpma_file_pwritev(file, iov, 4, SIZE - 100005), RPMA_E_INVAL);
 	must(rpma_file_sync(file, NULL, 0));
@@ -125,7 +125,7 @@ static void a_file_is_described(void **state)
 	info.size = 1;
 	assert_int_equal(rpma_file_get_info(file, &info), RPMA_E_INVAL);
 	must(rpma_file_close(&file));
-	must(rpma_file_close(&file)); /* of NULL */
+	must(rpma_file_close(&file)); /* the close of NULL */
 }
 
 struct writer {
@@ -386,7 +386,7 @@ static void *greet_as_another_program(void *listener)
 	return NULL;
 }
 
-/* Also where an owner is named, which not every device of this end can carry. */
+/* The port is also named with an owner, which some devices of this end cannot carry. */
 static void a_port_of_another_program_is_called_so(void **state)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -126,7 +126,7 @@ static void writes_at_random_are_all_noted(void **state)
 	}
 }
 
-/* The number is limited: some ranges grow, none is dropped. */
+/* The number of ranges is limited: some ranges grow, none is dropped. */
 static void very_many_ranges_become_fewer_and_larger(void **state)
 {
 	struct file_ranges *r = calloc(1, sizeof(*r));

@@ -135,7 +135,7 @@ static void the_record_of_another_file_or_beyond_the_region_is_worth_nothing(voi
 	other.made_ns++;
 	expect_raw(&other, &content, 0);
 	content.length = SIZE + 1;
-	expect_raw(&place, &content, 2);       /* the claims are still of this file */
+	expect_raw(&place, &content, 2);       /* the claims are still this file's */
 	content.length = HELLO_LENGTH_UNKNOWN; /* only an incomplete file may have that length */
 	expect_raw(&place, &content, 2);
 	content.state = HELLO_CONTENT_PARTIAL;

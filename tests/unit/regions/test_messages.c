@@ -40,7 +40,7 @@ static void a_demand_for_a_proof_carries_the_nonce(void **state)
 	struct rpma_conn_private_data pdata = {buf, (uint8_t)len};
 
 	assert_true(hello_reply_decode(&pdata, &back));
-	/* Not the structures, as bytes between their members may differ. */
+	/* Do not compare structures, as bytes between their members may differ. */
 	assert_int_equal(hello_reply_encode(&back, again), len);
 	assert_memory_equal(again, buf, len);
 	pdata.len--;
@@ -129,7 +129,7 @@ static void the_most_counts_fit_and_come_back_as_they_went(void **state)
 		assert_false(hello_counts_decode(buf, cut, &back));
 		assert_int_equal(back.count, 0);
 	}
-	buf[len - 17] = HELLO_STATUS_COUNT; /* of the last region */
+	buf[len - 17] = HELLO_STATUS_COUNT; /* status of the last region */
 	assert_false(hello_counts_decode(buf, len, &back));
 	assert_int_equal(hello_ask_counts_encode(buf), 5);
 	assert_true(hello_ask_counts_decode(buf, 5));
@@ -232,7 +232,7 @@ static void the_end_of_a_file_comes_back_as_it_went(void **state)
 	assert_false(hello_end_decode(buf, len + 1, &back));
 	while (len--)
 		assert_false(hello_end_decode(buf, len, &back));
-	content.state = HELLO_CONTENT_PARTIAL; /* does not end the put */
+	content.state = HELLO_CONTENT_PARTIAL; /* this content does not end the put */
 	assert_false(hello_end_decode(buf, hello_end_encode(&content, buf), &back));
 	buf[5] = HELLO_CONTENT_WHOLE + 1;
 	assert_false(hello_end_decode(buf, sizeof(buf), &back));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Failures of a session are returned to the caller, in time and with a text. None ends the process.
+ * Failures of a session are returned to the caller, in time and with a text. No failure ends the
+ * process.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>

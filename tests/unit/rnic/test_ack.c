@@ -311,7 +311,7 @@ static void an_ack_that_goes_back_is_refused(void **state)
 		assert_int_equal(end_write(t.a, i, t.mra, 0, 100, t.mrb, 0), 0);
 	end_send_all(t.a);
 	inject_ack(FIRST, 2);
-	inject_ack(FIRST + 1, 2); /* as many again are nothing new */
+	inject_ack(FIRST + 1, 2); /* the same number again changes nothing */
 	expect_wc(&t.a->scq, 0, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_no_wc(&t.a->scq);
@@ -359,7 +359,7 @@ static void both_messages_of_a_write_with_immediate_have_to_be_acknowledged(void
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(post_imm(3), 0);
 	end_send_all(t.a);
-	inject_ack(FIRST + 2, 3); /* as b may, between the two */
+	inject_ack(FIRST + 2, 3); /* b may do this between the two */
 	assert_false(qp_is_failed(t.a->qp));
 	expect_no_wc(&t.a->scq);
 	inject_ack(FIRST + 3, 5);

@@ -252,7 +252,7 @@ static void purge_drops_one_qp_and_keeps_the_order_of_the_rest(void **state)
 	cq_fini(&cq);
 }
 
-/* Across the wrap, so that the parts of the old ring come in their order. */
+/* The resize comes across the wrap: the parts of the old ring keep their order. */
 static void a_resized_queue_keeps_what_is_queued_in_order(void **state)
 {
 	atomic_uint uncollected = 0;

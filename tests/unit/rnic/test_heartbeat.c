@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The heartbeat's messages: requested, answered once, between messages, whatever else holds up the
- * QP.
+ * The heartbeat's messages are requested, and answered once, between messages, whatever else holds
+ * up the QP.
  */
 #include <string.h>
 
@@ -88,7 +88,8 @@ static void a_flood_of_pings_owes_one_answer(void **state)
 	bench_close(&t);
 }
 
-/* Also a kind of another queue, a response without a request, and a message that is too long. */
+/* The messages include a kind of another queue, a response without a request, and a message that
+ * is too long. */
 static void what_later_versions_say_is_ignored(void **state)
 {
 	static const struct {

@@ -352,7 +352,7 @@ static void *use_published(void *arg)
 	return NULL;
 }
 
-/* The same with the region that was found last. */
+/* The same as above, with the region that was found last. */
 static void *use_published_again(void *arg)
 {
 	struct mr_near near = {0};

@@ -11,7 +11,7 @@
 #include "softrnic/rnic/mw.h"
 
 #define LEN  (1u << 20)
-#define AT   4096u  /* where the window begins */
+#define AT   4096u  /* offset at which the window begins */
 #define SIZE 65536u /* and the length of that region */
 
 static struct bench t;
@@ -117,7 +117,7 @@ static void expect_to_work(enum ibv_wr_opcode opcode, uint32_t key, size_t at, s
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 }
 
-/* The last use of this bench: the stream ends. */
+/* This is the last use of the bench: the stream ends. */
 static void expect_refused(enum ibv_wr_opcode opcode, uint32_t key, size_t at, size_t len)
 {
 	uint8_t before[64];
@@ -269,7 +269,7 @@ static void a_window_gets_no_more_than_its_region_has(void **state)
 			assert_int_equal(post_bind(key, 0, 8, VEXT_ACCESS_FLUSH_PERSISTENT), 0);
 		else if (i / 2 == 2) /* another window's STag */
 			assert_int_equal(post_bind(key ^ 0x100, 0, 8, write), 0);
-		else /* nothing, which only type 1 can be bound to */
+		else /* no right, which only type 1 can be bound to */
 			assert_int_equal(post_bind(key, 0, 0, write), 0);
 		expect_bind_to_fail(i & 1);
 	}
@@ -415,7 +415,7 @@ static void a_read_under_way_keeps_its_bytes(void **state)
 	end_send_all(t.a);
 	while (end_take(t.b, SIZE_MAX) > 0)
 		;
-	end_gather(t.b, 100, &(int){0}); /* of the answer */
+	end_gather(t.b, 100, &(int){0}); /* bytes of the answer */
 	post_local_inv(key);
 	pair_run(&t.p);
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
@@ -427,7 +427,7 @@ static void a_read_under_way_keeps_its_bytes(void **state)
 	close_all();
 }
 
-/* A large Write whose end has not arrived when the window ends: nothing more is placed. */
+/* A large Write has not wholly arrived when the window ends: no more of it is placed. */
 static void the_rest_of_a_write_is_refused_after_the_end(void **state)
 {
 	open_as(IBV_MW_TYPE_2, true, false);
@@ -605,7 +605,7 @@ static void an_unreliable_peer_loses_what_a_window_refuses(void **state)
 	close_all();
 }
 
-/* Values are kept, so nothing is touched that is gone. */
+/* Values are kept, so a window that is gone is not touched. */
 static void a_bind_of_a_window_that_is_gone_fails(void **state)
 {
 	open_as(IBV_MW_TYPE_1, false, false);

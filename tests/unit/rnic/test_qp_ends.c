@@ -120,7 +120,7 @@ static void a_held_responder_may_say_why_it_refuses(void **state)
 
 	o.hold_b = true;
 	bench_open(&t, &o, LEN);
-	end_inject_fpdu(t.b, &hdr, NULL, 0); /* valid for MPA; nothing else matters here */
+	end_inject_fpdu(t.b, &hdr, NULL, 0); /* valid for MPA, which is all that matters here */
 	assert_true(qp_is_failed(t.b->qp) && !qp_tx_is_done(t.b->qp));
 	assert_int_not_equal(end_gather(t.b, SIZE_MAX, NULL), 0);
 	assert_int_equal(qp_counters(t.b->qp)->tx_fpdus, 1);
@@ -318,7 +318,7 @@ static void an_unused_qp_can_be_deleted_at_any_time(void **state)
 	assert_false(qp_is_failed(qp));
 	assert_ptr_equal(qp_of(qp_ibv(qp)), qp);
 	qp_detach_mr(qp, t.mra, true);
-	qp_drain(qp); /* nothing has to be drained */
+	qp_drain(qp); /* the queue has no request to drain */
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
 	qp_fail(qp, IBV_WC_GENERAL_ERR);
 	assert_true(qp_tx_is_done(qp));

@@ -37,7 +37,7 @@ static void everything_is_written_back_one_region_after_the_other(void **state)
 	bench_expect_wb(t->b, 0, t->mb + 8192 + 50, BENCH_REST);
 	bench_expect_wb(t->b, 1, t->mb + FAR, BENCH_REST);
 	bench_expect_wb(t->b, 2, t->mb, BENCH_REST);
-	bench_flush_all(t, 5); /* nothing is left to write back */
+	bench_flush_all(t, 5); /* no byte is left to write back */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(t->b->wb_count, 3);
@@ -57,7 +57,7 @@ static void its_completion_is_that_of_a_flush(void **state)
 	assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 	assert_int_equal(wc.byte_len, 0);
 	assert_int_equal(t->b->wb_count, 0); /* placed bytes are visible */
-	bench_flush_all(t, 3);               /* but are not forgotten */
+	bench_flush_all(t, 3);               /* but the queue pair still has them */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(t->b->wb_count, 1);

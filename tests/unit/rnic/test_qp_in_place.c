@@ -85,7 +85,7 @@ static void behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer(void **state
 	bench_close(&t);
 }
 
-/* The bytes stay in the link until there is a receive. */
+/* The bytes stay in the link until a receive is posted. */
 static void a_stall_leaves_the_bytes_in_the_link(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -234,7 +234,7 @@ static void with_crc_nothing_is_put(void **state)
 
 /* --- completions that go directly to the thread that polls ----------------------------------- */
 
-/* Nothing is taken after earlier pushed completions, or if an event has to be raised. */
+/* The taker takes no completion after earlier pushed ones, or if an event has to be raised. */
 static void a_taker_gets_completions_in_order(void **state)
 {
 	struct ibv_wc wc[2];
@@ -247,7 +247,7 @@ static void a_taker_gets_completions_in_order(void **state)
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(end_write(t.a, id, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(taker.got, 2); /* and there was no room for the third */
+	assert_int_equal(taker.got, 2); /* there was no room for the third */
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[1].wr_id, 2);
 	taker.got = 0;

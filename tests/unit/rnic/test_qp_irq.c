@@ -434,7 +434,7 @@ static void a_region_may_go_while_its_lasting_write_back_runs(void **state)
 	assert_int_equal(end_read(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
 	pair_run(&t.p);
 	assert_true(t.b->wb_running);
-	bench_dereg(t.b, &mr); /* does not wait */
+	bench_dereg(t.b, &mr); /* the deregistration does not wait */
 	assert_int_equal(drops, 0);
 	end_finish_writeback(t.b, 0);
 	assert_int_equal(drops, 1);

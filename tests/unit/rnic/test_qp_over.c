@@ -139,7 +139,7 @@ static void expect_nothing(struct over *o)
 	expect_no_wc(&o->t.a->scq);
 	assert_int_equal(o->t.a->asyncs, 0);
 	assert_memory_equal(o->t.ma, o->before, LEN);
-	qp_fail(o->t.a->qp, IBV_WC_WR_FLUSH_ERR); /* as the owner does after the last byte */
+	qp_fail(o->t.a->qp, IBV_WC_WR_FLUSH_ERR); /* called as the owner does after the last byte */
 	expect_wc(&o->t.a->scq, 1, IBV_WC_WR_FLUSH_ERR);
 	over_close(o);
 }

@@ -35,7 +35,7 @@ static void post_some(struct bench *t)
 	assert_int_equal(end_write(t->a, 3, t->mra, 0, 8, t->mrb, 0), 0);
 }
 
-/* All of them, and later posts, fail for the same reason. */
+/* All requests, and later posts, fail for the same reason. */
 static void expect_all(struct bench *t, enum ibv_wc_status first, uint32_t why)
 {
 	expect_why(&t->a->scq, 1, first, why);

@@ -28,7 +28,7 @@ static void sends_without_a_receive_are_parked_in_order(bool crc, size_t chunk)
 	for (uint64_t i = 0; i < 5; i++)
 		assert_int_equal(end_send(t.a, i, t.mra, 5000 * i, 1000 * i), 0);
 	pair_run_chunked(&t.p, chunk);
-	assert_true(qp_is_idle(t.a->qp)); /* the LLP took them */
+	assert_true(qp_is_idle(t.a->qp)); /* the LLP took the bytes */
 	assert_int_equal(qp_counters(t.b->qp)->parked_sends, 5);
 	assert_int_equal(qp_counters(t.b->qp)->stalls, 0);
 	for (uint64_t i = 0; i < 5; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving: where payload goes, and the effect of damage and of the stream's end. */
+/* Receiving: the place of payload, and the effect of damage and of the stream's end. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

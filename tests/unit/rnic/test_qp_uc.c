@@ -27,7 +27,7 @@ static void open_bench(bool crc, bool srq)
 	bench_open(&t, &o, LEN);
 }
 
-/* The next Send arrives, and neither end has noticed anything before. */
+/* The next Send arrives, and neither end has noticed an error before. */
 static void expect_to_go_on(void)
 {
 	assert_int_equal(t.a->asyncs + t.b->asyncs, 0);
@@ -129,7 +129,7 @@ static void a_send_with_a_wrong_invalidate_is_lost(void **state)
 
 /* --- Writes --------------------------------------------------------------------------------- */
 
-/* With Immediate Data, which are lost with their Write. */
+/* Write with Immediate Data, which is lost with the Write. */
 static void write_refused(struct mr *mr, size_t off, size_t len, size_t chunk)
 {
 	assert_int_equal(end_post(t.a, IBV_WR_RDMA_WRITE_WITH_IMM, 1, t.mra, 0, len, mr, off, 0),

@@ -247,7 +247,8 @@ static void sleeper_notify(struct srq_waiter *waiter)
 }
 
 /*
- * Takes until there is nothing, then sleeps until notified. A missed notification hangs the test.
+ * Take receives until there is none, then sleep until notified. A missed notification hangs the
+ * test.
  */
 static void *take_and_sleep(void *arg)
 {

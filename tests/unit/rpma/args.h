@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * args.h -- wrong arguments give RPMA_E_INVAL before anything else happens, and no output is
- * written. Only the public interface is used, so that the test can run on another librpma, too.
+ * args.h -- wrong arguments give RPMA_E_INVAL before anything else happens, and the call writes no
+ * output. Only the public interface is used, so that the test can run on another librpma, too.
  */
 #ifndef TEST_RPMA_ARGS_H
 #define TEST_RPMA_ARGS_H

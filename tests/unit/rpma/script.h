@@ -20,7 +20,7 @@ struct script {
 	/* Set by the test. */
 	int read_sink_access;
 	uint32_t caps;             /* capabilities of the peer: VEXT_CAP_* */
-	bool caps_unknown;         /* as before the connection is established */
+	bool caps_unknown;         /* the state before the connection is established */
 	uint64_t device_caps;      /* device_cap_flags_ex */
 	int reg_mr_err_if_pmem;    /* errno for registrations with VEXT_ACCESS_FLUSH_PERSISTENT */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ask.c -- questions: to the target as requests; to the provider about capabilities and
+ * test_ask.c -- questions to the target, as requests, and to the provider, about capabilities and
  * counters.
  */
 #include <errno.h>

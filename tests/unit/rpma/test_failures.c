@@ -12,7 +12,8 @@
 
 static struct rpma_peer peer;
 
-/* Counts down to the allocation that fails; the linker replaces malloc and calloc by these. */
+/* Counts down to the allocation that fails; the linker replaces malloc and calloc by these
+ * functions. */
 static int allocations_left = -1;
 
 #pragma GCC visibility push(default)

@@ -130,7 +130,7 @@ static void malformed_numbers_count_as_not_set(void **state)
 	assert_false(env_sockets_allowed());
 }
 
-/* As in scripts that set a variable to an empty text. */
+/* Scripts may set a variable to an empty text. */
 static void an_empty_number_is_not_set_and_no_error(void **state)
 {
 	struct stat st;

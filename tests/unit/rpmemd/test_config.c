@@ -209,7 +209,7 @@ static void the_users_file_is_read_unless_one_is_named(void **state)
 	snprintf(named, sizeof(named), "%s/named", home);
 
 	settings_init(&s, home);
-	assert_int_equal(config_load(&s, NULL, home, &err), 0); /* there is no file */
+	assert_int_equal(config_load(&s, NULL, home, &err), 0); /* the file does not exist */
 	put(path, "nthreads = 4\n");
 	assert_int_equal(config_load(&s, NULL, home, &err), 0);
 	assert_int_equal(s.nthreads, 4);

@@ -214,7 +214,7 @@ static void jump_out(int sig, siginfo_t *info, void *uctx)
 	siglongjmp(retry, 1);
 }
 
-/* Programs probe memory in that way, again and again at the same depth of the stack. */
+/* Programs probe memory in this way, again and again at the same depth of the stack. */
 static void jump_out_of_five_faults(int flags)
 {
 	volatile int faults = 0;

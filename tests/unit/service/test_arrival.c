@@ -70,7 +70,7 @@ static void a_limit_of_none_permits_one(void **state)
 	assert_ptr_equal(arrivals_surplus(&list, "10.0.0.1", 0), &a);
 }
 
-/* Not in the order in which they came. */
+/* The overdue are found although the list has another order. */
 static void the_overdue_are_found(void **state)
 {
 	uint64_t nearest;

@@ -26,7 +26,7 @@ struct rig; /* a queue pair and its resources; see rig.c */
 
 struct side {
 	struct stream *s;
-	struct stream_update u; /* of the last call */
+	struct stream_update u; /* update of the last call */
 	struct rig *rig;        /* NULL: no QP */
 	struct pipe in;
 	struct side *peer;
@@ -36,7 +36,7 @@ struct side {
 	bool muted;                 /* the link takes no bytes from this side */
 	bool moved;                 /* bytes, or an end, have moved since side_run() began */
 	uint64_t unacknowledged_ns; /* the link's answer */
-	uint64_t deadline;          /* as set last */
+	uint64_t deadline;          /* the deadline that was set last */
 	unsigned redials;
 	unsigned seen[EVENT_KINDS]; /* see side_events() */
 	unsigned finals;
@@ -49,7 +49,7 @@ struct side {
 	enum stream_fence verdict;
 	unsigned questions;
 	struct ext_origin came;
-	int status; /* of the last event */
+	int status; /* status of the last event */
 };
 
 struct link {

@@ -164,7 +164,7 @@ static void the_user_sees_depths_from_his_side(void **state)
 	struct stream_params remote;
 
 	stream_depth_offered(&remote, &req);
-	/* they will issue that many, and this end has to accept them */
+	/* the peer will issue that many, and this end has to accept them */
 	assert_int_equal(remote.ird, 5);
 	assert_int_equal(remote.ord, 3);
 }

@@ -121,7 +121,7 @@ static void messages_cross_when_both_disconnect(void **state)
 	link_fini(&l);
 }
 
-/* The peer's FIN has come before this end has sent everything. The peer still reads. */
+/* The peer's FIN has come before this end has sent all its bytes. The peer still reads. */
 static void draining_goes_on_after_the_peers_fin(void **state)
 {
 	live();

@@ -133,7 +133,7 @@ static void a_question_is_forgotten_when_no_older_one_is_unknown(void **state)
 	fence_arrive(&all, &m[0]);
 	fence_arrive(&all, &m[1]);
 	assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
-	fence_pass(&all, &m[0]); /* from a peer that does not take part */
+	fence_pass(&all, &m[0]); /* the peer of m[0] does not take part */
 	assert_int_equal(all.n_questions, 0);
 }
 
@@ -150,7 +150,7 @@ static void an_owner_ends_what_its_other_processes_had(void **state)
 	assert_int_equal(cuts[1] + cuts[2] + cuts[3], 0);
 	fence_arrive(&all, &m[4]);
 	assert_int_equal(ask_owner(4, "again", "boat"), STREAM_FENCE_WAIT);
-	assert_int_equal(cuts[3], 0); /* of the same process, which is alive */
+	assert_int_equal(cuts[3], 0); /* the connection of the same process, which is alive */
 	fence_leave(&all, &m[0]);
 	assert_int_equal(wakes[3] + wakes[4], 2);
 }

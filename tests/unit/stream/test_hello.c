@@ -22,7 +22,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* Two ends whose start-up frames are on their way; neither has sent a HELLO. */
+/* Make two ends whose start-up frames are on their way; neither has sent a HELLO. */
 static void accepted(void)
 {
 	link_init(&l, &a, &b);
@@ -264,7 +264,7 @@ static void a_peer_that_objects_to_ours_is_an_error(void **state)
 	link_fini(&l);
 }
 
-/* A Terminate that comes in the same bytes is not lost. */
+/* A Terminate in the same bytes is not lost. */
 static void a_terminate_after_it_ends_an_established_connection(void **state)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR, .max_ulpdu = MPA_ULPDU_MAX};

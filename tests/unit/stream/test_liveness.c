@@ -243,7 +243,7 @@ static void idle_connections_live(void **state)
 	assert_state(&l.a, LIVE);
 	assert_state(&l.b, LIVE);
 	messages = qp_counters(rig_qp(l.a.rig))->tx_fpdus + qp_counters(rig_qp(l.b.rig))->tx_fpdus;
-	/* In 40 halves of the limit, each up to an eighth longer, after the HELLOs. */
+	/* There are 40 halves of the limit after the HELLOs, each up to an eighth longer. */
 	assert_in_range(messages, 20, 82);
 	assert_in_range(ticks, 35, 84);
 	link_fini(&l);

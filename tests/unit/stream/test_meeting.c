@@ -391,7 +391,7 @@ static void test_no_clock_runs_once_it_has_met(void **state)
 	assert_true(todo.deadline == CLOCK_NEVER);
 }
 
-/* A reply that comes just in time does not stop the clock, only the stream does. */
+/* A reply that comes just in time does not stop the clock. Only the stream does. */
 static void test_the_clock_runs_while_they_greet(void **state)
 {
 	to_rtr(high, low);

@@ -286,7 +286,7 @@ static void test_each_event_in_each_state(void **state)
 	}
 }
 
-/* The event that ends an attempt can arrive when another attempt is under way, or none. */
+/* The event that ends an attempt can arrive when another attempt is under way, or no attempt. */
 static void test_late_events_change_nothing(void **state)
 {
 	char before[16], after[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The barrier: a connection is established only after the target has ended those that the initiator
- * has given up.
+ * The barrier: a connection is established only after the target has ended the connections that the
+ * initiator has given up.
  */
 #include "link.h"
 
@@ -99,7 +99,7 @@ static void what_cannot_be_ended_makes_the_connect_fail(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -EBUSY);
-	assert_int_equal(l.a.fenced, 0); /* the next question names them again */
+	assert_int_equal(l.a.fenced, 0); /* the next question names the connections again */
 	assert_true(stream_is_over(l.a.s));
 	stream_fence_end(l.b.s, l.now, &l.b.u); /* too late */
 	link_run(&l);

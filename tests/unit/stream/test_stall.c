@@ -71,7 +71,7 @@ static void the_end_is_reported_once_and_each_send_is_delivered(void **state)
 	link_fini(&l);
 }
 
-/* As long as Sends are delivered, the end that follows them is not reported to the user. */
+/* As long as Sends are delivered, the later end is not reported to the user. */
 static void the_end_waits_while_sends_are_taken_one_by_one(void **state)
 {
 	live_with_a_stall();

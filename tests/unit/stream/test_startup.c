@@ -314,7 +314,7 @@ static void data_in_the_same_bytes_as_the_reply_are_the_qps(void **state)
 	link_dial(&l, &link_params);
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	assert_int_equal(side_post_send(&l.b, 8), 0);
-	/* The initiator looks only when the whole frame is there. */
+	/* The initiator looks only after the whole frame has come. */
 	struct stream *initiator = l.a.s;
 	l.a.s = NULL;
 	link_run(&l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every event in every state, every pair of events, and long random walks. Each transition is read
- * from the log and looked up in the table below, which has the promises of stream.h.
+ * Every event in every state, every pair of events, and long random walks. The test reads each
+ * transition from the log and looks it up in the table below, which has the promises of stream.h.
  */
 #include "walk.h"
 
@@ -136,7 +136,7 @@ static void step(void (*event)(void))
 	check();
 }
 
-/* Only these states may last for ever: nothing in them waits for the peer. */
+/* Only these states may last without a limit: in them nothing waits for the peer. */
 static void end(void)
 {
 	enum stream_state state;

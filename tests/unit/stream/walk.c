@@ -73,7 +73,7 @@ static void ev_incoming(void)
 	stream_on_incoming(walk.me->s, walk.link.now, &walk.me->u);
 }
 
-/* As many bytes as the stream takes, of the kind that the test chooses. */
+/* Give the stream as many bytes as it takes, of the kind that the test chooses. */
 static void receive(const void *bytes, size_t len)
 {
 	struct stream_rx rx;
@@ -141,7 +141,7 @@ static void ev_rx_hello(void)
 	receive_hello(EXT_HELLO_MAJOR);
 }
 
-/* With a version that does not exist. */
+/* A HELLO with a version that does not exist. */
 static void ev_rx_bad_hello(void)
 {
 	receive_hello(99);

@@ -14,7 +14,7 @@ extern struct walk {
 	bool aborted, connected; /* the user's actions */
 } walk;
 
-/* How to get there from IDLE. */
+/* The way to a state from IDLE. */
 struct place {
 	enum stream_role role;
 	enum stream_state state;

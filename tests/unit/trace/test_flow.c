@@ -34,7 +34,8 @@ static void start(struct flow *f, enum flow_side initiator)
 }
 
 /*
- * Each side's numbers continue where they stopped, and acknowledge everything from the other side.
+ * The numbers of each side continue where they stopped, and acknowledge all bytes of the other
+ * side.
  */
 static void expect_consistent(void)
 {

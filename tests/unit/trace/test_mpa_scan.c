@@ -74,7 +74,7 @@ static void expect_no_cut_in_a_head(size_t at)
 		assert_true(at - stream.begin[i] >= (i ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX));
 }
 
-/* In pieces of at most that many bytes; undecided bytes come again. */
+/* Walk in pieces of at most that many bytes; undecided bytes come again. */
 static void walk(struct mpa_scan *s, size_t piece_max)
 {
 	size_t said = 0, come = 0;

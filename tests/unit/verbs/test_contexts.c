@@ -96,7 +96,7 @@ static void events_go_to_the_context_of_their_object(void **state)
 	softrnic_ack_async_event(&ev);
 	user_overrun(&a);
 	user_free_objects(&a);
-	assert_false(has_event(a.ctx)); /* of an object that is gone there is none */
+	assert_false(has_event(a.ctx)); /* an object that is gone has no event */
 	user_free_objects(&b);
 	assert_int_equal(softrnic_close_device(a.ctx), 0);
 	assert_int_equal(softrnic_close_device(b.ctx), 0);

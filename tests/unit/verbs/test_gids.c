@@ -72,7 +72,7 @@ static void the_whole_table_can_be_asked_for(void **state)
 	assert_int_equal(entries[4].port_num, 1);
 	assert_int_equal(entries[4].gid_type, IBV_GID_TYPE_ROCE_V2);
 	expect_gid(&entries[5].gid, "::ffff:127.0.0.1");
-	assert_true(entries[5].ndev_ifindex > 0); /* of the loopback interface */
+	assert_true(entries[5].ndev_ifindex > 0); /* the loopback interface */
 	assert_int_equal(softrnic_query_gid_table(ctx, entries, 6, 0), 6);
 	assert_int_equal(softrnic_query_gid_table(ctx, entries, 5, 0), -EINVAL);
 	assert_int_equal(softrnic_query_gid_table(ctx, entries, 16, 1), -EINVAL);
@@ -139,7 +139,7 @@ static void a_peer_without_a_route_is_refused_at_once(void **state)
 	assert_int_equal(lead_to(qp, 16, "::ffff:127.0.0.1"), EINVAL);
 	assert_int_equal(softrnic_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_INIT);
-	assert_int_equal(attr.dest_qp_num, 0); /* nothing of the failed moves is stored */
+	assert_int_equal(attr.dest_qp_num, 0); /* no attribute of the failed moves is stored */
 	assert_int_equal(softrnic_destroy_plain_qp(qp), 0);
 	assert_int_equal(softrnic_destroy_cq(cq), 0);
 	assert_int_equal(softrnic_dealloc_pd(pd), 0);

@@ -18,7 +18,7 @@ static uint32_t taken(void)
 	return num;
 }
 
-/* A connection is kept while others come and go. */
+/* A connection stays while others come and go. */
 static void a_number_in_use_is_passed_over(void **state)
 {
 	uint32_t kept = taken();

@@ -218,7 +218,7 @@ static void reset_empties_without_completions(void **state)
 	assert_int_equal(post_recv(p, 1), EINVAL);
 	assert_int_equal(p->qp->qp_num, num);
 	assert_int_equal(move(p, IBV_QPS_INIT), 0);
-	for (int i = 0; i < 4; i++) /* all of the room is there again */
+	for (int i = 0; i < 4; i++) /* all of the queue's room is free again */
 		assert_int_equal(post_recv(p, 1), 0);
 	assert_int_equal(move(p, IBV_QPS_ERR), 0);
 	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* also drops unpolled completions */

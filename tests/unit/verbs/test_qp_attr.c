@@ -36,7 +36,7 @@ static void values_have_bounds(void **state)
 	assert_false(CHECK(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, 129));
 }
 
-/* On Ethernet there are no local identifiers to reach a peer by. */
+/* On Ethernet no local identifier leads to a peer. */
 static void a_path_has_a_global_header(void **state)
 {
 	struct ibv_qp_attr attr = {.ah_attr = {.is_global = 1, .port_num = 1}};

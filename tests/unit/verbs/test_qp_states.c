@@ -5,7 +5,7 @@
 #include "softrnic/verbs/qp_states.h"
 
 #define STATES 7
-#define BITS   26 /* of enum ibv_qp_attr_mask, up to IBV_QP_RATE_LIMIT */
+#define BITS   26 /* number of bits of enum ibv_qp_attr_mask, up to IBV_QP_RATE_LIMIT */
 
 /* The moves that the standard lists, in the standard's words; a move in no row does not exist. */
 static const struct move {
@@ -68,7 +68,7 @@ static const struct move {
 	{IBV_QPT_UD, IBV_QPS_SQE, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
 };
 
-/* Every state leads to RESET and to ERR, with nothing but the state itself. */
+/* Every state leads to RESET and to ERR, with no attribute but the state. */
 static const struct move to_reset_or_error;
 
 static const struct move *move_of(enum ibv_qp_type type, int from, int to)
