@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * daemon.c -- a host's daemon: it applies core/member.h, cuts, places, answers, and lets a primary
- * begin when no other one is alive.
+ * daemon.c -- a host's daemon: it applies core/member.h, cuts connections, places bytes, answers,
+ * and lets a primary begin when no other primary is alive.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static void daemon_cut_late(struct world *w, struct event *e)
 	daemon_cut_one(w, (uint32_t)e->arg);
 }
 
-/* Cut all connections of others here, up to this epoch, except the one that asks. */
+/* Cut all connections of other hosts up to this epoch, except the asking one. */
 static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct mirror_epoch epoch)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++) {
@@ -288,7 +288,7 @@ static void daemon_place_intent(struct world *w, struct host *h, const struct ms
 		disk_place_intent(&h->disk, m->seq, slot, len);
 }
 
-/* A failure is final. The primary learns of it by the end of the connection. */
+/* A failure is final. The end of the connection shows it to the primary. */
 static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, uint32_t words)
 {
 	struct member_verdict v;
@@ -310,10 +310,10 @@ static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, cons
 
 	oracle_on_place(w, h, c);
 	if (torn)
-		c->cut_fwd = w->now; /* nothing sent after it arrives */
+		c->cut_fwd = w->now; /* messages sent after this one do not arrive */
 	if (torn && sim_chance(w, 300))
 		return false;
-	if (m->count) /* otherwise it is only a flush operation */
+	if (m->count) /* without words the message is only a flush operation */
 		daemon_place_intent(w, h, m);
 	for (unsigned i = 0; i < WORDS; i++) {
 		if (!(m->mask >> i & 1))

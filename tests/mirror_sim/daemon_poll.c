@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * daemon_poll.c -- a daemon reads the register, and lets a primary begin when no other one is
+ * daemon_poll.c -- a daemon reads the register, and lets a primary begin when no other primary is
  * alive.
  */
 #include <stdlib.h>
@@ -91,8 +91,8 @@ static void daemon_polled(struct world *w, struct event *e)
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
 	/*
-	 * A late answer may have an older record than one that was seen meanwhile. Such a record
-	 * would look like a restored register.
+	 * A late answer may have an older record than one seen meanwhile, and would look like a
+	 * restored register.
 	 */
 	if (r->at < h->shown_at)
 		return;

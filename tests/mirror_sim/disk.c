@@ -26,7 +26,7 @@ uint64_t word_offset(unsigned word)
 	       word % BLOCK_WORDS * 8;
 }
 
-/* The file ends in the middle of an extent, or with it. */
+/* The file ends in the middle or at the end of an extent. */
 uint64_t size_of_blocks(unsigned blocks)
 {
 	return extent_offset((blocks - 1) / 2) +
@@ -95,7 +95,7 @@ static bool disk_skips(const struct host *h, uint64_t offset)
 	}
 }
 
-/* The first used part of [from, to). False: there is none. */
+/* Finds the first used part of [from, to). False: no part is used. */
 static bool disk_used(const struct disk *d, uint64_t *from, uint64_t to, uint64_t *end)
 {
 	uint64_t gap = META_RING_AT + d->ring_used;
@@ -122,7 +122,7 @@ static uint64_t disk_meta_len(uint64_t size)
 	return (meta_size_for(size) + 4095) / 4096 * 4096;
 }
 
-/* Fill with zeros; only what a former run has used. */
+/* Fill the parts that a former run has used with zeros. */
 void disk_format(struct disk *d, uint64_t size)
 {
 	uint64_t end;
@@ -186,7 +186,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 	if (h->stopping)
 		return -EIO;
 	if (h->persists_left >= 0 && h->persists_left-- == 0) {
-		/* The loss comes before, after, or in the middle. */
+		/* The power is lost before, after or in the middle of the write. */
 		uint64_t part = (uint64_t)(h->clock_offset ^ (int64_t)offset) % 3 * (len / 16) * 8;
 
 		disk_copy(&h->disk, h->disk.meta_medium, h->disk.meta, offset,
@@ -202,7 +202,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 void disk_store(struct disk *d, unsigned word, uint64_t value)
 {
 	d->cache[word] = value;
-	if (d->dropped) /* its whole page has to be written again */
+	if (d->dropped) /* the whole page has to be written again */
 		d->dropped &= ~words_of_block(1u << word);
 }
 
@@ -222,7 +222,7 @@ bool disk_write_back(struct disk *d, uint32_t words)
 	return !failed;
 }
 
-/* Write it back, or read it again if the kernel counts it as clean. */
+/* Write each page back, or read it again if the kernel counts it as clean. */
 void disk_evict(struct world *w, struct disk *d)
 {
 	unsigned i = (unsigned)prng_below(&w->rng, w->words);
@@ -238,7 +238,7 @@ void disk_evict(struct world *w, struct disk *d)
 	}
 }
 
-/* Without a superblock a copy belongs to no set: that is another case. */
+/* Is there a superblock? A copy without one belongs to no set, which is another case. */
 static bool disk_is_readable(const struct disk *d)
 {
 	struct meta_store store = {.base = d->meta, .len = d->meta_len};
@@ -266,7 +266,7 @@ void disk_rot(struct world *w, struct disk *d, bool hot_only)
 	uint64_t at = sim_between(w, places[i].from, places[i].to - 1);
 
 	if (places[i].to - places[i].from > 32 && sim_chance(w, 700))
-		at = at / 2048 * 2048 + at % 64; /* where there is data */
+		at = at / 2048 * 2048 + at % 64; /* move to a place that holds data */
 	uint8_t was = d->meta[at];
 
 	d->meta[at] ^= (uint8_t)sim_between(w, 1, 255);
@@ -275,7 +275,7 @@ void disk_rot(struct world *w, struct disk *d, bool hot_only)
 	d->meta_medium[at] = d->meta[at];
 }
 
-/* A page of the metadata, word by word. */
+/* A loss of power for one page of the metadata, word by word. */
 static void disk_cut_page(struct world *w, struct disk *d, uint64_t at, uint64_t end, bool none)
 {
 	if (memcmp(d->meta + at, d->meta_medium + at, end - at) == 0)

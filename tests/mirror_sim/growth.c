@@ -13,11 +13,11 @@
 
 #define ANSWERS_MS 1000 /* time for which another daemon's last answer is valid */
 
-/* In the daemon that the operator has asked. */
+/* An order in the daemon that the operator has asked. */
 struct sim_order {
 	uint32_t uid;
 	struct growth_order order;
-	struct mirror_record rec; /* as it was read last */
+	struct mirror_record rec; /* the record of the last read */
 	uint64_t revision;
 	struct growth_answer answers[MIRROR_MEMBERS_MAX];
 	uint64_t heard[MIRROR_MEMBERS_MAX];
@@ -78,7 +78,7 @@ static bool growth_is_there(const struct host *h, uint32_t uid)
 	return h->daemon_uid && h->daemon_uid == uid && !h->stopping;
 }
 
-/* The copy is mapped anew, with longer files; an order goes on. */
+/* Map the copy anew, with longer files; an order in the daemon continues. */
 static void growth_take(struct world *w, struct host *h, uint64_t size)
 {
 	struct growth growth = h->growth;
@@ -106,7 +106,7 @@ struct growth_job {
 	uint64_t keep, size;
 };
 
-/* On a thread of the daemon. First the files get longer, then that becomes durable. */
+/* Runs on a thread of the daemon: the files first get longer, then become durable. */
 static void growth_run(struct world *w, struct event *e)
 {
 	struct host *h = &w->host[e->host];
@@ -173,7 +173,7 @@ void growth_forget(struct host *h)
 	h->order = NULL;
 }
 
-/* Each in-sync copy has room, whatever happens to its host now. */
+/* Each in-sync copy must have room, even if its host loses power now. */
 static void growth_check_room(struct world *w, uint64_t size)
 {
 	for (unsigned i = 0; i < w->hosts; i++) {
@@ -210,7 +210,7 @@ struct growth_question {
 	uint32_t host, uid; /* the asking daemon */
 	uint64_t size;
 	uint64_t copy_id;      /* the answer is about this copy, */
-	enum growth_room room; /* and this is its state */
+	enum growth_room room; /* and this is the copy's state */
 };
 
 static void growth_answered(struct world *w, struct event *e)
@@ -269,7 +269,7 @@ static void growth_step(struct world *w, struct event *e)
 
 	if (!o || o->uid != h->daemon_uid || h->stopping)
 		return;
-	/* The daemon's last read; here the record itself, whenever it can be read. */
+	/* In place of the daemon's last read, take the record itself whenever it can be read. */
 	if (w->now >= w->reg.down_until && w->now >= w->register_cut_until[h->id] &&
 	    sim_chance(w, 300)) {
 		o->rec = w->reg.rec;
@@ -340,7 +340,7 @@ static void growth_map_again(struct world *w, struct event *e)
 	host_settle(w, &w->host[e->host]);
 }
 
-/* What a restored register lacks. Another process maps the larger set. */
+/* Make a growth that a restored register will lack: another process maps the larger set. */
 void growth_before_restore(struct world *w, struct host *h)
 {
 	unsigned blocks = growth_blocks(w->reg.rec.config.size);

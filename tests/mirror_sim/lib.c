@@ -97,7 +97,7 @@ static void lib_ask(struct world *w, struct lib *lib, unsigned slot, struct msg 
 		conn_send(w, peer->conn[MEMBER_CONTROL] - 1, m);
 }
 
-/* Begin to count what a member misses, before it is out of S. */
+/* Begin to count the blocks that a member misses before the member leaves S. */
 static void lib_begin_bitmaps(struct world *w, struct lib *lib, const struct primary_action *a)
 {
 	const struct mirror_record *next = a->record;
@@ -156,8 +156,8 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 	struct msg m = {.type = MSG_RETIRE};
 
 	if (slot == lib->host && !lib->served) {
-		/* Keep the record of what may differ at members outside S. */
-		/* If that is not known, everything may differ. */
+		/* Keep the record of ranges that may differ at members outside S. */
+		/* If the ranges are not known, any byte may differ. */
 		if (lib->p.members[slot].uncertain)
 			meta_bitmap_drop(&lib->meta, MIRROR_NO_SLOT);
 		for (uint32_t i = 0; i < lib->all_count; i++)
@@ -167,7 +167,7 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 				meta_bitmap_persist(&lib->meta, s);
 		meta_hot_retire(&lib->meta);
 	} else if (slot != lib->host) {
-		/* The member is in S again, so nothing is counted for it. */
+		/* The member is in S again, so stop counting for it. */
 		memset(lib->peers[slot].missed, 0, sizeof(lib->peers[slot].missed));
 		if (lib->meta.members.members[slot].has_bitmap)
 			meta_bitmap_drop(&lib->meta, (uint8_t)slot);
@@ -184,7 +184,7 @@ static void lib_serve(struct world *w, struct lib *lib)
 	struct member_verdict v;
 
 	if (!h->daemon_uid) {
-		h->stopping = 1; /* it cannot be notified; the process gives up */
+		h->stopping = 1; /* the daemon cannot be notified, so the process gives up */
 		return;
 	}
 	member_serve(&h->member, lib->p.rec.view.epoch, lib->p.force, &v);
@@ -224,7 +224,7 @@ static void lib_on_end(struct world *w, struct lib *lib, const struct primary_ac
 	lib->ended = true;
 	lease_end(&lib->lease);
 	net_lib_gone(w, lib->uid, false);
-	/* An application may take some time to notice. */
+	/* An application may take some time to notice the end. */
 	sched_add(w, sim_between(w, 0, clean ? MS : 300 * MS), lib_end, lib->host, lib->uid, clean,
 		  NULL);
 }
@@ -352,7 +352,7 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 {
 	struct peer *peer = &lib->peers[slot];
 
-	/* Bytes that were placed here without a flush will be read. */
+	/* Bytes that were placed here without a flush can be read from now on. */
 	if (slot == lib->host && w->mode != SIM_OWN_COPY_NOT_DURABLE &&
 	    !disk_write_back(&w->host[slot].disk, UINT32_MAX)) {
 		medium_failed(w, lib, 1);
@@ -371,7 +371,7 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 static void lib_on_promised(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 {
 	if (slot == lib->host)
-		m->report.held = false; /* held by this process */
+		m->report.held = false; /* this process itself holds the copy */
 	m->report.tail_unknown =
 		m->size > lib->size && m->unknown && w->mode != SIM_GROW_TAIL_TRUSTED;
 	lib->peers[slot].copy_epoch = m->copy_epoch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib_direct.c -- a direct mapping: stores are in the file at once, flushed or not, and reach the
- * medium when they like. A hot slot names an extent before it can be stored to (W2), and the whole
+ * medium at any time. A hot slot names an extent before it can be stored to (W2), and the whole
  * extent is flushed before the slot is released.
  *
  * A resync copies the mapping, including unflushed stores, which other members lack. So they stay
@@ -57,7 +57,7 @@ void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t valu
 		disk_store(&h->disk, word, value);
 }
 
-/* What the next flush has to carry beyond the application's request. */
+/* The words that the next flush has to carry besides the application's request. */
 uint32_t direct_wants(const struct lib *lib)
 {
 	return lib->mirroring | (lib->cooling_seq ? 0 : lib->cooling);
@@ -85,8 +85,8 @@ void direct_on_acked(struct lib *lib)
 }
 
 /*
- * A resync has carried unflushed stores to the member: the flush until which they stay recorded
- * there.
+ * A resync has carried unflushed stores to the member. Determine the flush until which the member
+ * keeps their record.
  */
 void direct_settle(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -105,7 +105,7 @@ uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mir
 	return ranges_of_words(direct_hot_words(lib), ranges);
 }
 
-/* The application has stopped: flush what is still unflushed. Returns false if there is nothing. */
+/* The application has stopped: flush its unflushed stores. Returns false if there are none. */
 bool direct_end(struct lib *lib)
 {
 	uint32_t words = direct_hot_words(lib);

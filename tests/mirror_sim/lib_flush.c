@@ -17,7 +17,7 @@ static bool flush_is_busy(void *arg, uint32_t extent)
 	return false;
 }
 
-/* W2; and W3 if no slot is free. */
+/* Name the extents by slots (W2); if no slot is free, cool others first (W3). */
 static bool flush_activate(struct world *w, struct lib *lib, const struct mirror_range *ranges,
 			   uint32_t n)
 {
@@ -45,7 +45,7 @@ static void flush_miss_ranges(struct lib *lib, unsigned slot, const struct mirro
 		meta_bitmap_set(&lib->meta, (uint8_t)slot, ranges[i]);
 }
 
-/* The member is lost: it may lack everything that is not acknowledged. */
+/* The member is lost, and may lack every flush that is not acknowledged. */
 void flush_miss(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->mode == SIM_OLD_BITS)
@@ -55,7 +55,7 @@ void flush_miss(struct world *w, struct lib *lib, unsigned slot)
 			flush_miss_ranges(lib, slot, lib->flights[i].ranges, lib->flights[i].count);
 }
 
-/* For all parts of the round. */
+/* The write-back covers all parts of the round. */
 static void flush_on_written_back(struct world *w, struct lib *lib, uint64_t round)
 {
 	for (unsigned i = 0; i < FLIGHTS; i++) {
@@ -128,7 +128,7 @@ static struct flight *flush_free_flight(struct lib *lib)
 	return NULL;
 }
 
-/* Do all resyncs let it pass? Each is asked, so that none begins a piece there. */
+/* Do all resyncs let the flush pass? Ask each, so that none begins a piece of its blocks. */
 static bool flush_may_pass(struct lib *lib)
 {
 	bool pass = true;
@@ -150,8 +150,8 @@ void flush_try(struct world *w, struct lib *lib)
 	if (!lib->wants_flush || lib->ended || h->stopping || parts_are_early(w, lib))
 		return;
 	/*
-	 * A flush that waits for more than the pieces of resyncs must not hold up the resyncs, as
-	 * it may wait for them.
+	 * If the flush waits for more than pieces of resyncs, it must not hold up the resyncs,
+	 * because it may wait for them.
 	 */
 	if (!f || !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->stopping ||
 	    !flush_may_pass(lib)) {
@@ -178,7 +178,7 @@ void flush_try(struct world *w, struct lib *lib)
 	direct_on_flush(lib, f);
 	flush_send(w, lib, f);
 	world_ambush_flush(w, lib->host, 4);
-	world_ambush_process(w, lib->host, 8, 600); /* before others have it */
+	world_ambush_process(w, lib->host, 8, 600); /* before other members have the flush */
 	plan_on_flush(w, lib);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)

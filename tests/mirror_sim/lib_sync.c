@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib_sync.c -- a member is made equal, by the real core/resync.h.
+ * lib_sync.c -- makes a member equal by the real core/resync.h.
  *
  *   EQUALISE   record the union (W9); copy; open the lane; equal
  *   REPAIR     in S while serving: record what it misses; open the lane, from now on it gets
@@ -47,7 +47,8 @@ static void sync_record(struct world *w, struct lib *lib, unsigned slot,
 	sync_send(w, lib, slot, &m);
 }
 
-/* The source records them, too, before the first byte: a later candidate may be this target. */
+/* The source records the ranges, too, before the first byte, because this target may be a later
+ * candidate. */
 static void sync_record_here(struct world *w, struct lib *lib, const struct mirror_range *ranges,
 			     uint32_t n)
 {
@@ -113,7 +114,7 @@ void sync_end(struct world *w, struct lib *lib, unsigned slot)
 	peer->sync_id = ++lib->next_sync;
 }
 
-/* The ranges that may differ, as the bits begin. */
+/* Set the first bits: the ranges that may differ. */
 static void sync_fill(struct lib *lib, unsigned slot)
 {
 	struct peer *peer = &lib->peers[slot];
@@ -137,8 +138,8 @@ static void sync_fill(struct lib *lib, unsigned slot)
 }
 
 /*
- * Everything to be sent is in the stored bitmap, so that the resync goes on after a restart of
- * either side.
+ * Store all blocks to send in the bitmap, so that the resync continues after a restart of either
+ * side.
  */
 static void sync_store_bits(struct lib *lib, unsigned slot)
 {
@@ -172,7 +173,7 @@ static void sync_run(struct world *w, struct lib *lib, unsigned slot)
 	sync_pump(w, lib, slot);
 }
 
-/* Blocks that are equal by now leave the stored bitmap. */
+/* Remove blocks that have become equal from the stored bitmap. */
 static void sync_unset(struct lib *lib, unsigned slot, const struct resync_piece *p)
 {
 	const uint64_t *bits = lib->peers[slot].bits;
@@ -203,9 +204,9 @@ static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
 }
 
 /*
- * The resync may have carried parts of unacknowledged flushes, without an intent there. So these
- * are recorded before the member may enter S, and the records stay until the flushes are
- * acknowledged.
+ * The resync may have carried parts of unacknowledged flushes, and the member has no intent for
+ * them. So record these flushes before the member may enter S, and keep the records until the
+ * flushes are acknowledged.
  */
 static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -274,7 +275,8 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 	}
 }
 
-/* Delay flushes at the others, as the member must not have them alone. */
+/* Delay flushes at the other members, because this member must not be the only one that has
+ * them. */
 static void sync_stall_others(struct world *w, struct lib *lib, unsigned slot)
 {
 	uint64_t delay = sim_between(w, 20 * MS, 250 * MS);

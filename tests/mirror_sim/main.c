@@ -4,9 +4,9 @@
  *
  *   mirror_sim [-m mode] [-d] [-k] [-r] [-v] [-t seconds] [first seed [count]]
  *
- *   -m   a rule to break on purpose; succeeds when a violation is found
+ *   -m breaks a rule on purpose; the program succeeds when it finds a violation
  *   -d   a direct mapping: stores are in the file before they are flushed
- *   -k   go on after a violation, and count them
+ *   -k continue after a violation, and count the violations
  *   -r   the register is restored from an old snapshot at a random time
  *   -v   trace, for one seed
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * medium.c -- the primary's own medium fails: write-backs of all its words or of some, for a while
- * or until the copy is replaced. The kernel reports that to one write-back, and counts the pages
- * that it could not write as clean. So their content is there until the page is reclaimed, and
- * never reaches the medium.
+ * or until the copy is replaced. The kernel reports the failure to one write-back, and counts the
+ * pages that it could not write as clean. So their content can be read until the page is reclaimed,
+ * and never reaches the medium.
  *
  * The library then acts as src/mirror/flush.c and flush_result.c do, with `local_error = continue`.
- * Its daemon learns of it before anything else happens or, if it does not run, before the kernel
- * has dropped anything.
+ * The library's daemon gets the report before any other event or, if it does not run, before the
+ * kernel drops a page.
  *
- * These runs have random numbers of their own, so that all others do not change.
+ * These runs use separate random numbers, so that all other runs do not change.
  */
 #include "sim.h"
 
@@ -25,7 +25,7 @@ static void medium_recovers(struct world *w, struct event *e)
 		w->host[e->host].disk.failing = 0;
 }
 
-/* Whole blocks: these are the pages of the file here. */
+/* Choose whole blocks, which are the file's pages in this simulation. */
 static uint32_t medium_part(struct world *w)
 {
 	uint32_t words = 0;
@@ -95,7 +95,8 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 	lib->says_failed = true;
 	medium_on_daemon(w, lib);
 	/*
-	 * A member that joined since has its data from this copy, which may lack it on its medium.
+	 * A member that joined after the failure has its data from this copy, whose medium may lack
+	 * them.
 	 */
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (lib->flush.members[slot].from > first)
@@ -106,7 +107,7 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 		lib->p.local_failed = false;
 }
 
-/* For this host's copy, its write-back decides whether it has a flush. */
+/* For this host's copy, the write-back decides whether the copy has a flush. */
 uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t acked)
 {
 	bool is_own = primary_must_have(&lib->p) & MIRROR_BIT(lib->host);
@@ -117,9 +118,9 @@ uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t ack
 }
 
 /*
- * Another copy has the flush, and not through a resync from this one; otherwise the flush returns
- * E_MEDIUM. That also holds in a direct mapping, which shows what the medium returns, older than
- * the flush.
+ * Does another copy have the flush, and not through a resync from this copy? If not, the flush
+ * returns E_MEDIUM. The rule also holds in a direct mapping, in which a load may return the
+ * medium's older content.
  */
 bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t seq)
 {
@@ -151,7 +152,7 @@ static bool medium_is_usable(const struct host *h)
 }
 
 /*
- * No member of S can be promoted any more, and at least one has failed, or a promotion by force has
+ * Can no member of S be promoted any more? At least one has failed, or a promotion by force has
  * ended and left a copy in S that was not equal.
  */
 static bool medium_is_s_lost(const struct world *w)
@@ -183,8 +184,9 @@ bool medium_is_all_lost(struct world *w)
 }
 
 /*
- * The application moves, and the copy is replaced. The last copy is not replaced: it makes others
- * equal as long as its process lives. After that has ended, an operator discards it.
+ * The application moves to another host, and the copy is replaced. The last copy is not replaced:
+ * it makes others equal as long as its process lives. After the process has ended, an operator
+ * discards the copy.
  */
 static void medium_replace(struct world *w, struct host *h)
 {

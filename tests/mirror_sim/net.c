@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * net.c -- connections: each keeps the order of its messages, but not relative to other
- * connections. A cut connection loses messages from some moment on, and its ends learn of that at
+ * connections. A cut connection loses messages from some moment on, and its ends detect the loss at
  * different times.
  */
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void conn_deliver(struct world *w, struct event *e)
 
 	if (h->daemon_uid == 0 || h->daemon_uid != c->daemon_uid || w->now >= c->cut_fwd)
 		return;
-	/* The end of a connection that was cut off here does not matter any more. */
+	/* This host has cut the connection off already, so ignore its end. */
 	if (!c->dst_open && !(m->type == MSG_OPEN && !c->granted))
 		return;
 	if (m->type == MSG_CLOSE)
@@ -151,7 +151,7 @@ void conn_cut(struct world *w, uint32_t conn)
 		  0, 0, conn, NULL);
 }
 
-/* From now on nothing that is sent on it arrives. Its ends notice that by liveness. */
+/* From now on messages on this connection do not arrive. Its ends detect that by liveness. */
 void conn_silence(struct world *w, uint32_t conn)
 {
 	w->conns[conn].cut_fwd = w->now;
@@ -170,7 +170,7 @@ void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until)
 	}
 }
 
-/* The unsent messages of the process, or of its host, are lost with it. */
+/* The unsent messages of the process or its host are lost, too. */
 void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++) {

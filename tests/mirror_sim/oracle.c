@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle.c -- the rules that must hold. Each word identifies its store: epoch, number, and a hash
- * with its place, so that a torn, moved or invented word is recognised.
+ * oracle.c -- the rules that must hold. Each word identifies its store by epoch, number, and a hash
+ * that includes its place. So a torn, moved or invented word is detected.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ void oracle_fail(struct world *w, const char *fmt, ...)
 	sim_trace(w, "VIOLATION: %s", w->violation);
 }
 
-/* A mapping has the set's size in the register at the time of the permission. */
+/* A mapping must have the size that the register had at the time of the permission. */
 void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_record *rec)
 {
 	if (lib->size < rec->config.size)
@@ -47,13 +47,14 @@ void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_r
 			    (unsigned long long)lib->size, (unsigned long long)rec->config.size);
 }
 
-/* The value that a process would read if it mapped the copy as it is. */
+/* The value that a process would read if it mapped the copy now. */
 static uint64_t oracle_word(const struct host *h, unsigned word)
 {
 	return word_offset(word) < h->meta.super.size ? h->disk.cache[word] : 0;
 }
 
-/* No process flushes yet, so all of S are equal; past the end of a smaller copy there are zeros. */
+/* No process flushes yet, so all of S must be equal. Words past the end of a smaller copy count
+ * as zeros. */
 static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 {
 	const struct host *primary = &w->host[rec->view.primary];
@@ -110,7 +111,7 @@ void oracle_on_ack(struct world *w, const struct flight *f)
 			w->acked[i] = f->words[i];
 }
 
-/* A read that is confirmed now. */
+/* The application confirms a read now. */
 void oracle_on_read(struct world *w, struct lib *lib)
 {
 	const struct mirror_view *v = &w->reg.rec.view;
@@ -134,8 +135,8 @@ void oracle_on_place(struct world *w, struct host *h, const struct conn *c)
 }
 
 /*
- * For a member outside S: every difference is in its bitmap, or in its own records (including those
- * of a process that still maps it).
+ * Check a member outside S: every difference must be in its bitmap or in its own records (including
+ * records of a process that still maps the copy).
  */
 static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -143,7 +144,7 @@ static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 	const struct disk *ours = &w->host[lib->host].disk;
 	struct host *h = &w->host[slot];
 
-	/* The daemon has not recorded yet what a process that has just ended left. */
+	/* A process has just ended, and the daemon has not recorded its end yet. */
 	if ((!h->lib && h->meta.super.holder.pid) || !h->daemon_uid || peer->whole ||
 	    h->meta.damage ||
 	    h->meta.super.flags & (META_UNCERTAIN | META_UNKNOWN | META_EMPTY | META_FAILED) ||
@@ -163,7 +164,7 @@ static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 		    (at < h->meta.super.size &&
 		     meta_hot_is(h->lib ? &h->lib->meta : &h->meta, meta_extent_of(at))))
 			continue;
-		/* Its own intents are read when it returns. */
+		/* The member's own intents are read when it returns. */
 		struct member_report r;
 
 		member_report(&h->member, &r);
@@ -185,7 +186,7 @@ void oracle_step(struct world *w)
 		    !mirror_epoch_is_equal(lib->p.rec.view.epoch, w->reg.rec.view.epoch))
 			continue;
 		/*
-		 * Its file lacks what could not be written, and others have it: they keep records.
+		 * The failed file lacks words that other members have; those members keep records.
 		 */
 		if (lib->failed_seq)
 			continue;
@@ -197,7 +198,7 @@ void oracle_step(struct world *w)
 	}
 }
 
-/* All is well again: every member is in-sync, and all copies are equal, on the media, too. */
+/* At the end every member must be in-sync, and all copies equal, on the media, too. */
 void oracle_at_end(struct world *w)
 {
 	const struct mirror_view *v = &w->reg.rec.view;

@@ -10,8 +10,8 @@
 #define ORDER_LIVES_MAX (2500 * MS)
 
 /*
- * In some runs the set has `auto = no`, and operators give orders, with random numbers of their
- * own.
+ * In some runs the set has `auto = no`, and operators give orders. These use separate random
+ * numbers.
  */
 void orders_choose(struct world *w)
 {
@@ -85,7 +85,7 @@ bool orders_may_follow(const struct world *w, const struct host *h, const struct
 	       now->primary == h->id;
 }
 
-/* A process requests the swap of a promotion from the daemon. */
+/* A process requests the swap of a promotion: does the daemon lack an order for it? */
 bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a)
 {
 	const struct mirror_view *before = &a->expected->view;
@@ -97,7 +97,7 @@ bool orders_lack(const struct world *w, const struct host *h, const struct prima
 				     promotion_order_permits(&h->promotion, before));
 }
 
-/* For the swap that is sent now: do operators still want it? */
+/* Does an operator still wait for the swap that is sent now? */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a)
 {
 	const struct operator* o = & h->operator;
@@ -111,7 +111,7 @@ bool orders_want(const struct world *w, const struct host *h, const struct prima
 	       (o->is_forcing && o->view.seq == before->seq && o->view.insync == before->insync);
 }
 
-/* ---- when operators give orders ---- */
+/* ---- orders at random moments ---- */
 
 static bool orders_is_nobody_alive(const struct world *w)
 {

@@ -4,7 +4,7 @@
  * intent, one flush operation on each lane and one write-back of this host's file follow the last
  * part of several. Between two parts time passes, and another thread's flush may begin.
  *
- * These runs have random numbers of their own, so that all others do not change.
+ * These runs use separate random numbers, so that all other runs do not change.
  */
 #include "sim.h"
 
@@ -20,7 +20,8 @@ static uint32_t parts_extent(uint32_t words)
 }
 
 /*
- * Some of the words, at least one, from the first on; from one extent, as few may be hot together.
+ * Take some of the words (at least one), from the first on, within one extent because only few
+ * extents may be hot together.
  */
 static uint32_t parts_first(struct world *w, uint32_t words)
 {
@@ -63,7 +64,7 @@ static const struct flight *parts_last(const struct lib *lib)
 	return last;
 }
 
-/* It may wait for these parts to become durable. */
+/* The thread that waits may do so until these parts are durable. */
 void parts_on_wait(struct world *w, struct lib *lib)
 {
 	const struct flight *last = lib->parts.round ? parts_last(lib) : NULL;

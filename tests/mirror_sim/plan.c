@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c -- chains of trouble that are too rare by chance alone. Some runs have one. Each of its
- * steps comes when the set is in the state for it, and each of them may happen in reality.
+ * plan.c -- chains of trouble that chance alone makes too rarely. Some runs have one. Each step
+ * comes when the set is in the state for it; each may happen in reality.
  */
 #include "sim.h"
 
@@ -24,7 +24,7 @@ static void plan_go(struct world *w, unsigned step)
 	sim_trace(w, "plan %d: step %u", w->plan, step);
 }
 
-/* None of its messages under way arrives. */
+/* No message of this process that is under way arrives. */
 static void plan_silence(struct world *w, const struct lib *lib)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++)
@@ -45,20 +45,20 @@ void plan_on_flush(struct world *w, struct lib *lib)
 	world_ambush_process(w, lib->host, 1000, 40);
 }
 
-/* CHAIN: its host is the first to promote it again. */
+/* CHAIN: the host of the ended primary is the first to promote its member again. */
 bool plan_may_promote(const struct world *w, const struct host *h)
 {
 	return w->healing || w->plan != PLAN_CHAIN || w->plan_step != 1 || w->plan_host == h->id;
 }
 
-/* No other trouble comes meanwhile. */
+/* Must no other trouble come now? */
 bool plan_is_alone(const struct world *w)
 {
 	return w->plan == PLAN_FENCE && w->plan_step == 1 &&
 	       w->now < w->register_cut_until[w->plan_host];
 }
 
-/* Nothing else is slow meanwhile. */
+/* Must nothing else be slow now? */
 bool plan_is_smooth(const struct world *w)
 {
 	return (w->plan == PLAN_CHAIN && w->plan_step == 1) || plan_is_alone(w);
@@ -71,7 +71,7 @@ bool plan_is_eager(const struct world *w, const struct host *h)
 }
 
 /*
- * CHAIN: one of the others is made equal; the next ones get that order late, and the host loses its
+ * CHAIN: one other member is made equal; the next members get the order late, and the host loses
  * power.
  */
 void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot)
@@ -110,7 +110,7 @@ bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay)
 	return true;
 }
 
-/* FENCE: it flushes just when others promise a newer epoch. */
+/* FENCE: the primary flushes just when others promise a newer epoch. */
 void plan_on_promise(struct world *w, struct mirror_epoch epoch)
 {
 	struct lib *lib = w->plan_host < w->hosts ? w->host[w->plan_host].lib : NULL;
@@ -141,7 +141,7 @@ void plan_on_expand(struct world *w, uint32_t host)
 	plan_go(w, 2);
 	plan_silence(w, lib);
 	world_ambush_power(w, host, 2 * MS, 3000 * MS);
-	/* Or the trouble is over at that moment, and the power stays. */
+	/* In other runs the trouble ends at that moment without a loss of power. */
 	if (sim_chance(w, 100))
 		w->until = w->now;
 }

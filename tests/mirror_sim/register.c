@@ -11,9 +11,10 @@ struct swap {
 	struct mirror_record expected, next;
 	uint64_t revision;
 	bool promotion, alive_set;
-	bool is_wanted; /* a promotion; the operator was not told that it has no effect */
+	bool is_wanted; /* the operator of this promotion was not told that it has no effect */
 	uint64_t alive_revision, alive_counter;
-	bool is_answered; /* by the landing; otherwise an event of its own reports it as unknown */
+	/* the landing has answered the swap; otherwise another event reports it as unknown */
+	bool is_answered;
 	unsigned landings;
 };
 
@@ -21,7 +22,7 @@ struct answer {
 	enum primary_swap result;
 	struct mirror_record now;
 	uint64_t revision;
-	uint64_t nonce; /* nonce of what was sent */
+	uint64_t nonce; /* nonce of the record that was sent */
 };
 
 void register_changed(struct world *w)
@@ -151,7 +152,7 @@ static void register_land(struct world *w, struct event *e)
 	}
 	if (done)
 		register_carry_out(w, s);
-	if (s->landings > 1) { /* the client sent it again, and gets the second answer */
+	if (s->landings > 1) { /* the client sent the request again, and gets the second answer */
 		done = register_compares(w, s);
 		w->count.late++;
 	}
@@ -160,7 +161,7 @@ static void register_land(struct world *w, struct event *e)
 				done ? PRIMARY_SWAP_DONE : PRIMARY_SWAP_CHANGED, s->next.nonce);
 }
 
-/* The record was read back unchanged, so the swap counts as not done, which is wrong. */
+/* A broken rule: the record is read back unchanged, so the swap counts as not done. */
 static void register_read_back(struct world *w, struct event *e)
 {
 	struct lib *lib = lib_find(w, e->host, e->uid);
@@ -301,7 +302,7 @@ static void register_renew_now(struct world *w, struct event *e)
 	r->alive_revision++;
 	uint64_t delay = sim_delay(w);
 
-	/* The answer may take long, and later ones never come. */
+	/* The answer may take long; answers to later renewals never come. */
 	if (!plan_on_renewal(w, e->host, &delay) && !w->healing && sim_chance(w, 20)) {
 		w->register_cut_until[e->host] = w->now + sim_between(w, 0, 3500 * MS);
 		delay = sim_between(w, 0, 999 * MS);
@@ -335,7 +336,7 @@ void register_clear(struct world *w, struct host *h, struct mirror_epoch epoch)
 	sched_add(w, sim_delay(w), register_clear_now, h->id, 0, 0, copy);
 }
 
-/* From a backup: its revisions come again. */
+/* Restore the register from a backup: old revisions come again. */
 void register_restore(struct world *w)
 {
 	if (!w->reg.old_revision)

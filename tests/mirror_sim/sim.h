@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h -- a mirror set of up to five hosts on a simulated network, register, media and clocks;
- * from a seed, thousands of times.
+ * sim.h -- simulates a mirror set of up to five hosts with network, register, media and clocks,
+ * thousands of times, each run from a seed.
  *
  * The rules are the real code: primary, view, candidate, lease, flush, resync, member and metadata.
  * The code around them is simulated here: an application that stores, flushes and reads; the part
@@ -32,14 +32,15 @@
 #define BLOCKS       (2 * EXTENTS) /* blocks in use */
 #define BLOCK_WORDS  3
 #define WORDS        (BLOCKS * BLOCK_WORDS)
-#define FAR_EXTENT   64u /* with this extent the bitmaps have another place */
+#define FAR_EXTENT   64u /* a file with this extent has its bitmaps at another place */
 #define BITMAP_WORDS ((FAR_EXTENT + 1) * (MIRROR_EXTENT / MIRROR_BLOCK) / 64)
-#define SIZES        BLOCKS /* sizes of a set: a number of used blocks */
+#define SIZES        BLOCKS /* number of sizes of a set, counted in used blocks */
 #define USUAL_SIZE   6      /* the size of a set that does not grow */
 #define FLIGHTS      32
-#define RECORDS      64      /* records of the register that answers under way may still contain */
-#define MS           1000ull /* times are microseconds */
-#define NEVER        UINT64_MAX
+/* number of the register's records that answers under way may still contain */
+#define RECORDS 64
+#define MS      1000ull /* times are microseconds */
+#define NEVER   UINT64_MAX
 
 struct world;
 struct event;
@@ -48,18 +49,19 @@ typedef void sim_fn(struct world *w, struct event *e);
 struct event {
 	uint64_t at, order;
 	sim_fn *fn;
-	uint32_t host, uid; /* the host concerned; uid: of its process */
+	uint32_t host, uid; /* the host concerned, and the uid of its process */
 	uint64_t arg;
-	void *data; /* freed with it */
+	void *data; /* freed with the event */
 };
 
 /* ---- media: the processes' view, and the remainder after a loss of power ---- */
 
 struct disk {
-	uint64_t cache[WORDS], medium[WORDS]; /* past the file's end: zeros */
-	uint32_t failing;                     /* words that are not written back; */
-	uint32_t dropped;         /* words that were not, and that the kernel counts as clean */
-	uint64_t len, len_medium; /* of the data file */
+	uint64_t cache[WORDS], medium[WORDS]; /* zeros past the file's end */
+	uint32_t failing;                     /* words whose write-back fails */
+	/* words that were not written back and that the kernel counts as clean */
+	uint32_t dropped;
+	uint64_t len, len_medium; /* length of the data file */
 	uint8_t *meta, *meta_medium;
 	uint64_t meta_len, meta_len_medium;
 	uint64_t ring_used; /* bytes of the ring; the bytes after them are zero, and never read */
@@ -100,13 +102,13 @@ struct msg {
 	struct mirror_view view;
 	struct resync_piece piece;
 	uint64_t differing;
-	uint32_t sync; /* the resync that it belongs to */
+	uint32_t sync; /* the resync to which the message belongs */
 };
 
 struct conn {
 	uint32_t lib_uid, daemon_uid;
 	uint8_t from, to;
-	uint64_t member_id; /* id of the copy that it is meant for */
+	uint64_t member_id; /* id of the copy for which the message is meant */
 	enum member_kind kind;
 	struct mirror_epoch epoch;
 	bool src_open, dst_open, granted;
@@ -129,8 +131,8 @@ struct sim_register {
 
 /* The result of a read of the register. */
 struct register_seen {
-	uint64_t at;                /* when */
-	uint64_t version, revision; /* of the record */
+	uint64_t at;                /* time of the read */
+	uint64_t version, revision; /* version and revision of the record */
 	bool alive_set;
 	struct mirror_epoch alive_epoch;
 	uint64_t alive_counter, alive_revision;
@@ -143,13 +145,13 @@ enum sync_kind { SYNC_NONE, SYNC_EQUALISE, SYNC_REPAIR, SYNC_CATCH_UP };
 struct peer {
 	uint32_t conn[3]; /* index + 1, for each kind */
 	uint32_t range_count;
-	struct mirror_range ranges[MSG_RANGES_MAX]; /* ranges that it reported */
+	struct mirror_range ranges[MSG_RANGES_MAX]; /* ranges that the member reported */
 	struct mirror_epoch copy_epoch;
-	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that it may lack */
+	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that the member may lack */
 	enum sync_kind sync;
 	uint32_t sync_id;
 	bool whole, lane_asked, ending, running;
-	bool retires;     /* its records are dropped after `settled` is acknowledged */
+	bool retires;     /* drop the member's records after `settled` is acknowledged */
 	uint64_t settled; /* the last flush that a resync may have carried */
 	struct resync rs;
 	uint64_t bits[BITMAP_WORDS], unsure[BITMAP_WORDS];
@@ -168,12 +170,12 @@ struct flight {
 struct lib {
 	uint32_t uid, host;
 	uint64_t size;  /* size of the mapping */
-	unsigned words; /* in it */
+	unsigned words; /* number of words in the mapping */
 	struct primary p;
-	struct mirror_epoch epoch; /* epoch that it has begun; number 0: none */
-	struct meta meta;          /* its own view of the metadata */
+	struct mirror_epoch epoch; /* epoch that the process has begun; number 0: none */
+	struct meta meta;          /* the process's own view of the metadata */
 	struct lease lease;
-	uint64_t renew_ms; /* when its daemon renews the lease next */
+	uint64_t renew_ms; /* time of the daemon's next renewal of the lease */
 	struct flush_core flush;
 	struct flight flights[FLIGHTS];
 	struct peer peers[MIRROR_MEMBERS_MAX];
@@ -186,21 +188,23 @@ struct lib {
 	uint32_t wanted; /* words of the flush that waits, or of its next part */
 	struct parts {
 		uint32_t later; /* words of the parts after the next one */
-		uint64_t round; /* number of the first part that is not written back; 0: all are */
+		/* number of the first part that is not written back; 0: all parts are written
+		 * back */
+		uint64_t round;
 		uint64_t not_before;
-		bool is_between; /* the next flush is one of another thread, between two parts */
+		bool is_between; /* the next flush belongs to another thread, between two parts */
 		uint32_t aside;  /* if is_between: the words that `wanted` gets after that flush */
 	} parts;
-	/* direct mapping: words of the cooling extent, and of those to be flushed */
+	/* direct mapping: words of the cooling extent; that extent; words of extents to flush */
 	uint32_t cooling, cooling_extent, mirroring;
 	uint64_t cooling_seq;
 	bool is_ending;
 	uint64_t failed_seq; /* local write-backs may have failed from this flush on */
-	bool says_failed;    /* the failure is to be reported to the daemon as soon as that runs */
+	bool says_failed;    /* report the failure to the daemon as soon as the daemon runs */
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;
-	struct register_seen seen; /* the alive key as the candidate read it */
+	struct register_seen seen; /* the alive key that the candidate read */
 };
 
 /* The view and the intention of an operator whose tool waits at a daemon. */
@@ -208,7 +212,9 @@ struct operator
 {
 	bool waits, is_forcing;
 	uint64_t number, since;
-	uint64_t cut_until; /* without effect, even in peace: its host has no register */
+	/* until then the order has no effect, even in peace, because the host does not reach the
+	 * register */
+	uint64_t cut_until;
 	struct mirror_view view;
 };
 
@@ -216,7 +222,7 @@ struct host {
 	struct world *world;
 	uint32_t id;
 	bool powered;
-	uint32_t daemon_uid; /* 0: it does not run */
+	uint32_t daemon_uid; /* 0: the daemon does not run */
 	uint64_t shown_at;   /* time of the last record or view that the copy's rules saw */
 	int64_t clock_offset;
 	double clock_rate;
@@ -226,18 +232,19 @@ struct host {
 	struct mirror_uuid boot;
 	struct candidate candidate;
 	struct lib *lib;
-	uint64_t holder;    /* uid of the lib that the daemon has recorded */
-	long persists_left; /* until a crash in the middle of one; negative: none */
-	int stopping;       /* 1: its processes end, 2: its power does */
+	uint64_t holder; /* uid of the library's process that the daemon has recorded */
+	/* write-backs until a crash in the middle of one; negative: no crash */
+	long persists_left;
+	int stopping; /* 1: the host's processes will end; 2: its power will fail */
 	struct growth growth;
-	struct sim_order *order; /* an order to grow, which its daemon carries out */
-	uint64_t capacity;       /* of its disk */
-	bool split;              /* its daemon has reported it */
+	struct sim_order *order; /* an order to grow, which the daemon carries out */
+	uint64_t capacity;       /* capacity of the host's disk */
+	bool split;              /* the daemon has reported a split */
 	bool has_polled;
-	struct mirror_view polled;        /* as its daemon read it last */
+	struct mirror_view polled;        /* the view of the daemon's last read */
 	struct promotion_order promotion; /* the order in the daemon's memory */
 	struct operator operator;
-	uint32_t medium_uid; /* identifies the present condition of its medium */
+	uint32_t medium_uid; /* identifies the present condition of the medium */
 };
 
 struct counters {
@@ -262,7 +269,7 @@ struct world {
 	uint32_t uids;
 	uint64_t nonces;
 	unsigned hosts;
-	unsigned words; /* the most that a copy may ever have */
+	unsigned words; /* largest number of words that a copy may have */
 	/* the set grows, up to this number of used blocks; with random numbers of its own */
 	bool grows;
 	unsigned most_blocks;
@@ -272,24 +279,25 @@ struct world {
 	bool in_parts; /* some flushes are in parts; as above */
 	struct prng parts_rng;
 	bool may_order; /* operators order promotions; as above */
-	bool is_manual; /* and the set has `auto = no` */
+	bool is_manual; /* the set has `auto = no` */
 	struct prng orders_rng;
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
 	bool resolving; /* an operator resolves on each host that is split */
 	bool may_force;
-	bool forced; /* an epoch was begun by force */
-	/* by force, or copies of S were discarded; and no process has served since */
+	bool forced; /* an epoch began by force */
+	/* a promotion by force or a discarded copy of S gave up data, and no process has served
+	 * since */
 	bool gave_up;
 	uint64_t trouble_until, until; /* ends of the present part of the run */
 	struct host host[HOSTS];
 	uint64_t cut_until[HOSTS][HOSTS];
 	uint64_t register_cut_until[HOSTS];
 	struct sim_register reg;
-	struct mirror_record records[RECORDS]; /* by version */
-	/* the values that must hold */
-	uint64_t acked[WORDS], floor[WORDS]; /* values */
+	struct mirror_record records[RECORDS]; /* indexed by version */
+	/* the bounds that must hold for each word */
+	uint64_t acked[WORDS], floor[WORDS]; /* acknowledged values; lowest permitted values */
 	bool violated;
 	char violation[300];
 	struct counters count;
@@ -314,20 +322,20 @@ uint64_t size_of_blocks(unsigned blocks);
 unsigned words_below(uint64_t size);
 uint32_t words_mask(unsigned words);
 uint64_t word_offset(unsigned word);
-uint32_t words_in(const struct mirror_range *range); /* mask */
+uint32_t words_in(const struct mirror_range *range); /* returns a mask of words */
 /* all words of the blocks that contain these */
 uint32_t words_of_block(uint32_t words);
 uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges);
 void disk_format(struct disk *d, uint64_t size);
 /*
- * Extend both files to a set of that size; bytes past `keep` are zero. The second function does it
- * durably.
+ * Extend both files for a set of that size; bytes past `keep` become zero. The second function does
+ * the same durably.
  */
 void disk_extend(struct disk *d, uint64_t keep, uint64_t size);
 void disk_settle(struct disk *d, uint64_t keep);
 void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len);
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
-/* False: some could not be written. */
+/* Returns false if some words could not be written. */
 bool disk_write_back(struct disk *d, uint32_t words);
 void disk_store(struct disk *d, unsigned word, uint64_t value);
 void disk_power_cut(struct world *w, struct disk *d);
@@ -338,7 +346,7 @@ void disk_evict(struct world *w, struct disk *d);
 uint32_t conn_open(struct world *w, struct lib *lib, uint8_t to, enum member_kind kind);
 void conn_send(struct world *w, uint32_t conn, const struct msg *m);
 void conn_answer(struct world *w, uint32_t conn, const struct msg *m);
-void conn_close(struct world *w, uint32_t conn); /* called by its source, in order */
+void conn_close(struct world *w, uint32_t conn); /* an orderly end by the connection's source */
 void conn_cut(struct world *w, uint32_t conn);
 void conn_silence(struct world *w, uint32_t conn);
 void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until);
@@ -347,9 +355,10 @@ void conn_stall(struct world *w, uint32_t conn, uint64_t delay);
 void net_daemon_gone(struct world *w, uint32_t daemon_uid);
 
 /* register.c */
-/* rec was changed: keep it for reads under way. */
+/* rec was changed: keep the former record for reads under way. */
 void register_changed(struct world *w);
-const struct mirror_record *register_record(const struct world *w, uint64_t version); /* or NULL */
+/* may return NULL */
+const struct mirror_record *register_record(const struct world *w, uint64_t version);
 bool register_is_away(const struct world *w, uint32_t host);
 struct register_seen register_look(const struct world *w);
 void register_swap(struct world *w, struct lib *lib, const struct primary_action *a);
@@ -388,7 +397,7 @@ void sync_retire(struct world *w, struct lib *lib, unsigned slot);
 void sync_on_acked(struct world *w, struct lib *lib);
 void bits_add(uint64_t *bits, const struct mirror_range *ranges, uint32_t n);
 void app_step(struct world *w, struct event *e);
-void app_hurry(struct world *w, struct lib *lib); /* make it flush now */
+void app_hurry(struct world *w, struct lib *lib); /* make the application flush now */
 void flush_try(struct world *w, struct lib *lib);
 void flush_settle(struct world *w, struct lib *lib);
 void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq);
@@ -399,20 +408,20 @@ void flush_written_back(struct world *w, struct event *e);
 
 /* parts.c */
 void parts_choose(struct world *w);
-/* Flush these words, perhaps in parts. */
+/* Request a flush of these words, perhaps in parts. */
 void parts_want(struct world *w, struct lib *lib, uint32_t words);
-/* True: the thread has not come that far. */
+/* True: the thread has not reached the next part yet. */
 bool parts_are_early(const struct world *w, const struct lib *lib);
-/* The next part would have to wait. */
+/* The next part has to wait. */
 void parts_on_wait(struct world *w, struct lib *lib);
-/* The part has its number, */
+/* The part has got its number. */
 void parts_on_begin(struct lib *lib, struct flight *f);
 /*
- * is being placed at the member: returns the words that a following flush operation covers, or 0:
- * none follows;
+ * The part is being placed at the member. Returns the words that a following flush operation
+ * covers; 0: none follows.
  */
 uint32_t parts_cover(const struct world *w, struct lib *lib, unsigned slot, const struct flight *f);
-/* and is posted: returns false if it was the last one. */
+/* The part is posted. Returns false if it was the last one. */
 bool parts_go_on(struct world *w, struct lib *lib);
 /* The words of the write-back for this part, the last one of the round. */
 uint32_t parts_own(const struct world *w, const struct lib *lib, const struct flight *f);
@@ -427,18 +436,18 @@ uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mir
 bool direct_end(struct lib *lib);
 
 /* growth.c */
-/* Does the set grow in this run? Its first size. */
+/* Decide whether the set grows in this run; returns its first size. */
 uint64_t growth_choose(struct world *w);
 void growth_orders(struct world *w, struct event *e);
 void growth_make_disk(struct world *w, struct host *h);
 bool growth_give_order(struct world *w, struct host *h, uint64_t size);
-void growth_forget(struct host *h); /* with its daemon */
+void growth_forget(struct host *h); /* call it when the daemon ends */
 /* The copy takes the register's size, or its files are extended for that. */
 void growth_look(struct world *w, struct host *h, const struct mirror_record *rec);
 bool growth_is_in_the_way(const struct world *w, const struct host *h,
 			  const struct mirror_record *rec);
 void growth_before_restore(struct world *w, struct host *h);
-/* In peace: an operator's steps so that every copy has the set's size. */
+/* In peace, take an operator's steps that give every copy the set's size. */
 void growth_operate(struct world *w);
 bool growth_is_well(const struct world *w);
 
@@ -446,17 +455,17 @@ bool growth_is_well(const struct world *w);
 void orders_choose(struct world *w);
 void orders_trouble(struct world *w, struct event *e);
 void orders_give(struct world *w, struct host *h, enum promotion_kind kind, uint64_t lives);
-void orders_forget(struct host *h); /* with its daemon */
+void orders_forget(struct host *h); /* call it when the daemon ends */
 enum promotion_kind orders_on_read(struct world *w, struct host *h, const struct register_seen *r,
 				   const struct mirror_view *now);
-/* The daemon lets a process of this host follow, */
+/* Does the daemon let a process of this host follow? */
 bool orders_may_follow(const struct world *w, const struct host *h, const struct mirror_view *now,
 		       enum promotion_kind order);
-/* and refuses its swap. */
+/* Does the daemon refuse the process's swap for want of an order? */
 bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a);
 /*
- * For each swap of a promotion that is carried out: when it was sent, an operator waited for it, or
- * it needed none.
+ * Checked for each promotion's swap that is carried out: when the swap was sent, an operator waited
+ * for it, or none was needed.
  */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a);
 
@@ -470,9 +479,9 @@ void medium_on_end(struct host *h, const struct lib *lib);
 uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t acked);
 bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t seq);
 bool medium_has_failed(const struct host *h);
-/* Copies of S have failed, no process serves, and the other copies are useless. */
+/* Have copies of S failed, does no process serve, and are the other copies useless? */
 bool medium_is_all_lost(struct world *w);
-/* In peace: an operator's steps for failed copies. */
+/* In peace, take an operator's steps for failed copies. */
 void medium_operate(struct world *w);
 
 /* oracle.c */
@@ -502,7 +511,7 @@ void plan_on_expand(struct world *w, uint32_t host);
 
 /* setup.c */
 void world_make_set(struct world *w);
-/* A copy as `rpmirror init` makes it, or an empty one. */
+/* Make a copy like `rpmirror init`, or an empty one. */
 void world_format(struct world *w, struct host *h, const struct mirror_config *config,
 		  uint32_t flags);
 
@@ -510,16 +519,17 @@ void world_format(struct world *w, struct host *h, const struct mirror_config *c
 /* Trouble on purpose, at moments that matter. */
 /* The primary's process ends within that many microseconds. */
 void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uint64_t within);
-/* Its host loses power in the middle of a flush; perhaps all hosts do. */
+/* The primary's host loses power in the middle of a flush; perhaps all hosts do. */
 void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
-/* Its host loses power within that many microseconds, for a while. */
+/* The primary's host loses power within that many microseconds, for a while. */
 void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us);
-/* `rpmirror member replace`: an empty copy replaces it. `rpmirror promote --force`. */
+/* `rpmirror member replace` (an empty copy replaces the present one) and `rpmirror promote
+ * --force`. */
 void world_replace(struct world *w, struct host *h);
 void world_force_now(struct world *w, struct host *h);
 bool world_may_be_forced(const struct host *h);
-/* The operator's tool: a swap of its own. */
+/* A swap by the operator's tool. */
 bool world_configure(struct world *w, const struct mirror_config *config);
 bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);
 void world_fini(struct world *w);

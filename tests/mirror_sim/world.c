@@ -36,14 +36,14 @@ static void world_end_process(struct world *w, struct event *e)
 
 	if (h->lib && h->lib->uid == e->uid && !w->healing)
 		lib_crash(w, h);
-	/* Sometimes together with the power of another host. */
+	/* Sometimes another host loses power at the same time. */
 	if (!w->healing && e->arg < w->hosts) {
 		host_power_cut(w, &w->host[e->arg]);
 		sched_add(w, world_while(w), world_restart, (uint32_t)e->arg, 0, 0, NULL);
 	}
 }
 
-/* Is the world spared from a trouble that would come now? */
+/* Must a trouble that would come now be skipped? */
 static bool world_is_spared(const struct world *w)
 {
 	return w->healing || plan_is_alone(w);
@@ -142,8 +142,8 @@ static bool world_is_spare(const struct world *w, const struct host *h)
 }
 
 /*
- * Its daemon does not run for a while, and then finds its metadata damaged. A copy with a lost
- * promise is not promoted, so others are needed then.
+ * The host's daemon does not run for a while, and then finds damaged metadata. A copy with a lost
+ * promise is not promoted, so other copies are needed then.
  */
 static void world_rot(struct world *w, struct host *h)
 {
@@ -159,7 +159,7 @@ static void world_rot(struct world *w, struct host *h)
 	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
 }
 
-/* Its copy is lost for good, and an empty one replaces it: `rpmirror member replace`. */
+/* The host's copy is lost for good, and an empty one replaces it: `rpmirror member replace`. */
 void world_replace(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
@@ -266,7 +266,7 @@ static void world_trouble(struct world *w, struct event *e)
 	if (w->now > w->trouble_until || w->healing)
 		return;
 	for (unsigned i = 0; i < most && !plan_is_alone(w); i++) {
-		/* Most trouble comes at the primary. */
+		/* Most trouble concerns the primary. */
 		unsigned id = (unsigned)prng_below(&w->rng, w->hosts);
 
 		if (sim_chance(w, 400) && w->reg.rec.view.primary < w->hosts)
@@ -279,7 +279,7 @@ static void world_trouble(struct world *w, struct event *e)
 
 /* ---- the end of a run: no more faults ---- */
 
-/* Each copy of S was discarded, and only a promotion by force is possible. */
+/* Was each copy of S discarded, so that only a promotion by force is possible? */
 static bool world_is_all_discarded(const struct world *w)
 {
 	for (unsigned i = 0; i < w->hosts; i++) {
@@ -418,10 +418,10 @@ static void world_remove(struct world *w, struct host *h)
 }
 
 /*
- * Once all is well a member loses its power, and the primary goes on without it, and ends. Then the
- * register is restored to its former content. All members can be reached, so acknowledged data must
- * not silently go missing: the set is split, and reports it. Then the operator resolves it, and the
- * set recovers, without the discarded data.
+ * When all copies are in-sync, a member loses power; the primary continues without it, and ends.
+ * Then the register is restored to its former content. All members can be reached, so acknowledged
+ * data must not silently go missing: the set is split, and reports it. Then the operator resolves
+ * it, and the set recovers, without the discarded data.
  */
 static void world_run_restore(struct world *w)
 {
@@ -431,7 +431,7 @@ static void world_run_restore(struct world *w)
 	w->reg.old = w->reg.rec;
 	w->reg.old_revision = w->reg.revision;
 	growth_before_restore(w, &w->host[primary]);
-	/* otherwise the set grows before that, or the order fails */
+	/* otherwise the set grows before the restore, or the order fails */
 	if (!w->grows || sim_chance(w, 500))
 		host_power_cut(w, lost);
 	if (!lost->powered && sim_chance(w, 300))
@@ -444,8 +444,8 @@ static void world_run_restore(struct world *w)
 		lib_crash(w, &w->host[primary]);
 	register_restore(w);
 	/*
-	 * An operator, through a daemon that has seen nothing newer, changes settings without an
-	 * effect.
+	 * An operator changes settings without an effect, through a daemon that has seen no newer
+	 * record.
 	 */
 	for (uint64_t changes = sim_chance(w, 500) ? sim_between(w, 1, 4) : 0; changes; changes--)
 		world_set_config(w);

@@ -18,7 +18,8 @@ uint64_t *app_word(uint64_t offset);
 /* Commands for unreadable pages (app_pages.c). False: the line is another command. */
 bool app_pages_do(const char *line);
 
-/* Commands for descriptors that the application closes (app_files.c). False: as above. */
+/* Commands for descriptors that the application closes (app_files.c). False: the line is another
+ * command. */
 bool app_files_do(const char *line);
 
 #endif

@@ -38,7 +38,7 @@ static int files_add(int fd, enum files_kind kind)
 	return 0;
 }
 
-/* A socket and its peer, and two files. */
+/* Open a socket and its peer, and two files. */
 static int files_open(void)
 {
 	int pair[2];
@@ -51,7 +51,7 @@ static int files_open(void)
 
 /*
  * A thread of the library may have opened a file meanwhile, for instance to log that it lost its
- * descriptors. That number is not the application's.
+ * descriptors. That number does not belong to the application.
  */
 static void files_reuse(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An application that maps the set and executes commands, one on each line. It answers "ok" or the
- * name of what failed, with the library's text.
+ * An application that maps the set and executes commands, one on each line. It answers "ok", or the
+ * name of the call that failed and the library's text.
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
@@ -99,12 +99,12 @@ static void app_flush_pair(uint64_t one, uint64_t other, uint64_t len)
 	app_print_result(rpmirror_flush(app_set, ranges, 2, 0, &app_result));
 }
 
-/* A block that was not flushed before; its neighbours come late. */
+/* Returns a block that was not flushed before. Its neighbours follow much later. */
 static uint8_t *app_next_block(void)
 {
 	static uint64_t n;
 
-	/* a prime, so each block comes once */
+	/* 2647 is a prime, so each block comes once */
 	return app_addr + n++ * 2647 % (app_len / APP_BLOCK) * APP_BLOCK;
 }
 
@@ -222,7 +222,7 @@ static void app_do(const char *line)
 	uint64_t offset, value, len;
 
 	if (app_pages_do(line) || app_files_do(line)) {
-		/* it has answered already */
+		/* the command has answered already */
 	} else if (!strncmp(line, "drop-rights", 11)) {
 		app_drop_rights();
 	} else if (!strncmp(line, "map-readonly", 12)) {

@@ -21,13 +21,14 @@ void app_check(const char *wanted, const char *line);
 #define APPS_MAX 3
 extern struct proc apps[APPS_MAX];
 #define ask(i, wanted, ...) app_expect(&apps[i], wanted, __VA_ARGS__)
-/* The end of a case: kill the living applications, and end the hosts. */
+/* End a case: kill the living applications, and end the hosts. */
 int apps_teardown(void **state);
 #define APPS_TEST(name, ...)                                                                       \
 	cmocka_unit_test_prestate_setup_teardown(name, hosts_setup, apps_teardown,                 \
 						 HOSTS_OPTS(__VA_ARGS__))
 
-/* Wait until all its threads are stopped (MIRROR_STOP_AT of core/killpoint.h, or SIGSTOP). */
+/* Wait until all threads of the process are stopped (MIRROR_STOP_AT of core/killpoint.h, or
+ * SIGSTOP). */
 void process_wait_stopped(pid_t pid);
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * caller_main.c -- `mirror_caller LOG isolated|direct`: maps the set, and each of its threads makes
- * one kind of call again and again, until the log says stop; then it unmaps. `mirror_caller LOG
- * next`: waits for the role, notes what it reads, serves until the log's `stop` is set, and reads
- * the host's copy meanwhile. Prints a line when it has begun, and one when it serves.
+ * one kind of call again and again, until the log's `stop` is set; then it unmaps. `mirror_caller
+ * LOG next`: waits for the role, notes what it reads, serves until the log's `stop` is set, and
+ * reads the host's copy meanwhile. Prints a line when it has begun, and one when it serves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static void caller_on_fault(int sig)
 	signal(sig, SIG_DFL);
 }
 
-/* False: the mapping is protected, and nothing was stored. */
+/* Returns false if the mapping is protected, so that nothing was stored. */
 static bool caller_store(unsigned call, unsigned word, uint64_t value)
 {
 	uint64_t *p = caller_word(call, word);
@@ -99,7 +99,8 @@ static int caller_count(unsigned call, int rc, uint64_t since_ns)
 	return rc;
 }
 
-/* ---- one call of each kind, for the number `value`; its result ---- */
+/* ---- one function for each kind of call: makes the call for the number `value`, returns its
+ * result ---- */
 
 static struct rpmirror_range caller_range(unsigned call, unsigned word)
 {
@@ -128,7 +129,7 @@ static int caller_flush(uint64_t value)
 	return caller_flush_all(CALL_FLUSH, value, false);
 }
 
-/* Syncs of everything flush its ranges meanwhile, too, but with the same content. */
+/* Meanwhile syncs of everything also flush these ranges, with the same content. */
 static int caller_verify(uint64_t value)
 {
 	return caller_flush_all(CALL_VERIFY, value, true);
@@ -194,7 +195,7 @@ static int caller_sync_also(uint64_t value)
 	return caller_sync_everything(CALL_SYNC_ALSO, value);
 }
 
-/* No copy has the second word without the first. */
+/* No copy may have the second word without the first. */
 static int caller_store8(uint64_t value)
 {
 	struct rpmirror_range range = caller_range(CALL_STORE8, 0);
@@ -305,7 +306,8 @@ static int caller_map(unsigned flags)
 	if (rc)
 		printf("map: %s: %s\n", rpmirror_err_2str(rc), rpmirror_errormsg());
 	caller_addr = addr;
-	return caller_count(CALL_MAP, rc, clock_now_ns()); /* it waits as long as necessary */
+	/* the map call waits as long as necessary */
+	return caller_count(CALL_MAP, rc, clock_now_ns());
 }
 
 static void caller_unmap(void)
@@ -333,7 +335,7 @@ static int caller_call_all(unsigned flags)
 	return 0;
 }
 
-/* Read this host's copy as it is, again and again. */
+/* Read this host's copy again and again. */
 static void *caller_read(void *arg)
 {
 	const bool *serves = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events beside the calls of mirror_calls. */
+/* Events that occur during the calls of mirror_calls. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #define PAUSE_US   25000
 #define GROWN      "20971520"
 
-/* Returns its exit code; its output is in the file "said". */
+/* Run the tool; returns its exit code. Its output is in the file "said". */
 static int tool_within(const struct hosts *h, unsigned host, unsigned limit_s, const char *command)
 {
 	char line[1400];
@@ -33,7 +33,7 @@ static void event_demote(struct hosts *h, unsigned number)
 	tool_must(h, 0, "demote " HOSTS_SET);
 }
 
-/* Fence another copy, which returns; or, by a mistake of the operator, the primary. */
+/* Fence another copy, which returns, or (the operator's mistake) the primary. */
 static void event_fence(struct hosts *h, unsigned number)
 {
 	if (number % 2) {
@@ -45,7 +45,8 @@ static void event_fence(struct hosts *h, unsigned number)
 	tool_must(h, 0, "resume " HOSTS_SET " c");
 }
 
-/* Without effect, as the primary is alive; or its daemon is killed, so that its lease ends. */
+/* The order has no effect, because the primary is alive; or the primary's daemon is killed, so
+ * that its lease ends. */
 static void event_promote(struct hosts *h, unsigned number)
 {
 	if (number % 2 == 0) {

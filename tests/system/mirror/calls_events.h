@@ -13,7 +13,7 @@
 struct event {
 	const char *name;
 	void (*strike)(struct hosts *h, unsigned number); /* the number chooses a variant */
-	/* an operator's order ends the role, whatever the lease */
+	/* an operator's order ends the role, even within the lease */
 	bool ends_by_word;
 	/* the event is only the end of the calls */
 	bool is_unmap;

@@ -16,8 +16,8 @@
 
 #define CALLS_WORDS 8
 #define CALLS_PAGE  4096ull
-#define CALLS_WIDE  (2ull << 20) /* distance of words if each is in an extent of its own, */
-/* or if all are in one extent, so that a sync of everything is fast */
+#define CALLS_WIDE  (2ull << 20) /* distance of words if each is in its own extent */
+/* distance if all words are in one extent, so that a sync of everything is fast */
 #define CALLS_CLOSE (64ull << 10)
 
 enum call {
@@ -26,9 +26,9 @@ enum call {
 	CALL_VERIFY,
 	CALL_SYNC,
 	CALL_SYNC_ALL,
-	CALL_SYNC_ALSO, /* everything, by another thread */
-	CALL_STORE8,    /* each after a flush */
-	CALL_TOUCH,     /* then read(2), and a flush */
+	CALL_SYNC_ALSO, /* sync of everything by another thread */
+	CALL_STORE8,    /* each store8 follows a flush */
+	CALL_TOUCH,     /* touch, then read(2) into the word, then a flush */
 	CALL_WORDS,     /* kinds up to here have words */
 	CALL_CONFIRM = CALL_WORDS,
 	CALL_LOOK, /* queries: state, events, errors, a backtrack point, texts */
@@ -41,7 +41,7 @@ enum call {
 
 struct calls_count {
 	uint64_t ok, fenced, other, longest_ns;
-	char why[48];  /* the last result that is neither of these */
+	char why[48];  /* the last other result, as a text */
 	uint64_t late; /* how many times a call returned 0 after RPMIRROR_E_FENCED */
 };
 

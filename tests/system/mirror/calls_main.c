@@ -47,8 +47,8 @@ static const char *const call_names[CALL_COUNT] = {
 	"touch", "confirm", "look",   "map",  "unmap",    "read"};
 
 /*
- * The number that was acknowledged by a call or, without failures, by giving up the role in good
- * order.
+ * The number that must be in the copies: a call has acknowledged it or, without failures, the
+ * orderly end of the role has.
  */
 static uint64_t least(const struct round *r, unsigned call, unsigned word)
 {
@@ -74,7 +74,7 @@ static void check_word(const struct round *r, const char *where, unsigned call, 
 			 (unsigned long long)at_most);
 }
 
-/* All copies have what the next primary had, and nothing of it waits for its medium. */
+/* All copies must have the next primary's words, and no write-back of them may be pending. */
 static void check_copy(const struct round *r, unsigned host)
 {
 	char where[] = {'c', 'o', 'p', 'y', ' ', (char)('a' + host), '\0'};
@@ -151,7 +151,7 @@ static void start(struct proc *p, unsigned host, const char *mode, const char *g
 	app_check(line, proc_line(p, PATIENCE_MS));
 }
 
-/* Wait until each acknowledging call has acknowledged something. */
+/* Wait until each kind of acknowledging call has acknowledged a number. */
 static void wait_until_busy(void)
 {
 	for (unsigned call = 0; call < CALL_WORDS; call++) {
@@ -272,7 +272,7 @@ static void print_table(void)
 		}
 }
 
-/* Add rounds of that event; n_times -1: by default each event once, and demote in both modes. */
+/* Add rounds of that event. Without a count each event comes once, and demote in both modes. */
 static void add_rounds(struct round *rounds, size_t *n, unsigned event, int count)
 {
 	for (unsigned mode = 0; mode < 2; mode++)

@@ -10,13 +10,14 @@
 #include "hosts.h"
 #include "mirror/core/meta.h"
 
-#define CLIENTS_SIZE  (16ull << 20) /* bytes of the file that they need */
-#define CLIENTS_SLOTS 4             /* hot extents: fewer than they use, so that some become cold */
+#define CLIENTS_SIZE (16ull << 20) /* size of the file that the clients need */
+/* hot extents: fewer than the clients use, so that some become cold */
+#define CLIENTS_SLOTS 4
 
 struct client {
-	struct proc proc; /* pid 0: it is gone */
+	struct proc proc; /* pid 0: the process is gone */
 	unsigned host, number;
-	bool serves; /* it has reported that it serves */
+	bool serves; /* the process has reported that it serves */
 };
 
 struct clients {
@@ -28,27 +29,28 @@ struct clients {
 
 /* The contents of histories, added up. */
 struct clients_counts {
-	size_t acknowledged, unsure, reads; /* reads: confirmed ones */
+	size_t acknowledged, unsure, reads; /* reads: number of confirmed reads */
 	size_t epochs;                      /* number of epochs in which a process served */
 };
 
 /* Start a client, which waits until it may be the primary. envs as for proc_start(). */
 void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[]);
-/* False: it does not serve within that time, or has ended. */
+/* Returns false if the client does not serve within that time, or has ended. */
 bool client_serves(struct client *c, int timeout_ms);
-/* Were that many of its writes acknowledged? False: not within that time. */
+/* Were that many of the client's writes acknowledged within that time? */
 bool client_has_written(const struct clients *all, const struct client *c, unsigned writes,
 			int timeout_ms);
-/* Wait until it has read and written. */
+/* Wait until the client has read and written. */
 void client_wait_busy(const struct clients *all, const struct client *c);
-/* End it in good order. False: it had lost its role before. */
+/* End the client in good order. False: it had lost its role before. */
 bool client_end(struct client *c);
 /*
- * The same if another one waits to be primary. A waiting process does not notice that it has to
- * end, and it may become primary before its successor: then it is killed, and the result is false.
+ * The same while another client waits to be primary. If `c` itself still waits, it does not notice
+ * that it has to end, and may become primary before `next`: then it is killed, and the result is
+ * false.
  */
 bool client_end_before(struct client *c, struct client *next);
-/* Its wait status, or -1: it is alive. */
+/* The client's wait status; -1: it is alive. */
 int client_status(struct client *c);
 
 /* Wait for a record of the register with this in-sync set; otherwise the test fails. */

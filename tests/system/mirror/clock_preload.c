@@ -20,7 +20,7 @@
 
 static uint64_t clock_nowhere, *clock_count = &clock_nowhere;
 
-/* sh and setpriv, which start the others, are not counted. */
+/* Do not count sh and setpriv, which start the other programs. */
 __attribute__((constructor)) static void clock_count_begin(void)
 {
 	const char *name = program_invocation_short_name;

@@ -20,9 +20,9 @@
 #define ALL            7
 #define OFFSET         8192
 #define GROWTH_KIB     4096 /* growth of a process: memory that allocators keep, */
-#define GROWTH_EACH    1024 /* and bytes for each failover, far less than a connection's */
+#define GROWTH_EACH    1024 /* and bytes for each failover, far less than a connection takes */
 #define WARM_UP(times) ((times) / 10 + 6)
-#define SILENCE_MS     20000 /* long enough that no member is excluded because it is slow */
+#define SILENCE_MS     20000 /* long enough that no member is excluded for being slow */
 
 static struct proc lasting[HOSTS]; /* programs that map and unmap again and again */
 static struct proc victim;
@@ -53,8 +53,8 @@ static uint64_t wait_ok(struct proc *p, uint64_t since_ns)
 }
 
 /*
- * The program of one host gives the role up to a new one on the next host. That one is killed, and
- * the program of the host after that follows.
+ * The program of one host gives up the role to a new program on the next host. The new program is
+ * killed, and the program on the third host follows.
  */
 static void fail_over(unsigned round, uint64_t *given, uint64_t *killed)
 {

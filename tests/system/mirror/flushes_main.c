@@ -50,7 +50,7 @@ static void flushes_run(struct rpmirror *m, uint8_t *addr, unsigned count, unsig
 
 		for (unsigned j = 0; j < ranges; j++)
 			memset(addr + (size_t)j * flushes_distance, (int)i, flushes_bytes);
-		/* In two calls, so that the first one can be counted alone. */
+		/* Use two calls, so that the cost of the first one can be counted alone. */
 		flushes_must(rpmirror_flush_start(m, v, ranges, 0, &ticket), "flush");
 		flushes_must(rpmirror_flush_wait(m, ticket, -1, NULL), "flush");
 		took[i] = flushes_now() - begin;

@@ -16,14 +16,14 @@
 #include "system/lib/check.h"
 
 #define HELD_CONNS 128
-#define HELD_ROOM  (4u << 20) /* bytes kept of one connection */
+#define HELD_ROOM  (4u << 20) /* bytes kept for one connection */
 #define HELD_LOOK  5          /* ms */
 
 struct held_conn {
 	int client, server; /* -1: gone */
 	bool is_held;
-	uint64_t passed; /* bytes to the server */
-	size_t have;     /* bytes that wait */
+	uint64_t passed; /* bytes passed to the server */
+	size_t have;     /* number of waiting bytes */
 	uint8_t *waiting;
 };
 
@@ -59,7 +59,7 @@ static void held_close(int *fd)
 	*fd = -1;
 }
 
-/* The server takes all bytes, as it is on this host. */
+/* The server is on this host, so it takes all bytes. */
 static bool held_pass(int fd, const uint8_t *data, size_t len)
 {
 	while (len) {

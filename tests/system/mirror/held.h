@@ -14,17 +14,17 @@ struct held;
 
 struct held *held_new(void);
 void held_delete(struct held *h);
-/* The port at which it listens; its argument is the port of this host to which it leads. */
+/* The port on which the relay listens; it relays to the port of this host given at its start. */
 uint16_t held_port(const struct held *h);
 void held_lead_to(struct held *h, uint16_t port);
 
 /* From now on the present connections deliver nothing. */
 void held_hold(struct held *h);
-/* The same, as soon as one of them has delivered that many bytes. */
+/* The same as soon as a connection has delivered that many bytes. */
 void held_hold_after(struct held *h, uint64_t bytes);
-/* Bytes that wait on held connections. */
+/* Number of bytes that wait on held connections. */
 uint64_t held_bytes(struct held *h);
-/* Held connections that the server has closed. */
+/* Number of held connections that the server has closed. */
 unsigned held_cut(struct held *h);
 /* Deliver the held bytes, if the server still reads them. */
 void held_release(struct held *h);

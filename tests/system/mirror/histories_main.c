@@ -27,7 +27,7 @@
 #define LEASE_MS     1000
 #define STOP_MS      1800
 #define DEATH_MS     1500
-#define SERVE_MS     10000 /* most of the time goes to a busy machine */
+#define SERVE_MS     10000 /* long, because the machine may be busy */
 #define WRITES_MAX   40    /* between two troubles */
 #define LIFE_LIMIT_S 300   /* a life takes some seconds */
 #define KINDS_MAX    16
@@ -37,7 +37,7 @@ static struct sums {
 	struct clients_counts counts;
 	struct clock_jumps jumps;
 	unsigned jumping;  /* lives with jumps of the clock */
-	unsigned replaced; /* copies */
+	unsigned replaced; /* number of replaced copies */
 	unsigned made[KINDS_MAX], effective[KINDS_MAX];
 } * sums;
 
@@ -57,7 +57,7 @@ static void rest(unsigned most_ms)
 	usleep(1000 * below(most_ms + 1));
 }
 
-/* The client works until its fault has come. */
+/* Let the client work until its fault has come. */
 static int wait_for_the_fault(struct client *c)
 {
 	int status;
@@ -69,7 +69,7 @@ static int wait_for_the_fault(struct client *c)
 	return status;
 }
 
-/* Each function makes a trouble. Returns true if it had its intended effect. */
+/* Each function makes a trouble, and returns true if the trouble had its intended effect. */
 static bool primary_is_killed(void)
 {
 	life.primary = life_follow(&life, life_some_host(&life, LIFE_NO_HOST), NULL);
@@ -100,7 +100,7 @@ static bool primary_dies_in_a_flush(void)
 	return wait_for_the_fault(&life.primary) == SIGKILL;
 }
 
-/* The process goes on when another one serves, or may serve soon. */
+/* The stopped process continues when another one serves or may serve soon. */
 static bool primary_is_stopped(void)
 {
 	struct client next;
@@ -240,7 +240,7 @@ static const struct nemesis {
 	{"the medium of the primary fails", medium_of_the_primary_fails, "a write-back failed"},
 };
 
-/* Sometimes trouble comes before any work. */
+/* Let the clients work; sometimes not at all, so that trouble comes before any work. */
 static void work(void)
 {
 	if (life.primary.proc.pid && below(4))

@@ -36,7 +36,7 @@ static void load_epoch(struct load *l, uint64_t number, uint64_t began)
 	l->epoch = number;
 }
 
-/* The write of that value is acknowledged. */
+/* Record that the write of that value is acknowledged. */
 static int load_acknowledged(struct load *l, uint64_t reg, uint64_t value, uint64_t end)
 {
 	for (size_t i = l->log->count; i-- > l->first;) {

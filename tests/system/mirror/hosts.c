@@ -119,7 +119,7 @@ static void host_make_copy(const struct hosts *h, unsigned i)
 	if (fd < 0 || ftruncate(fd, (off_t)config->size))
 		fail_msg("cannot make %s", host->data);
 	close(fd);
-	/* It gets its name when it is complete, as a daemon waits for the name. */
+	/* The file gets its name when it is complete, because a daemon waits for the name. */
 	snprintf(temp, sizeof(temp), "%s.new", host->meta);
 	fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)store.len))
@@ -214,7 +214,7 @@ static bool host_is_present(const struct hosts *h, unsigned i)
 	return !(h->opts.absent & MIRROR_BIT(i));
 }
 
-/* The daemon waits for its files, too; a reload makes it look at once. */
+/* The daemon waits for its files; a reload makes it look at once. */
 static void host_wait_open(const struct hosts *h, unsigned i)
 {
 	char text[65536];
@@ -284,7 +284,8 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 {
 	char here[128];
 
-	/* Leases are short here, and the machine may be slow. That must not end an application. */
+	/* Leases are short here, and the machine may be slow: do not let an expired lease end an
+	 * application. */
 	setenv("RPMIRROR_ON_FENCED", "error", 0);
 	memset(h, 0, sizeof(*h));
 	h->opts = *opts;
@@ -402,7 +403,8 @@ static struct mirror_record hosts_change(const struct hosts *h, unsigned slot,
 
 	if (register_open(h->register_uri, HOSTS_SET, 5000, &r, &err))
 		fail_msg("%s", err.text);
-	/* A daemon may renew or clear its key, but no other program changes the record. */
+	/* One attempt suffices: daemons may renew or clear the alive key, but no other program
+	 * changes the record. */
 	if (register_get(r, &now, &err))
 		fail_msg("%s", err.text);
 	next = now.record;

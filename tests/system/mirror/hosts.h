@@ -18,7 +18,7 @@
 #define HOSTS_MAX 8
 #define HOSTS_SET "orders"
 
-/* Number of sets at a time, in a program's cases (cases.h). */
+/* Number of sets that a program's cases run at the same time (cases.h). */
 #define CASES_OF_HOSTS 3
 
 struct hosts_opts {
@@ -30,12 +30,14 @@ struct hosts_opts {
 	unsigned replica_timeout_ms;  /* 0: 5000 */
 	unsigned register_timeout_ms; /* 0: 2000 */
 	unsigned hot_slots;           /* in the metadata; 0: the default */
-	uint64_t disk;                /* size of a file system for each host's folder; 0: none */
+	/* size of a file system for each host's folder; 0: no file system */
+	uint64_t disk;
 	/* Mounts another file system at that host's folder; may be NULL. */
 	void (*mount)(unsigned host, const char *folder);
 	enum mirror_lonely lonely;
-	mirror_mask absent;      /* members whose daemons are never started */
-	uint16_t via[HOSTS_MAX]; /* the port at which other hosts reach this one; 0: its own */
+	mirror_mask absent; /* members whose daemons are never started */
+	/* the port at which other hosts reach this one; 0: the daemon's port */
+	uint16_t via[HOSTS_MAX];
 	bool has_secret, automatic, local_error_continues;
 	const char *register_uri; /* NULL: a file in the hosts' folder */
 	/* lines for the section of the set in each configuration, or NULL */
@@ -74,14 +76,14 @@ int hosts_teardown(void **state);
 
 /* Start one daemon again, at its port. envs as for proc_start(). */
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
-/* False: it ended before it listened. */
+/* False: the daemon ended before it listened. */
 bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
-/* Write the daemon's configuration anew, and make it read that. */
+/* Rewrite the daemon's configuration, and make the daemon read it. */
 void host_reload(struct hosts *h, unsigned i);
 void host_kill(struct hosts *h, unsigned i);
-/* Wait until its daemon logs a line with this text; false: not within that time. */
+/* Wait until the host's daemon logs a line with this text; false: no such line within that time. */
 bool host_wait_log(const struct hosts *h, unsigned i, const char *words, int timeout_ms);
-/* Send SIGTERM, and wait. Returns its wait status. */
+/* Send SIGTERM to the daemon, and wait. Returns its wait status. */
 int host_stop(struct hosts *h, unsigned i);
 
 /* The register's next epoch, without the daemons; the member in that slot is its primary. */

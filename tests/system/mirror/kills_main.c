@@ -18,7 +18,7 @@
 #include "mirror/core/killpoint.h"
 #include "system/lib/check.h"
 
-#define ROUNDS        24 /* in one set's life */
+#define ROUNDS        24 /* rounds in one set's life */
 #define DEATH_MS      1500
 #define TRIES_FOR_ONE 40 /* tries without a hit */
 
@@ -68,7 +68,7 @@ static void plan(int argc, char **argv)
 		fail_msg("there is no such point");
 }
 
-/* The target with the fewest hits. NULL: all were hit often enough. */
+/* The target with the fewest hits. NULL: all targets were hit often enough. */
 static struct target *next_target(void)
 {
 	struct target *least = NULL;
@@ -103,7 +103,8 @@ static bool is_of_growth(const struct target *t)
 	return !strncmp(t->name, "grow", 4);
 }
 
-/* Some steps are taken only when a member returns. The set may grow meanwhile. */
+/* If the client does not reach the point, restart a daemon: some points need a member that
+ * returns. The set may grow meanwhile. */
 static bool kill_library(const char *const envs[])
 {
 	if (prng_below(&life.chance, 3) == 0)
@@ -124,8 +125,8 @@ static bool kill_library(const char *const envs[])
 }
 
 /*
- * The daemon of the primary's host sees the process's end, the next one's promotion, and the end of
- * that.
+ * The daemon of the primary's host sees the process's end, the next process's promotion, and the
+ * end of that process.
  */
 static bool kill_daemon_of_primary(const struct target *t, const char *const envs[])
 {
@@ -138,7 +139,7 @@ static bool kill_daemon_of_primary(const struct target *t, const char *const env
 	life.primary = life_follow(&life, host, NULL);
 	is_hit = life_is_daemon_dead(&life, host, DEATH_MS / 2);
 	if (!is_hit && client_serves(&life.primary, DEATH_MS)) {
-		close(life.primary.proc.in); /* it unmaps */
+		close(life.primary.proc.in); /* makes the process unmap */
 		life.primary.proc.in = -1;
 		is_hit = life_is_daemon_dead(&life, host, DEATH_MS);
 	}
@@ -150,7 +151,7 @@ static bool kill_daemon_of_primary(const struct target *t, const char *const env
 	return is_hit;
 }
 
-/* The member returns, and then another one is life.primary. */
+/* The member returns; afterwards another process may be life.primary. */
 static bool kill_daemon_of_replica(const struct target *t, const char *const envs[])
 {
 	unsigned host =

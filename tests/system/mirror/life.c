@@ -17,7 +17,7 @@
 #define RETURN_MS    30000
 #define HELD_OFF_S   10 /* longer than any hold-off, except that of a member which leaves S often */
 #define LOOK_EACH_MS 5
-#define EXPLAIN_EACH 200 /* looks between two explanations */
+#define EXPLAIN_EACH 200 /* number of looks between two printed explanations */
 
 static mirror_mask life_insync(const struct life *l)
 {
@@ -198,7 +198,7 @@ bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms)
 	return is_dead;
 }
 
-/* By the status of the primary's daemon. */
+/* Does the status of the primary's daemon show the member as held off? */
 static bool life_is_held_off(const struct life *l, unsigned host)
 {
 	char command[600], text[600], waits[40];

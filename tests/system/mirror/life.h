@@ -31,9 +31,9 @@ void life_end(struct life *l, struct clients_counts *counts);
 /* After a failure: end all processes. */
 void life_abort(struct life *l);
 
-/* True: it has ended by SIGKILL, within that time. */
+/* True: the daemon has ended by SIGKILL within that time. */
 bool life_is_daemon_dead(struct life *l, unsigned host, int timeout_ms);
-/* End the daemon, and start it again. False: it died before it listened. */
+/* End the daemon, and start it again. False: the new daemon died before it listened. */
 bool life_restart(struct life *l, unsigned host, const char *const envs[]);
 /*
  * An operator replaces the failed copy of a host; another host has the primary. False: the copy has
@@ -42,13 +42,13 @@ bool life_restart(struct life *l, unsigned host, const char *const envs[]);
 bool life_replace_failed(struct life *l, unsigned host);
 /* A random host of the in-sync set. */
 unsigned life_some_host(struct life *l, unsigned other_than);
-/* The primary dies, and another process follows on that host. */
+/* Kill the primary, and let another process follow on that host. */
 struct client life_follow(struct life *l, unsigned host, const char *const envs[]);
 /* An operator orders the set to grow, through that host's daemon. The order may be refused. */
 void life_order_growth(struct life *l, unsigned host);
 /* Wait until the order is carried out, or that daemon is dead (true) within that time. */
 bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms);
-/* All processes run again, and all copies are in-sync. */
+/* Start all processes again, and wait until all copies are in-sync. */
 void life_recover(struct life *l);
 
 #endif

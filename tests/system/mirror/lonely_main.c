@@ -21,7 +21,7 @@
 #define VIEWS      256
 #define SETTLE_MS  1000
 #define HEALTHY_MS 60000
-#define LOAD_MS    300 /* at most, before and after the kill */
+#define LOAD_MS    300 /* longest load before and after the kill */
 
 static struct clients all;
 static struct client primary;
@@ -168,7 +168,7 @@ static bool compare(unsigned first, unsigned host)
 	return !differ;
 }
 
-/* Check the copies that are in-sync by now; the exclusion of a killed one may come late. */
+/* Check the copies that are in-sync now; the exclusion of a killed member may come late. */
 static void check_copies(void)
 {
 	mirror_mask insync;
@@ -212,7 +212,7 @@ static void fail_replica(unsigned victim)
 	host_start(&hosts, victim, NULL);
 }
 
-/* A host whose copy has everything that was acknowledged. */
+/* A host whose copy has all acknowledged data. */
 static unsigned some_insync(void)
 {
 	unsigned host = (unsigned)prng_below(&chance, HOSTS);
@@ -238,7 +238,8 @@ static void one_round(unsigned round)
 	wait_whole();
 	watch_for(prng_below(&chance, LOAD_MS));
 	look();
-	/* The load ends, the process does not: each write is at all copies, or never began. */
+	/* The load has ended and the process lives, so each write is at all copies or never
+	 * began. */
 	client_end(&primary);
 	note("ended", primary.host);
 	watch_for(SETTLE_MS / 4);

@@ -61,7 +61,8 @@ static off_t medium_lost_seen;
 
 /* The part of the data file that is on the medium (MEDIUM_PART). */
 static struct {
-	uint8_t *file, *medium; /* its first shared mapping; NULL: not needed */
+	/* the first shared mapping of the data file, and the medium's content; NULL: not needed */
+	uint8_t *file, *medium;
 	size_t len;
 } medium_shadow;
 
@@ -177,7 +178,7 @@ static void medium_shadow_write(size_t from, size_t to, unsigned pages)
 	}
 }
 
-/* The range of a file that was written back, or was not. */
+/* Record whether the range of a file was written back (fault 0) or not. */
 static void medium_settle(enum medium_file file, size_t from, size_t to, int fault)
 {
 	const char *part = getenv("MEDIUM_PART");
@@ -196,7 +197,7 @@ static bool medium_is_armed(void)
 	return !arm || !access(arm, F_OK);
 }
 
-/* 0, or the errno of this write-back. */
+/* Returns 0, or the errno with which this write-back fails. */
 static int medium_fault(enum medium_file file)
 {
 	static const char *const names[] = {"", "data", "meta", "sync"};

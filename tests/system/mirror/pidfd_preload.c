@@ -26,7 +26,7 @@ static bool pidfd_fails(void)
 	return fails;
 }
 
-/* Its parent ignores SIGCHLD. */
+/* The process disappears at once, because its parent ignores SIGCHLD. */
 static void pidfd_kill(pid_t pid)
 {
 	static bool has_killed;

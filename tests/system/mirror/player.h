@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * player.h -- roles that a test plays: a process that maps a set, and the connections of a primary.
- * The test decides each message. A failure fails the test.
+ * player.h -- roles that a test can take: a process that maps a set, and the connections of a
+ * primary. The test decides each message. A failure fails the test.
  */
 #ifndef SYSTEM_MIRROR_PLAYER_H
 #define SYSTEM_MIRROR_PLAYER_H
@@ -29,10 +29,10 @@ struct player {
 	}
 
 void player_open(struct player *p, const struct hosts *h, unsigned i);
-/* Also for PLAYER_NONE, and for a player that is closed already. */
+/* PLAYER_NONE and a player that is closed already are permitted, too. */
 void player_close(struct player *p);
 void player_send(struct player *p, struct packet *out);
-/* Send an answer with the id that it has. False: the daemon is gone. */
+/* Send an answer with the id in `out`. False: the daemon is gone. */
 bool player_answer(struct player *p, struct packet *out);
 /* False: the daemon is gone. */
 bool player_try_send(struct player *p, struct packet *out);
@@ -40,15 +40,15 @@ bool player_try_send(struct player *p, struct packet *out);
 struct packet *player_expect(struct player *p, enum packet_type type);
 /* The next packet of any type; NULL: the daemon has closed the connection. */
 struct packet *player_next(struct player *p, int timeout_ms);
-/* Send, and get the answer. */
+/* Send a packet, and return the answer. */
 struct packet *player_ask(struct player *p, struct packet *out, enum packet_type type);
-/* MAP; returns the status in the answer. */
+/* Send MAP; returns the status in the answer. */
 enum packet_status player_map(struct player *p, uint8_t flags);
 /* After a MAP: promote the host's member. *now is the record. */
 void player_recover(struct player *p, struct register_entry *now);
 /*
- * The same, and serve. All others of S are excluded; they have promised nothing, so they do not
- * count themselves as whole any more.
+ * The same, then serve. All other members of S are excluded; they have not promised this epoch, so
+ * they do not count themselves as whole any more.
  */
 void player_promote(struct player *p, struct register_entry *now);
 
@@ -66,7 +66,7 @@ struct talk {
 	struct rpma_mr_local *page_mr;
 };
 
-/* Dial with these bytes as private data. ESTABLISHED: t->reply is the daemon's. */
+/* Dial with these bytes as private data. With ESTABLISHED, t->reply is the daemon's reply. */
 enum rpma_conn_event talk_dial(struct talk *t, const struct hosts *h, unsigned i, const void *bytes,
 			       size_t len);
 /*
@@ -74,9 +74,9 @@ enum rpma_conn_event talk_dial(struct talk *t, const struct hosts *h, unsigned i
  */
 enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
 				  enum greeting_kind kind, struct mirror_epoch epoch);
-/* PROVE with that key (NULL: zeros). Returns the GRANT's status. */
+/* Send PROVE with that key (NULL: zeros). Returns the GRANT's status. */
 enum greeting_status talk_prove(struct talk *t, const uint8_t *key);
-/* Both, with the key of the set's secret file if there is one. */
+/* talk_connect(), then talk_prove() with the key of the set's secret file, if there is one. */
 enum greeting_status talk_open(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
 			       enum greeting_kind kind, struct mirror_epoch epoch);
 void talk_close(struct talk *t);
@@ -84,7 +84,7 @@ void talk_close(struct talk *t);
 bool talk_send(struct talk *t, const void *bytes, size_t len);
 /* Receive the next message in t->in. False: the connection has ended. */
 bool talk_receive(struct talk *t);
-/* Ask, and return the answer, which must come. */
+/* Ask, and return the answer; without an answer the test fails. */
 struct message *talk_ask(struct talk *t, enum message_type type);
 /* Write 8 bytes at the offset and flush them. Returns the completion's status. */
 enum ibv_wc_status talk_flush(struct talk *t, uint64_t offset, uint64_t value);

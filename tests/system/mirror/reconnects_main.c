@@ -37,7 +37,7 @@ enum conn_kind { CONN_DAEMON, CONN_MEMBER, CONN_KINDS };
 static const unsigned cuts[] = {1u << CONN_DAEMON, 1u << CONN_MEMBER,
 				1u << CONN_DAEMON | 1u << CONN_MEMBER};
 
-/* Connections of the process, by the numbers of their sockets. */
+/* Connections of the process, identified by the inode numbers of their sockets. */
 struct conns {
 	unsigned count;
 	ino_t inodes[CONNS_MAX];
@@ -48,7 +48,7 @@ static struct uses uses = {.hosts = &hosts};
 static unsigned times = 100, number;
 static unsigned cut_count[CONN_KINDS];
 
-/* A copy of the process's descriptor; -1: it is closed. */
+/* Returns a duplicate of the process's descriptor; -1: the process has closed it. */
 static int take_fd(int pidfd, int fd)
 {
 	int ours = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -89,7 +89,7 @@ static void add_conn(struct conns *conns, int fd)
 	conns->inodes[conns->count++] = st.st_ino;
 }
 
-/* Connections of these kinds. cut: end them, in both directions. */
+/* Find connections of these kinds. cut: also end them, in both directions. */
 static struct conns find_conns(unsigned kinds, bool cut)
 {
 	int pidfd = pidfd_open(app.pid, 0);
@@ -127,7 +127,7 @@ static bool has_any(const struct conns *now, const struct conns *former)
 	return false;
 }
 
-/* Wait until the process has closed them, and is connected to its daemon. */
+/* Wait until the process has closed these connections, and is connected to its daemon. */
 static void wait_noticed(const struct conns *cut)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -144,7 +144,7 @@ static void wait_noticed(const struct conns *cut)
 	}
 }
 
-/* Wait until a flush is durable on all again. */
+/* Wait until a flush is durable on all copies again. */
 static void wait_durable(void)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -198,7 +198,7 @@ static void nothing_leaks(void **state)
 
 static int setup(void **state)
 {
-	/* No member may be excluded, as its hold-off would grow each time. */
+	/* No member may be excluded, because its hold-off would grow each time. */
 	const struct hosts_opts opts = {
 		.count = HOSTS, .min_copies = HOSTS, .lease_ms = 5000, .automatic = true};
 

@@ -52,8 +52,8 @@ static void note(const char *line, int len)
 	} while (0)
 
 /*
- * The operation is neither acknowledged nor undone: repeat it until it is, or until another process
- * is primary.
+ * Is the operation neither acknowledged nor undone? Then repeat it until it is acknowledged or
+ * another process is primary.
  */
 static bool must_repeat(int ret)
 {
@@ -108,7 +108,7 @@ static void write_register(struct prng *p, unsigned reg, uint64_t value)
 	if (is_done) {
 		NOTE("W %u %" PRIu64 " %" PRIu64 "\n", reg, value, clock_boot_ns());
 		pthread_mutex_unlock(&locks[reg]);
-	} /* otherwise the register stays locked, as its value may be undone */
+	} /* otherwise the register stays locked, because its value may be undone */
 }
 
 static void read_register(unsigned reg)
@@ -213,5 +213,5 @@ int main(int argc, char **argv)
 	rc = rpmirror_unmap(&mirror);
 	if (rc && rc != RPMIRROR_E_FENCED)
 		errx(1, "unmap: %s", rpmirror_errormsg());
-	return rc ? 3 : 0; /* it may be fenced at the last moment */
+	return rc ? 3 : 0; /* the process may be fenced at the last moment */
 }

@@ -133,7 +133,7 @@ static void a_long_read_of_a_block_delays_no_call_and_keeps_writers_out(void **s
 	assert_true(ask_to_clear(&t)->is_under_way);
 	assert_int_equal(talk_ask(&t, MESSAGE_PING)->type, MESSAGE_PONG);
 	expect_no_writers(&t);
-	/* Another epoch is promised, and has to wait, too. */
+	/* The primary of another promised epoch has to wait, too. */
 	epoch = hosts_promote(&hosts, 0);
 	open_control(&next, epoch);
 	talk_close(&t);
@@ -161,7 +161,8 @@ static bool daemon_runs(void)
 	return !end.si_pid;
 }
 
-/* The daemon does not end before its thread, so nothing comes after the next daemon's grants. */
+/* The daemon does not end before its thread, so no zeros are written after the next daemon's
+ * grants. */
 static void a_daemon_that_is_stopped_waits_for_it(void **state)
 {
 	struct talk t;
@@ -216,7 +217,7 @@ static void make_room(struct talk *t, uint64_t size)
 	fail_msg("the files do not get longer");
 }
 
-/* Growing would close its files. */
+/* Growth would close the copy's files. */
 static void a_copy_does_not_grow_meanwhile(void **state)
 {
 	struct talk t;
@@ -272,14 +273,14 @@ static struct mirror_epoch begin_to_clear(const char *env)
 	host_start(&hosts, 0, envs);
 	open_control(&t, epoch);
 	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
-	try_to_clear(&t); /* the answer, or the end */
+	try_to_clear(&t); /* the daemon answers, or is killed */
 	talk_close(&t);
 	return epoch;
 }
 
 /*
- * No member counts the copy as whole until a resync has ended, and then it has what the resync
- * sent.
+ * No member counts the copy as whole until a resync has ended; then the copy has the resync's
+ * bytes.
  */
 static void goes_on_after_it_was_killed(struct mirror_epoch epoch, uint64_t word)
 {

@@ -104,7 +104,7 @@ static void a_lane_needs_the_promise_first(void **state)
 	struct mirror_epoch epoch;
 	struct talk control, lane;
 
-	player_open(&a, &hosts, 0); /* the copies are open when this is answered */
+	player_open(&a, &hosts, 0); /* an answer shows that the copies are open */
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_open(&b, &hosts, 1);
 	assert_int_equal(player_map(&b, PACKET_MAP_READONLY), PACKET_OK);
@@ -232,7 +232,7 @@ static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
 	assert_int_equal(old.reply.known.number, newer.number);
 	assert_int_equal(old.reply.known.nonce, newer.nonce);
 	talk_close(&old);
-	/* The same number, begun by another process. */
+	/* An epoch with the same number, begun by another process. */
 	twin.nonce++;
 	assert_int_equal(talk_open(&old, &hosts, 1, 0, GREETING_LANE, twin), GREETING_EPOCH);
 	talk_close(&old);
@@ -294,7 +294,7 @@ static pid_t start_primary(unsigned i, int *ready)
 		player_recover(&a, &now);
 		if (write(fds[1], "", 1) != 1)
 			_exit(2);
-		/* Even after its daemon is gone. */
+		/* The process goes on even after its daemon is gone. */
 		for (;;) {
 			player_try_send(&a, &beat);
 			usleep(PACKET_HEARTBEAT_MS * 1000);
@@ -332,8 +332,8 @@ static void another_host_waits_until_the_primary_has_died(void **state)
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
 	/*
-	 * The lease is ten minutes, and no wait is that long: the daemon sees the end and clears
-	 * the key.
+	 * The lease is ten minutes, and no wait in this test is that long: the daemon sees the
+	 * process's end and clears the key.
 	 */
 	second = start_primary(1, &ready_b);
 	kill_process(first);
@@ -372,7 +372,7 @@ static void without_auto_no_process_takes_over_by_waiting(void **state)
 	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
 	player_send(&b, &out);
 	kill_process(first);
-	/* A request without WAIT is an operator's, and is granted when the key is cleared. */
+	/* A request without WAIT comes from an operator, and is granted when the key is cleared. */
 	player_open(&a, &hosts, 1);
 	while (player_map(&a, 0) != PACKET_OK)
 		usleep(10000);
@@ -392,11 +392,11 @@ static void a_restarted_daemon_finds_its_primary_again(void **state)
 	host_kill(&hosts, 0);
 	player_close(&a);
 	host_start(&hosts, 0, NULL);
-	/* No other process gets it, */
+	/* No other process gets the set, */
 	player_open(&b, &hosts, 0);
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
-	/* and its process goes on: its alive key is renewed. */
+	/* and the process that has it goes on: its alive key is renewed. */
 	player_open(&a, &hosts, 0);
 	memset(&out, 0, sizeof(out));
 	out.type = PACKET_MAP;

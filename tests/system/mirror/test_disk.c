@@ -23,7 +23,7 @@
 #define NEXT        (OFFSET + 2 * BAD_DISK_BLOCK)
 #define PATIENCE_MS 20000
 #define TRIES       50
-#define FROZEN      2   /* times */
+#define FROZEN      2   /* number of freezes */
 #define STILL_MS    100 /* time for late bytes */
 
 static uint64_t last;    /* value last flushed to OFFSET */
@@ -47,7 +47,7 @@ static void read_medium(unsigned host, uint64_t words[2])
 	bad_disk_read(&disks[host], "data", NEXT, &words[1], 8);
 }
 
-/* Superblocks and promises. */
+/* Check that superblocks and promises are readable. */
 static void check_records(unsigned host)
 {
 	char command[1000];
@@ -150,7 +150,7 @@ static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 
 /* ---- the primary's ---- */
 
-/* The medium of the failed copy has the first value, and not the second. */
+/* The medium of the failed copy must have the first value, and not the second. */
 static void a_local_write_back_is_short(const char *how)
 {
 	go_on(0, how);
@@ -159,7 +159,7 @@ static void a_local_write_back_is_short(const char *how)
 	put_both("The local copy has failed");
 	check_media(1, last, 0);
 	check_media(ALL & ~1u, last, last);
-	bad_disk_repair(&disks[0]); /* a later success means nothing */
+	bad_disk_repair(&disks[0]); /* a later success proves nothing */
 	ask(0, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, how);
@@ -445,7 +445,7 @@ static void mount_sums(unsigned host, const char *top)
 	has_sums = bad_disk_mount_sums(&disks[host], own, top);
 }
 
-/* The first value is on its medium, and becomes unreadable there. */
+/* The first value is on the host's medium, and becomes unreadable there. */
 static void stop_and_spoil(void)
 {
 	if (!has_sums)
@@ -508,7 +508,7 @@ static int setup(void **state)
 	return setup_with(mount_disk);
 }
 
-/* The daemon's own limit does not end anything. */
+/* The daemon's own time limit is too long to end a connection here. */
 static int setup_still(void **state)
 {
 	const struct hosts_opts opts = {.count = HOSTS,

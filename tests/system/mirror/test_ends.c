@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What calls return when a process loses its role, and the content of the medium after that. */
+/* The results of calls when a process loses its role, and the content of the medium after that. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static void end_demotion(const char *call)
 		assert_int_equal(host_read_word(&hosts, host, 0), 2);
 }
 
-/* One word is in an extent that was stored to before, the other is not. */
+/* One word is in an extent that was stored to before, the other one in an extent that was not. */
 static void sync_beside_a_demotion_acknowledges_nothing_that_is_lost(void **state)
 {
 	begin_demotion();
@@ -238,7 +238,7 @@ static void a_process_that_the_daemon_does_not_see_is_refused_with_the_reason(vo
 		hosts.hosts[0].conf, NULL};
 
 	if (system("unshare -pf true 2>/dev/null"))
-		skip(); /* the test has no privilege */
+		skip(); /* the test lacks the privilege */
 	host_kill(&hosts, 0);
 	assert_int_equal(proc_start(daemon, argv, NULL), 0);
 	assert_non_null(proc_line(daemon, PATIENCE_MS));

@@ -56,7 +56,7 @@ static void expect_primary_without_copy(void)
 	ask(0, "The local copy has failed", "put 64 2");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
-	assert_int_equal(host_read_word(&hosts, 1, 64), 2); /* the other copy has the value */
+	assert_int_equal(host_read_word(&hosts, 1, 64), 2); /* but the other copy has the value */
 }
 
 static void a_data_file_that_is_replaced_while_the_daemon_is_away_is_noticed(void **state)
@@ -206,7 +206,8 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	for (unsigned is_busy = 0; is_busy < 2; is_busy++) {
 		lock = open(path, O_RDWR | O_CLOEXEC);
 		assert_int_equal(flock(lock, LOCK_EX), 0);
-		/* Otherwise the flush might end before the daemon does. */
+		/* Stop the daemon first: otherwise the flush might end before the daemon is
+		 * killed. */
 		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
 		if (is_busy)
 			ask(0, "ok", "begin 64 2");
@@ -265,7 +266,8 @@ static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
-/* An etcd that was made anew answers, and has no such set: the copies have what is needed. */
+/* An etcd that was made anew answers, and lacks the set; the copies have the data for the way
+ * back. */
 static void a_register_without_the_set_names_the_way_back(void **state)
 {
 	const char *path;

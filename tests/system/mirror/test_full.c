@@ -27,7 +27,7 @@
 #define DISK    (24u << 20)
 #define WAIT_MS 30000
 
-static unsigned last; /* value flushed last */
+static unsigned last; /* the last flushed value */
 
 /* ---- file systems ---- */
 

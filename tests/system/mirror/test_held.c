@@ -54,7 +54,7 @@ static void wait_held(void)
 	}
 }
 
-/* The kept bytes arrive, or find no listener. */
+/* Release the kept bytes, which arrive or find no listener; then check the copies. */
 static void check_arrival(unsigned offset)
 {
 	assert_true(held_bytes(held));

@@ -72,7 +72,7 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 }
 
 /*
- * It ends while the starting daemon looks for it. No process can report any more whether a
+ * The process ends while the starting daemon looks for it. No process can report any more whether a
  * write-back failed, so the page cache is not trusted.
  */
 static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
@@ -122,7 +122,8 @@ static void the_end_of_the_primary_is_an_event(void **state)
 	player_close(&tool);
 }
 
-/* Whether it got its grant or not, it has sent nothing since. */
+/* The process has sent nothing after its request. So the set is free again, whether the grant
+ * arrived or not. */
 static void a_grant_counts_when_the_process_has_it(void **state)
 {
 	assert_int_equal(map_at(0, 0), PACKET_OK);

@@ -284,7 +284,8 @@ static void open_and_promise(struct talk *t, struct mirror_epoch of)
 	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 }
 
-/* Only a resync's source may do that, inside the copy; and readable blocks stay as they are. */
+/* Only a resync's source may clear blocks, and only inside the copy. Readable blocks do not
+ * change. */
 static void nothing_that_can_be_read_is_cleared(void **state)
 {
 	static const struct {
@@ -310,13 +311,13 @@ static void nothing_that_can_be_read_is_cleared(void **state)
 	expect_cleared(&t, MESSAGE_CLEAR_MAX, 4096);
 	expect_not_cleared(&t, hosts.first.config.size, GREETING_WRONG_COPY);
 	expect_not_cleared(&t, MIRROR_SIZE_MAX, GREETING_WRONG_COPY);
-	/* For an epoch that is not promised, and for a promised one without a resync of its own. */
+	/* Ask for an epoch that is not promised, then for a promised one without its own resync. */
 	epoch = hosts_promote(&hosts, 0);
 	assert_int_equal(talk_open(&next, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
 	expect_not_cleared(&next, 0, GREETING_EPOCH);
 	assert_int_equal(talk_ask(&next, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 	expect_not_cleared(&next, 0, GREETING_BAD_REQUEST);
-	assert_null(ask_to_clear(&t, 0, 4096)); /* its epoch is over */
+	assert_null(ask_to_clear(&t, 0, 4096)); /* the connection's epoch is over */
 	talk_close(&t);
 	if (talk_open(&t, &hosts, 0, 1, GREETING_CONTROL, former) == GREETING_OK)
 		expect_not_cleared(&t, 0, GREETING_EPOCH);
@@ -375,7 +376,7 @@ static void packets_that_make_no_sense_end_the_connection(void **state)
 		assert_true(is_cut(&p));
 		player_close(&p);
 	}
-	/* Longer than any packet. */
+	/* Send more bytes than any packet has. */
 	player_open(&p, &hosts, 0);
 	if (send(p.fd, large, sizeof(large), 0) > 0)
 		assert_true(is_cut(&p));
@@ -408,7 +409,7 @@ static void one_user_may_not_take_all_places(void **state)
 
 	for (unsigned i = 0; i < MANY; i++)
 		player_open(&many[i], &hosts, 0);
-	/* Connections of other hosts do not depend on it. */
+	/* Connections of other hosts do not depend on the UNIX socket. */
 	assert_int_equal(talk_open(&t, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
 	talk_close(&t);
 	for (unsigned i = 0; i < MANY; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon is killed before and after each of its durable steps, and before each answer. What it
- * answered still holds after its restart.
+ * The daemon is killed before and after each of its durable steps, and before each answer. Each
+ * answer still holds after the daemon's restart.
  */
 #include <signal.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 struct answered {
 	uint64_t promised;
 	bool recorded, syncing;
-	enum message_type open; /* 0: none */
+	enum message_type open; /* 0: no open question */
 };
 
 static bool ask(struct talk *t, struct message *m, struct answered *done)
@@ -135,7 +135,7 @@ static unsigned kill_at(const char *point, unsigned first)
 		snprintf(env, sizeof(env), "MIRROR_KILL_AT=%s:%u", point, n);
 		host_kill(&hosts, 1);
 		if (!host_try_start(&hosts, 1, envs)) {
-			kills++; /* killed before it listened */
+			kills++; /* the daemon was killed before it listened */
 			host_start(&hosts, 1, NULL);
 			check(&done);
 			hosts_stop(&hosts);
@@ -155,7 +155,7 @@ static unsigned kill_at(const char *point, unsigned first)
 	}
 }
 
-/* At each odd time, or at each even time: the cases run side by side. */
+/* Kill at each odd and at each even time; the two cases run at the same time. */
 static void is_killed_often(void **state, const char *point)
 {
 	const unsigned *first = *state;

@@ -42,7 +42,7 @@ static void test_one_process_at_a_time(void **state)
 	ask(1, "2", "get 0");
 }
 
-/* Its process may not notice for long, and no member waits for it. */
+/* The demoted process may not notice for long, and no member waits for it. */
 static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void **state)
 {
 	const char *demote[] = {SYSTEM_RPMIRROR,       "demote", "orders", "--socket",
@@ -127,7 +127,8 @@ static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 	ask(0, "ok", "unmap");
 }
 
-/* The greatest age of its copy, if the daemon reports one; else a value that is too old. */
+/* The greatest age of the application's copy, if the daemon reports one; else a value that is
+ * too old. */
 static unsigned long long app_age(unsigned host)
 {
 	unsigned long long age;
@@ -182,7 +183,7 @@ static void app_expect_fault(unsigned host, const char *access)
 	memset(&apps[host], 0, sizeof(apps[host]));
 }
 
-/* It answers commands until it reads data that may be stale. */
+/* The process answers commands until it reads data that may be stale. */
 static void test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read(void **state)
 {
 	static const char *const protect[] = {"RPMIRROR_ON_FENCED=", NULL};
@@ -204,7 +205,7 @@ static void test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read(v
 	ask(1, "1", "get 8");
 }
 
-/* Acknowledged data are there on whichever host goes on; unflushed data are nowhere. */
+/* Every host that can go on has the acknowledged data; no host has unflushed data. */
 static void test_after_a_crash_another_process_goes_on(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -213,13 +214,13 @@ static void test_after_a_crash_another_process_goes_on(void **state)
 		ask(0, "durable 7", "put %u %u", 8 * i, i + 1);
 	ask(0, "ok", "store 0 99");
 	proc_kill(&apps[0]);
-	app_start(&apps[0], &hosts, 0, NULL); /* on the same host */
+	app_start(&apps[0], &hosts, 0, NULL); /* continue on the same host */
 	wait_for(0, "map-wait", "ok");
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(atoi(proc_ask(&apps[0], "get %u", 8 * i)), i + 1);
 	ask(0, "durable 7 flags 0", "put 160 1000");
 	proc_kill(&apps[0]);
-	app_start(&apps[1], &hosts, 1, NULL); /* and on another one */
+	app_start(&apps[1], &hosts, 1, NULL); /* then continue on another host */
 	wait_for(1, "map-wait", "ok");
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(atoi(proc_ask(&apps[1], "get %u", 8 * i)), i + 1);
@@ -344,7 +345,7 @@ static void test_a_store_that_an_isolated_mapping_forbids_ends_with_an_error(voi
 }
 #endif
 
-/* As it would without the library. */
+/* The process ends, as it does without the library. */
 static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -356,7 +357,8 @@ static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
 	assert_true(proc_wait(&apps[0], 10000) > 0); /* sanitizers exit instead */
 }
 
-/* The data that the application may read from now on are on all copies: its own file prevailed. */
+/* All copies have the data that the application may read from now on, because its own file
+ * prevailed. */
 static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);

@@ -57,7 +57,7 @@ static void get_to(enum phase phase)
 	process_wait_stopped(apps[0].pid);
 }
 
-/* Another process becomes primary, on that host. */
+/* Let another process on that host become primary; returns the value that it reads. */
 static uint64_t go_on(unsigned host)
 {
 	app_start(&apps[0], &hosts, host, NULL);
@@ -74,7 +74,7 @@ static void wait_stored(uint64_t value)
 	}
 }
 
-/* All copies have the value, also after the role moves, and flushes go on. */
+/* All copies must have the value, even after the role moves, and flushes must go on. */
 static void check_settled(uint64_t value)
 {
 	hosts_wait_insync(&hosts, ALL);
@@ -89,7 +89,7 @@ static void check_settled(uint64_t value)
 	proc_kill(&apps[0]);
 }
 
-/* What replicas had received and not placed ends with them. */
+/* Restart daemons: bytes that these replicas had received and not placed are lost. */
 static void restart_daemons(unsigned from, unsigned to)
 {
 	for (unsigned i = from; i <= to; i++)
@@ -164,10 +164,10 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 			app_tell(&apps[0], "put 4096 2\n");
 		else
 			proc_signal(&apps[0], SIGCONT);
-		/* In F3 the value had reached all copies before. */
+		/* In F3 the value has reached all copies before the crash. */
 		app_check(phase == F3 ? "durable " : "durable 3 flags 1",
 			  proc_line(&apps[0], PATIENCE_MS));
-		/* It may still count as in-sync, until the primary has seen its end. */
+		/* The replica may still count as in-sync until the primary has seen its end. */
 		hosts_wait_insync(&hosts, 3);
 		host_start(&hosts, 2, NULL);
 		check_settled(NEW);

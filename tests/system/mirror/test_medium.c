@@ -27,9 +27,9 @@
 #define SLOW_MS     "2500"
 #define PRELOAD     "LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM
 
-static uint64_t last; /* value flushed last */
+static uint64_t last; /* the last flushed value */
 
-/* Flush until the answer begins with this; answers before come from a whole set. */
+/* Flush until the answer begins with `wanted`; earlier answers must show a whole set. */
 static void put_until(const char *wanted)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -62,7 +62,7 @@ static void a_primary_whose_medium_fails_says_so_and_another_goes_on(const char 
 
 	go_on(0, envs);
 	put_until("The local copy has failed");
-	/* The next write-back would succeed, which means nothing. */
+	/* The next write-back would succeed, but proves nothing. */
 	ask(0, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, NULL);
@@ -91,7 +91,7 @@ static void local_metadata_are_full(void **state)
 
 static char arm_file[300], arm_env[320];
 
-/* For envs: the faults come after arm() was called. */
+/* An entry for envs: the faults come only after arm() was called. */
 static const char *armed(void)
 {
 	snprintf(arm_file, sizeof(arm_file), "%s/arm", hosts.folder);
@@ -114,7 +114,7 @@ static bool was_met(void)
 
 /* ---- a replica's ---- */
 
-/* For a data file: the event names the member, the file and the reason. */
+/* The event of a failed data file names the member, the file and the reason. */
 static void check_lost(const char *why)
 {
 	const char *line = proc_ask(&apps[0], "lost");
@@ -145,7 +145,7 @@ static void a_replica_whose_medium_fails_is_excluded(const char *fault, const ch
 	assert_int_equal(read_value(), last);
 }
 
-/* No member can be promoted there. */
+/* The member on that host cannot be promoted. */
 static void check_in_doubt(unsigned host)
 {
 	struct proc other;
@@ -190,8 +190,8 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 }
 
 /*
- * In the middle of a promotion. The process must not wait for its own daemon, as that would keep
- * the role from a host with a good copy.
+ * The fault comes in the middle of a promotion. The process must not wait for its own daemon,
+ * because that would keep the role from a host with a good copy.
  */
 static void a_promotion_whose_metadata_fail(const char *fault)
 {
@@ -209,7 +209,7 @@ static void a_promotion_whose_metadata_fail(const char *fault)
 		assert_in_range(waited, 0, PATIENCE_MS);
 	app_start(&apps[0], &hosts, 1, NULL);
 	app_tell(&apps[0], "map-wait\n");
-	/* The first one serves if the promotion was over before the fault came. */
+	/* The first process serves if its promotion was over before the fault came. */
 	for (unsigned tries = 0; tries < TRIES && !served; tries++) {
 		served = proc_line(&apps[0], 200);
 		if (!served)
@@ -234,9 +234,9 @@ static void a_promotion_ends_when_it_cannot_be_recorded_as_served(void **state)
 
 /* ---- a part of a write-back ---- */
 
-#define NEXT (OFFSET + 2 * 4096) /* on another page than OFFSET */
+#define NEXT (OFFSET + 2 * 4096) /* on a page other than that of OFFSET */
 
-/* Both words in one flush; the pages in between stay as they are. */
+/* Put both words in one flush; the pages in between do not change. */
 static void put_two(const char *wanted)
 {
 	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
@@ -277,7 +277,7 @@ static void a_part_of_a_local_write_back(void **state)
 	put_two("The local copy has failed");
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	/*
-	 * The first page reached the medium there, the second did not; the other copies have both.
+	 * Host 0's medium has the first page and lacks the second; the other copies have both.
 	 */
 	assert_int_equal(host_read_word(&hosts, 0, OFFSET), last);
 	assert_int_equal(host_read_word(&hosts, 0, NEXT), last - 1);
@@ -389,7 +389,7 @@ static void a_targets_metadata_are_full_in_a_resync(void **state)
 	a_target_fails_in_a_resync("MEDIUM_FAIL=meta:28:1:1");
 }
 
-/* Wait longer than joining would take. */
+/* Wait longer than a join takes, and check that the member is still out. */
 static void stays_out(unsigned members)
 {
 	static struct register_entry now;
@@ -401,7 +401,7 @@ static void stays_out(unsigned members)
 	}
 }
 
-/* The kernel has dropped what this copy lacks, so no member gets it from this copy. */
+/* The kernel has dropped the bytes that this copy lacks, so no member gets them from this copy. */
 static void a_source_fails_in_a_resync(void **state)
 {
 	const char *const target[] = {"MIRROR_STOP_AT=w4_after", NULL};
@@ -448,7 +448,7 @@ static void end_with_a_difference(const char *const envs[])
 	}
 }
 
-/* That excludes the member, and the promotion goes on. */
+/* The failure excludes the member, and the promotion goes on. */
 static void a_replica_fails_in_a_promotion(const char *fault)
 {
 	const char *const envs[] = {PRELOAD, fault, "MEDIUM_PART=0", "MIRROR_STOP_AT=w9_after",
@@ -486,7 +486,7 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 	app_start(&apps[0], &hosts, 0, envs);
 	ask(0, "The local copy has failed", "map-wait");
 	proc_kill(&apps[0]);
-	last--; /* it was not acknowledged */
+	last--; /* the last value was not acknowledged */
 	go_on(1, NULL);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	check_two(1);
@@ -497,7 +497,7 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 
 #define RECORD_MS 2000
 
-/* Give the daemon some time. */
+/* Give the daemon time to record the failure. */
 static void give_time_to_record(unsigned host)
 {
 	host_wait_log(&hosts, host, "the copy has failed", RECORD_MS);
@@ -529,7 +529,7 @@ static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 	check_in_doubt(2);
 	host_start(&hosts, 0, NULL);
 	go_on(1, NULL);
-	hosts_wait_insync(&hosts, ALL); /* the copy was compared */
+	hosts_wait_insync(&hosts, ALL); /* the copy was compared and is in-sync again */
 }
 
 static void what_is_lost_at_the_daemons_end_is_recorded(void **state)
@@ -698,7 +698,7 @@ static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 
 /* ---- the application continues on the copies ---- */
 
-/* The flags are LOCAL_FAILED and DEGRADED, and SOLO if only one copy is left. */
+/* The flags must be LOCAL_FAILED and DEGRADED, and SOLO if only one copy is left. */
 static void a_primary_without_its_medium_continues_where_that_is_configured(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
@@ -710,7 +710,7 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	arm();
 	put_two("durable 6 flags 5");
 	hosts_wait_insync(&hosts, ALL & ~1u);
-	/* The next write-back would succeed, which means nothing. */
+	/* The next write-back would succeed, but proves nothing. */
 	put_two("durable 6 flags 5");
 	assert_int_equal(read_value(), last);
 	check_two(1);

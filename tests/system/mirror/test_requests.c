@@ -50,7 +50,7 @@ static json_t *tool_ask(struct player *p, const char *text)
 	return tool_receive(p);
 }
 
-/* The code of the refusal, or 0. */
+/* Send the request; returns the code of the refusal, or 0. */
 static int tool_code(struct player *p, const char *text)
 {
 	json_t *in = tool_ask(p, text);
@@ -113,7 +113,7 @@ static void wait_until_primary_is(struct player *p, const char *name)
 	}
 }
 
-/* By what that host's daemon has read from the register. */
+/* Wait until that host's daemon has read from the register that the set is served. */
 static void wait_until_it_serves(struct player *p)
 {
 	for (bool is = false; !is; usleep(20000)) {
@@ -207,7 +207,7 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		{"{\"op\":\"demote\",\"set\":\"orders\",\"timeout_ms\":0}", 2},
 		{"{\"op\":\"demote\",\"set\":\"orders\"}", 1}, /* there is no primary */
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"z\"}", 1},
-		/* not on this host */
+		/* member b is not on this host */
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}", 1},
 		/* no process waits */
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\"}", 1},
@@ -257,7 +257,7 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	in = tool_receive(&tool);
 	assert_true(json_is_true(json_object_get(in, "ok")));
 	json_decref(in);
-	/* The primary was replaced meanwhile. */
+	/* Now the primary is replaced while the request waits. */
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	player_expect(&a, PACKET_ORDER);
 	out.id = a.in.id;
@@ -267,7 +267,7 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(in, "error"), "code")),
 			 6);
 	json_decref(in);
-	/* A primary that does not answer. */
+	/* This primary does not answer. */
 	assert_int_equal(tool_code(&tool, "{\"op\":\"demote\",\"set\":\"orders\","
 					  "\"timeout_ms\":200}"),
 			 8);
@@ -295,7 +295,7 @@ static void an_order_names_its_member(void **state)
 	json_decref(in);
 }
 
-/* Asked on the last member's host, whose daemon asks its neighbour's daemon, too. */
+/* The request goes to the last member's host, whose daemon also asks its neighbour's daemon. */
 static void a_format_that_a_member_lacks_is_refused(void **state)
 {
 	player_open(&tool, &hosts, 1);
@@ -328,7 +328,7 @@ static void an_operator_promotes_a_waiting_process(void **state)
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_recover(&a, &now);
-	host_kill(&hosts, 0); /* its alive key stays, and the lease is long */
+	host_kill(&hosts, 0); /* the alive key stays, and the lease is long */
 	player_close(&a);
 
 	player_open(&a, &hosts, 1);
@@ -403,7 +403,7 @@ static void set_register_away(bool is_away)
 	assert_int_equal(is_away ? rename(path, away) : rename(away, path), 0);
 }
 
-/* A waiting process gets nothing else. */
+/* The waiting process must not get any other packet. */
 static void assert_not_mapped(const struct player *p)
 {
 	struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
@@ -496,7 +496,7 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	set_register_away(true);
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	usleep(100000);
-	/* While the link is cut, the primary is followed by itself. */
+	/* While the link is cut, begin a new epoch with the same primary. */
 	snprintf(here, sizeof(here), "%s", hosts.register_uri);
 	snprintf(hosts.register_uri, sizeof(hosts.register_uri), "%.250s.away", here);
 	epoch = hosts_promote(&hosts, 0);
@@ -736,7 +736,7 @@ static void the_answer_warns_when_the_replaced_copy_is_needed(void **state)
 	json_decref(answer);
 }
 
-/* It has the slot of a member that was in-sync. */
+/* The member has the slot of a former in-sync member. */
 static void a_member_that_does_not_exist_has_no_copy(void **state)
 {
 	static const char remove[] =
@@ -809,7 +809,7 @@ static void others_may_look_but_not_change(void **state)
 		if (tool_code(&tool, "{\"op\":\"status\"}") ||
 		    tool_code(&tool, "{\"op\":\"fence\",\"set\":\"orders\",\"member\":\"a\"}") != 1)
 			_exit(2);
-		/* Nor may it map, whatever it claims. */
+		/* The user may not map the set either, with whatever flags. */
 		_exit(player_map(&tool, PACKET_MAP_FORCE) == PACKET_PERMISSION &&
 				      player_map(&tool, PACKET_MAP_READONLY) == PACKET_PERMISSION &&
 				      player_map(&tool, PACKET_MAP_RESUME) == PACKET_PERMISSION

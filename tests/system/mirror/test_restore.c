@@ -26,16 +26,16 @@
 #define PAGE    4096u
 #define SIZE    (8u << 20)
 #define FILLED  (4u << 20) /* bytes with a pattern that former processes flushed, */
-#define STORED  FILLED     /* then the place that is stored to, */
-#define OTHER   (6u << 20) /* and another place that is flushed */
+#define STORED  FILLED     /* then the word that is stored to */
+#define OTHER   (6u << 20) /* and another word that is flushed */
 #define OLD     1          /* the acknowledged value in STORED, */
-#define NEW     2          /* and the one that was not acknowledged */
+#define NEW     2          /* and the value that was not acknowledged */
 
 static const char *const mappings[] = {"map-wait", "map-direct"};
 enum { ISOLATED, DIRECT };
 
-static unsigned flushed;   /* value in OTHER */
-static bool has_bad_pages; /* the files are where pages can be made bad */
+static unsigned flushed;   /* the flushed value in OTHER */
+static bool has_bad_pages; /* the files are on a file system in which a test can make pages bad */
 
 /* ---- the medium ---- */
 
@@ -141,7 +141,8 @@ static void add_errors(struct errors *sum)
 	*sum = e;
 }
 
-/* Errors about that many bytes. Without a loss they may come some time after the access. */
+/* Take the errors about that many bytes. Without a loss they may come some time after the
+ * access. */
 static struct errors take_errors(uint64_t bytes)
 {
 	struct errors sum = {.offset = UINT64_MAX};
@@ -154,7 +155,7 @@ static struct errors take_errors(uint64_t bytes)
 	return sum;
 }
 
-/* A store is lost, and the bytes flushed before are there. */
+/* The store must be lost, and the bytes flushed before must be there. */
 static void expect_loss(void)
 {
 	struct errors e;
@@ -224,7 +225,7 @@ static void direct_a_page_comes_back(void **state)
 	a_page_comes_back_from_another_copy(DIRECT);
 }
 
-/* ---- a store is lost, and the application hears of it ---- */
+/* ---- a store is lost, and the application gets a report ---- */
 
 static void by_the_next_flush(unsigned mapping)
 {
@@ -374,7 +375,7 @@ static void expect_raised(unsigned host)
 		fail_msg("%s", e.text);
 }
 
-/* Another host each time, as this host's page is lost. */
+/* Use another host each time, because this host's page is lost. */
 static void without_members_the_signal_is_raised(void **state)
 {
 	for (unsigned host = 0; host < 2; host++) {
@@ -395,7 +396,7 @@ static void without_members_the_signal_is_raised(void **state)
 	}
 }
 
-/* All acknowledged copies are bad: nothing helps, and the loss is reported. */
+/* The pages of all copies are bad, so the loss is reported. */
 static void what_no_copy_has_is_lost(void **state)
 {
 	begin(ISOLATED, NULL, true);
@@ -450,7 +451,7 @@ static int teardown_impatient(void **state)
 	return teardown(state) | teardown_all(state);
 }
 
-/* Needs Linux 6.6, and userfaultfd(2). */
+/* Can pages be made bad here? That needs Linux 6.6 and userfaultfd(2). */
 static bool can_be_bad(void)
 {
 	uint8_t *page =

@@ -100,7 +100,8 @@ static void test_a_target_that_is_killed_goes_on(void **state)
  */
 #define UNTOUCHED (SIZE - 5 * BLOCK)
 
-/* As if the medium did it: from the file's time a daemon would see that the file was changed. */
+/* Change a byte like a bad medium, and restore the file's time: otherwise a daemon detects the
+ * change by the time. */
 static void spoil(unsigned host)
 {
 	const char *path = hosts.hosts[host].data;
@@ -131,7 +132,7 @@ static void assert_not_compared(unsigned host)
 	}
 }
 
-/* The source's process dies in the middle; the next one goes on. */
+/* The source's process dies in the middle of the resync; the next primary continues it. */
 static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -150,7 +151,7 @@ static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 	assert_not_compared(1);
 }
 
-/* Both sides start again, the primary once after an orderly end, and once not. */
+/* Both sides start again; the primary ends once in good order, and once by a kill. */
 static void test_what_a_replica_lacks_outlasts_restarts(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -191,7 +192,7 @@ static void test_a_former_primary_returns_with_what_was_not_flushed(void **state
 	assert_not_compared(0);
 }
 
-/* Its metadata, while its daemon does not run. */
+/* For the metadata of a host whose daemon does not run: no change has to be durable. */
 static int no_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;
@@ -211,7 +212,7 @@ static void *map_meta(unsigned host, struct meta *meta)
 	return store.base;
 }
 
-/* Its lanes belong to another boot of the host. */
+/* Make the copy's lanes belong to another boot of the host. */
 static void reboot(unsigned host)
 {
 	struct meta meta;

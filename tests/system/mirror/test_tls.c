@@ -32,7 +32,8 @@ static json_t *ask_status(void)
 	return in;
 }
 
-/* The daemon has that epoch, and reports whether the register answers. */
+/* Wait until the daemon has that epoch and reports that the register answers, or that it does
+ * not. */
 static void wait_until(json_int_t epoch, bool answers)
 {
 	for (unsigned tries = 0; tries < PATIENCE; tries++) {
@@ -51,7 +52,7 @@ static void wait_until(json_int_t epoch, bool answers)
 		 answers ? "answer" : "stay away", (int)epoch);
 }
 
-/* The reason in the status why the register cannot be reached. */
+/* Wait until the status gives this reason why the register cannot be reached. */
 static void wait_register_says(const char *words)
 {
 	bool is = false;
@@ -114,11 +115,11 @@ static void a_new_authority_counts_after_a_reload_and_a_wrong_file_does_not(void
 	use_authority("ca.pem");
 	hosts_promote(&hosts, 0);
 	wait_until(1, true);
-	/* Another authority, at another path. */
+	/* Use another authority, at another path. */
 	in_folder("cp ca.pem former.pem");
 	assert_int_equal(cluster_change_authority(&etcd), 0);
 	in_folder("mv ca.pem next.pem && mv former.pem ca.pem");
-	/* No connection from before. */
+	/* End the connections made before. */
 	cluster_member_kill(&etcd, 0);
 	assert_int_equal(cluster_member_start(&etcd, 0), 0);
 	wait_until(1, false);

@@ -14,11 +14,12 @@
 void uses_prepare(void)
 {
 	/*
-	 * Otherwise each new thread may take another arena, and memory that one has freed is not
-	 * used again.
+	 * With several arenas a new thread may take another arena, and memory freed in the first
+	 * one is not used again.
 	 */
 	setenv("MALLOC_ARENA_MAX", "1", 1);
-	/* Otherwise freeing a large block makes the heap keep later ones. */
+	/* By default, freeing a large block raises this limit, and the heap then keeps later
+	 * large blocks. */
 	setenv("MALLOC_MMAP_THRESHOLD_", "131072", 1);
 }
 

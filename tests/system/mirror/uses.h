@@ -25,7 +25,7 @@ struct uses {
 	unsigned files;
 };
 
-/* To be called before the processes start: makes the allocator's memory comparable. */
+/* Call this before the processes start: it makes the allocator's memory comparable. */
 void uses_prepare(void);
 /* Include that process from now on. */
 void uses_add(struct uses *u, const char *what, unsigned host, pid_t pid);
@@ -33,7 +33,7 @@ void uses_add(struct uses *u, const char *what, unsigned host, pid_t pid);
 void uses_remember(struct uses *u);
 /*
  * Wait until no resource is above its stored value, except for some slack, and growth_kib of memory
- * for each process. Prints them. Otherwise the test fails.
+ * for each process. Prints the resources. If one stays above, the test fails.
  */
 void uses_compare(struct uses *u, long growth_kib);
 
