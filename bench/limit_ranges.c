@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranges that are a page apart go from one process to another. Each is copied into a ring in shared
- * memory and out of it, and the other process answers when it has all. Both processes spin. Nothing
- * is checked.
+ * Ranges a page apart go from one process to another. Each range is copied into a ring in shared
+ * memory and out of the ring. The other process answers after it has all ranges. Both processes
+ * spin, and check nothing.
  */
 #include <stdatomic.h>
 #include <string.h>

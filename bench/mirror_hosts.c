@@ -22,7 +22,7 @@
 #define MIRROR_PORT    7640
 #define MIRROR_WAIT_NS 20000000000u
 
-static struct mirror_hosts *mirror_to_clean; /* for the clean-up if the measurement fails */
+static struct mirror_hosts *mirror_to_clean; /* cleans up after a failed measurement */
 
 struct mirror_path {
 	char text[320];

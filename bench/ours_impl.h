@@ -58,7 +58,7 @@ void ours_disconnect(struct ours *o, int fd, struct result *r);
 struct ours_target {
 	/* The work of the target's program until the end; NULL: the program sleeps. */
 	void (*serve)(struct ours *o, void *arg);
-	/* Posts receives before a connection is established; NULL: none. */
+	/* Post receives before a connection is established; NULL: no receives. */
 	void (*prepare)(struct ours *o, struct rpma_conn_req *req, unsigned index);
 	void *arg;
 };

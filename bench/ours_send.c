@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message to the target and one back, both received by programs. Each connection has `depth`
- * exchanges under way. At each end a message is in the slot of the receive that took it.
+ * A message to the target and an answer, which programs receive. Each connection has `depth`
+ * exchanges under way. At each end a message is in the slot of the receive that took the message.
  */
 #include <stdint.h>
 

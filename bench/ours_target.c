@@ -23,7 +23,7 @@ static char *ours_target_map(const struct bench_case *c, size_t size)
 	if (mem == MAP_FAILED)
 		die_errno("map memory");
 	if (fd < 0)
-		memset(mem, 0, size); /* allocates the pages, as the pages of a file are */
+		memset(mem, 0, size); /* allocates the pages; pages of a file are allocated, too */
 	return mem;
 }
 

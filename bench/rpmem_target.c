@@ -14,7 +14,7 @@
 
 static const char *const rpmem_files[] = {RPMEM_SET, "pool.part", "secret", "log"};
 
-static struct rpmem_target *rpmem_to_clean; /* for the clean-up if the measurement fails */
+static struct rpmem_target *rpmem_to_clean; /* cleans up after a failed measurement */
 
 static const char *rpmem_path(const struct rpmem_target *t, const char *file)
 {

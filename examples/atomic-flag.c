@@ -120,7 +120,7 @@ static void client(char **args)
 static void reader(char **args)
 {
 	struct log *log = map_file(args[0], sizeof(*log));
-	/* Load the flag in one access, as the writer stores it in one access. */
+	/* Load the flag in one access; the writer stores it in one access, too. */
 	uint64_t count = le64toh(__atomic_load_n(&log->count, __ATOMIC_ACQUIRE));
 
 	if (count > RECORDS_MAX)

@@ -86,7 +86,7 @@ static void await_or_explain(struct job *job)
 	errx(EXIT_FAILURE, "%s", why);
 }
 
-/* A verify also flushes, so it makes the commit durable before it reads. */
+/* A verify flushes before it reads, so it makes the commit durable. */
 static void verify(struct job *job)
 {
 	static const char *const sources[] = {"memory", "the page cache", "the medium", "DAX"};

@@ -33,9 +33,10 @@ static int words_needed(const char *words)
 
 int play(int argc, char **argv, const struct role *roles)
 {
-	/* Write line by line even into a pipe, so that a reader that waits for a line gets it. */
+	/* Write line by line even into a pipe, so that a reader gets each line at once. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* A result is only a number. The log has the details, so print it to standard error. */
+	/* A result is only a number. Print the log to standard error, because the log has the
+	 * details. */
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING);
 	for (const struct role *r = roles; argc > 1 && r->name; r++) {
 		if (strcmp(argv[1], r->name) != 0)

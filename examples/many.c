@@ -52,7 +52,7 @@ static void on_requests(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 	while ((ret = rpma_ep_next_conn_req(ep, cfg, &req)) == 0) {
 		void *who = (void *)(uintptr_t)came;
 
-		if (came == expected) { /* one request too many: deleting it rejects it */
+		if (came == expected) { /* one request too many: deleting the request rejects it */
 			rpma_conn_req_delete(&req);
 			continue;
 		}
@@ -103,7 +103,7 @@ static void on_completions(struct rpma_cq *cq, struct rpma_mr_local *mr)
 	}
 }
 
-/* One queue for all: each connection has at most one receive and one answer under way. */
+/* One queue for all connections: each has at most one receive and one answer under way. */
 static struct rpma_cq *common_queue(struct rpma_peer *peer, struct rpma_conn_cfg **cfg)
 {
 	struct rpma_cq *cq;

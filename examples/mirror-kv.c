@@ -22,7 +22,7 @@ struct record {
 };
 
 struct log {
-	uint64_t used; /* bytes of records; only rpmirror_store8() changes it */
+	uint64_t used; /* number of bytes of records; only rpmirror_store8() changes this number */
 	char records[];
 };
 

@@ -17,7 +17,7 @@
 #define TEXT_SIZE 4096
 #define LANE      0 /* one thread needs one lane */
 
-/* librpmem.h marks every function as deprecated, as PMDK's header does. */
+/* librpmem.h marks every function as deprecated, like PMDK's header. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static void must(int failed, const char *what)

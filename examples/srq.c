@@ -93,7 +93,7 @@ static void server(char **args)
 	take_messages(srq, qp_num);
 	for (int i = 0; i < CLIENTS; i++)
 		see_off(&conns[i]);
-	/* delete it after its connections */
+	/* delete the queue after its connections */
 	must(rpma_srq_delete(&srq), "delete the shared receive queue");
 	must(rpma_ep_shutdown(&ep), "stop listening");
 	must(rpma_mr_dereg(&mr), "deregister");

@@ -493,7 +493,8 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
 int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 			  const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
 
-/* Parameters of rpma_conn_open(). A member that is zero has its default; size must be set. */
+/* Parameters of rpma_conn_open(). The caller must set size; each other member may be zero, which
+ * selects its default. */
 struct rpma_conn_open_attr {
 	size_t size; /* sizeof(struct rpma_conn_open_attr); later versions may add members */
 	const char *addr, *port;
@@ -719,7 +720,7 @@ int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *d
 enum rpma_digest_alg {
 	RPMA_DIGEST_AUTO, /* CRC32C for up to RPMA_DIGEST_SMALL bytes, else BLAKE2B */
 	RPMA_DIGEST_CRC32C,
-	RPMA_DIGEST_BLAKE2B /* with 32 bytes */
+	RPMA_DIGEST_BLAKE2B /* gives 32 bytes */
 };
 
 /* The source of the bytes of a digest. */

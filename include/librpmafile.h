@@ -69,7 +69,7 @@ struct rpma_file; /* an open region of a server */
 
 #define RPMA_FILE_PORT "7204" /* the port for a target without a port */
 
-/* A member that is zero has its default; size must be set. */
+/* The caller must set size; each other member may be zero, which selects its default. */
 struct rpma_file_options {
 	size_t size; /* sizeof(struct rpma_file_options); later versions may add members */
 	uint32_t flags;
@@ -159,13 +159,13 @@ enum rpma_file_holds {
 
 struct rpma_file_info {
 	size_t size;                     /* sizeof(struct rpma_file_info), set by the caller */
-	uint64_t length;                 /* of the region, in bytes */
-	enum rpma_durability durability; /* of its memory */
+	uint64_t length;                 /* length of the region, in bytes */
+	enum rpma_durability durability; /* durability of the region's memory */
 	char region[48];
 	char server[280]; /* HOST:PORT */
 	char device[64];  /* a device of this machine, such as "softrnic0" */
 	char link[16];    /* "tcp", "shm" or "rdma" */
-	/* For a file that is open for writing; else 0. */
+	/* The next two members are 0 unless the file is open for writing. */
 	/* 1: a sync makes bytes durable; 0: a sync only makes them visible to the server */
 	int persists;
 	int verifies; /* 1: rpma_file_verify() and rpma_file_digest() are possible */
@@ -179,7 +179,7 @@ int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info);
 
 /* The regions of a server */
 
-#define RPMA_FILE_REGIONS_MAX 32 /* of one server */
+#define RPMA_FILE_REGIONS_MAX 32 /* the most regions of one server */
 
 struct rpma_file_region {
 	char name[48];
@@ -292,7 +292,7 @@ struct rpma_file_export {
 	size_t length;
 };
 
-/* A member that is zero has its default; size must be set. */
+/* The caller must set size; each other member may be zero, which selects its default. */
 struct rpma_file_server_options {
 	size_t size; /* sizeof(struct rpma_file_server_options); later versions may add members */
 	uint32_t flags;

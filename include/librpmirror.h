@@ -224,7 +224,7 @@ struct rpmirror_member_state {
 	uint64_t durable_seq; /* flushes up to this one are durable on the member */
 	uint64_t remainder;   /* bytes that the resync still has to send */
 	uint32_t flush_p50_us,
-		flush_p99_us; /* of the last flushes, from the post to the completion of each */
+		flush_p99_us; /* times of the last flushes, each from the post to the completion */
 	char reason[128];     /* the reason why the copy is not in sync; "": in sync */
 };
 
@@ -285,7 +285,7 @@ int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev);
 
 struct rpmirror_error {
 	size_t size;          /* sizeof(struct rpmirror_error), set by the caller */
-	uint64_t offset, len; /* of the range in the file */
+	uint64_t offset, len; /* place of the range in the file */
 	bool repaired;        /* the range has the content of the last flush again */
 	bool dirty;           /* stores after the last flush are lost */
 	char text[256];

@@ -49,7 +49,7 @@ struct bench_work {
 	enum { BENCH_SINGLE, BENCH_BATCH, BENCH_STREAM } shape;
 	enum rpma_flush_type flush;
 	int needs_usage;     /* usage that the remote region must have */
-	uint32_t needs_cap;  /* of the server */
+	uint32_t needs_cap;  /* capability that the server must have */
 	uint64_t fixed_size; /* 0: any */
 };
 

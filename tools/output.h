@@ -43,7 +43,7 @@ struct output {
 int output_open(struct output *out, const char *name);
 /* Call this before writing the first of total bytes. */
 int output_begin(struct output *out, uint64_t total);
-/* The next ones. */
+/* Write the next bytes. */
 int output_write(struct output *out, const uint8_t *src, size_t len);
 /* All bytes are written: put them on the disk, and the file under its name. */
 int output_commit(struct output *out);

@@ -14,7 +14,7 @@
 
 struct remote_opts {
 	char target[352];        /* HOST:PORT, or HOST:PORT:REGION */
-	const char *region;      /* its end, or "" */
+	const char *region;      /* the REGION at the end of target, or "" */
 	const char *secret_file; /* NULL: none */
 	int timeout_ms;
 	bool verbose; /* print the library's log */

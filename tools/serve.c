@@ -91,7 +91,7 @@ static void serve_reload_secret(struct serve_opts *opts)
 	secret_forget(&secret);
 }
 
-/* Is it to end? */
+/* Handle a signal. Returns true if the program has to end. */
 static bool serve_on_signal(const struct server *server, struct serve_opts *opts, int signal_fd)
 {
 	struct signalfd_siginfo info;

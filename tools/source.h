@@ -15,7 +15,7 @@ struct source {
 	const char *name;
 	int fd;
 	bool is_sized;
-	uint64_t from, size; /* of a sized one */
+	uint64_t from, size; /* of a source with a size */
 	/* modification time; for other sources than regular files the present time */
 	uint64_t time_ns;
 	bool ended;

@@ -72,7 +72,7 @@ static int load_wait(struct load *l, struct epoll_event *events)
 	return n;
 }
 
-/* Post each answered slot again, or only count it if no more are wanted. */
+/* Post each answered slot again; more false: only count the slot. */
 static unsigned load_repost(struct load *l, bool more)
 {
 	unsigned ended = 0;

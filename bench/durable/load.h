@@ -19,7 +19,7 @@ struct load_conn {
 	unsigned number;
 	struct span span;  /* in the server's file; each connection has its own part */
 	void *own;         /* data of the client */
-	struct wire *wire; /* of a client that has_wire */
+	struct wire *wire; /* socket of a client with has_wire */
 	int fd;            /* set by open(), unless the client has_wire */
 	unsigned watched;  /* events */
 	uint64_t *begun;   /* post time of each slot's write */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * local -- durable writes to a file of this machine: the lower bound for all others. Each write
- * under way has a thread of its own; all use one file. See ../README.md.
+ * under way has its own thread; all threads use one file. See ../README.md.
  */
 #include <limits.h>
 #include <linux/futex.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * postgres -- INSERT of one row, each a transaction of its own, by libpq. Several under way form a
- * pipeline, which the server executes in order. See ../README.md.
+ * postgres -- INSERT of one row in its own transaction, by libpq. Several transactions under way
+ * form a pipeline, which the server executes in order. See ../README.md.
  */
 #include <libpq-fe.h>
 #include <stdio.h>

@@ -37,7 +37,7 @@ struct workers_client {
 struct workers {
 	const struct workers_client *client;
 	const struct bench_case *c;
-	unsigned count, depth; /* number of threads, and writes under way in each */
+	unsigned count, depth; /* number of threads, and of each thread's writes under way */
 	char *payload;
 	void *own; /* data of the client */
 };

@@ -16,7 +16,7 @@ struct bench_case {
 	bool ini_polls, tgt_polls;
 	int spin; /* us, or CASE_SPIN_DEFAULT */
 	const char *crc, *flush;
-	const char *where, *tgt_where; /* tgt_where: NULL if it is the same */
+	const char *where, *tgt_where; /* tgt_where: the target's place; NULL: where */
 	const char *addr;              /* address of the target */
 	const char *ini_ns, *tgt_ns;   /* network namespaces, or NULL */
 	int ini_cpu, tgt_cpu;          /* -1: any */

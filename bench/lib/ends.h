@@ -19,7 +19,7 @@ struct ends {
 
 /*
  * Fork, enter each end's network namespace and CPU, and run target(c, fd, arg) in the child, which
- * then exits. Call it before anything is opened that the child must not inherit.
+ * then exits. Call this before opening anything that the child must not inherit.
  */
 void ends_start(struct ends *e, const struct bench_case *c,
 		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg);

@@ -150,7 +150,8 @@ static uint64_t rma_for(struct rma *r, uint64_t ns)
 	return now - begin;
 }
 
-/* The target's program only lets its provider make progress, until the other end has gone. */
+/* The target's program does nothing but let its provider make progress, until the other end is
+ * gone. */
 static void rma_target(const struct bench_case *c, int fd, void *arg)
 {
 	struct rma *r = arg;

@@ -91,7 +91,7 @@ static void l12_expect(struct l12 *l, enum rpma_conn_event want)
 		die("event \"%s\"", rpma_utils_conn_event_2str(event));
 }
 
-/* Declare direct write, as the distribution's library otherwise refuses persistent flushes. */
+/* Declare direct write, because the distribution's library otherwise refuses persistent flushes. */
 static void l12_offer(struct l12 *l, int fd)
 {
 	struct l12_memory m = {0};

@@ -41,8 +41,8 @@ void folio_marks_fini(struct folio_marks *marks);
 void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, uint64_t len);
 
 /*
- * The same before stores of which the library gets no notice: all cached folios are split, unless
- * the first page has a mark. addr is the address of a page. Nothing is read from the medium.
+ * The same before stores of which the library gets no notice: split all cached folios, unless the
+ * first page has a mark. addr is the address of a page. Reads nothing from the medium.
  * Async-signal-safe.
  */
 void folio_split_cached(struct folio_marks *marks, void *addr, uint64_t offset, uint64_t len);

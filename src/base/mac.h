@@ -21,7 +21,8 @@ struct mac_part {
 
 /*
  * The code over the parts, in their order. The label (MAC_LABEL characters) keeps the uses of a key
- * apart. Each part has a fixed length or carries its own, so that no two lists of parts look alike.
+ * apart. Each part has a fixed length or contains its length, so that no two lists of parts look
+ * alike.
  */
 void mac_make(const uint8_t key[MAC_KEY], const char *label, const struct mac_part *parts,
 	      unsigned count, uint8_t mac[MAC_SIZE]);

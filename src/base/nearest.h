@@ -15,7 +15,7 @@ unsigned nearest_distance(const char *a, const char *b);
 
 /* Set .word and .prefix, offer all names, then ask for the text. */
 struct nearest {
-	const char *word;   /* what was given */
+	const char *word;   /* the unknown word */
 	const char *prefix; /* text in front of each name, such as "--" */
 	const char *best;   /* the nearest name so far; NULL: no name is near enough */
 	unsigned distance;

@@ -53,8 +53,8 @@ int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress
 }
 
 /*
- * A file system without fallocate() was given zeros to write. They go to the disk slice by slice,
- * because one sync of everything could not be given up. If nothing was written, nothing is done.
+ * Without fallocate() the file system was given zeros. Write them to the disk slice by slice,
+ * because one sync of everything could not be given up. Does nothing if nothing was written.
  */
 static int newfile_reserve_slice(int fd, uint64_t from, uint64_t len)
 {

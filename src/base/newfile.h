@@ -57,8 +57,8 @@ int newfile_make(const struct newfile_opts *opts, int *fd, struct error *err);
 
 /* The next functions work on an existing file, open as fd. */
 /*
- * fallocate(), with an error that says how much room there is when the disk is too small. On a file
- * system without fallocate() zeros are written, and they are on the disk on return.
+ * fallocate() with an error that reports the free room if the disk is too small. On a file system
+ * without fallocate() the call writes zeros, which are on the disk on return.
  */
 int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err);
 /* Ask the watch of a long step whether to go on. 0, or ERROR_LOCAL with ECANCELED. */

@@ -178,8 +178,9 @@ static int pagecache_count(int fd, unsigned char *cached, uint64_t *bytes)
 }
 
 /*
- * A thread of the kernel that reclaims or moves memory, and a process that reads the file, hold a
- * page for a moment, and it is not dropped then. A mapping lasts longer than all tries.
+ * Try again: a thread of the kernel that reclaims or moves memory, and a process that reads the
+ * file, hold a page for a moment and so keep it in the cache. A mapping keeps the page longer than
+ * all tries.
  */
 static int pagecache_leave_again(int fd, unsigned char *cached, uint64_t *stay)
 {

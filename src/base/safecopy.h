@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 /*
- * Make sure that faults inside the copies below are caught; cheap if they are. Called before the
- * first copy and at each registration of memory, because the application may have installed
- * handlers of its own since. 0 or -errno.
+ * Install the handlers that catch faults in the copies below; cheap if they are installed. Called
+ * before the first copy and at each registration of memory, because the application may have
+ * installed its own handlers since. 0 or -errno.
  */
 int safecopy_setup(void);
 int safecopy(void *dst, const void *src, size_t len);

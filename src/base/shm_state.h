@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm_state.h -- whether a connection goes through shared memory, and if not, why: values of the
- * counter shm_state, for the code that sets it and for the code that prints it. softrnic(7) lists
- * them.
+ * shm_state.h -- values of the counter shm_state: a connection uses shared memory, or the reason
+ * why it does not. For the code that sets the counter, and the code that prints it. softrnic(7)
+ * lists the values.
  */
 #ifndef BASE_SHM_STATE_H
 #define BASE_SHM_STATE_H

@@ -27,9 +27,9 @@ enum sigfault_verdict {
 typedef enum sigfault_verdict sigfault_fn(const siginfo_t *info, void *uctx);
 
 /*
- * Install the handlers, or install them again when the application has replaced
- * them; costs two system calls when nothing changed. Always called with the
- * same function. 0 or -errno. Thread-safe.
+ * Install the handlers, or install them again if the application has replaced them. Without a
+ * change this costs two system calls. Always call this with the same function. 0 or -errno.
+ * Thread-safe.
  */
 int sigfault_setup(sigfault_fn *fn);
 

@@ -37,7 +37,7 @@ void siglock_pause(struct siglock *l, sigset_t *before);
 void siglock_resume(struct siglock *l, const sigset_t *before);
 /*
  * Release the lock, wait until the event is notified or the time is over, and take the lock again.
- * seen: the value of siglock_seen() before the caller looked at its condition, even if the lock was
+ * seen: the value of siglock_seen() before the caller checked its condition, even if the lock was
  * released since.
  */
 void siglock_wait(struct siglock *l, struct siglock_event *event, unsigned seen, unsigned ms);

@@ -41,7 +41,7 @@ static unsigned text_utf8_length(const unsigned char *text, uint32_t *value)
 		len = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
 	*value = len < 2 ? text[0] : text[0] & (0x7fu >> len);
 	for (unsigned i = 1; i < len; i++) {
-		if ((text[i] & 0xc0) != 0x80) /* also the end */
+		if ((text[i] & 0xc0) != 0x80) /* true also for the NUL at the end */
 			return 0;
 		*value = *value << 6 | (text[i] & 0x3f);
 	}

@@ -78,9 +78,9 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 }
 
 /*
- * Now no thread uses the channel, and none can begin to. A thread that tries is counted until it
- * sees that the channel is destroyed. That thread may be the last one counted, so there can be two
- * callers.
+ * No thread uses the channel now, and none can begin to use it. A thread that tries counts as a
+ * user until it sees that the channel is destroyed. This thread may be the last user, so there can
+ * be two callers.
  */
 static void channel_release(struct shim_channel *ch)
 {

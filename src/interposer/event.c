@@ -50,8 +50,7 @@ static bool event_changes_id(enum rdma_cm_event_type type)
 
 /*
  * Replace the ids in the event by their shim ids. If the listener was moved to this channel, its
- * older requests were made for another channel, and the moving thread may not have changed that
- * yet.
+ * older requests have another channel, because the moving thread may not have changed them yet.
  */
 static int event_translate(struct shim_event *e, struct shim_channel *ch)
 {

@@ -25,8 +25,9 @@ struct paths_room {
 };
 
 /*
- * The name to use for `path`: itself, or one in the tree, which is then in `room`. Accepts NULL.
- * Keeps errno. Until the tree is there it allocates memory, and so is not for handlers of signals.
+ * The name to use for `path`: path itself, or a name in the tree, which is then in `room`. Accepts
+ * NULL. Preserves errno. The call allocates memory until the tree exists, so it is not for signal
+ * handlers.
  */
 const char *paths_lead(const char *path, struct paths_room *room);
 /* Remove this process's tree. A later use of its names makes a new tree. Allocates nothing. */

@@ -29,7 +29,7 @@ struct shim_id {
 	struct ibv_qp *softrnic_qp; /* `pub.qp` of the software RNIC; guarded by the list's lock */
 	/* of a listening endpoint: attributes for the QPs of its requests */
 	struct ibv_qp_init_attr *ep_attr;
-	struct shim_id *next; /* in the list of all ids */
+	struct shim_id *next; /* next in the list of all ids */
 };
 
 struct shim_event {
@@ -62,9 +62,9 @@ struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
  * NULL: there is no context. */
 struct ibv_context *plain_qp_adopt(struct ibv_context *ctx);
 /*
- * plain_qp.c: a queue pair made by verbs alone cannot be modified. If the reason is one that users
- * can do something about, print it, once. Nothing else is printed unasked: programs
- * report no more than "Failed to modify QP".
+ * plain_qp.c: explain why a queue pair made by verbs alone cannot be modified. Prints the reason
+ * once, if users can remove it. This is the only unrequested text: programs print no more than
+ * "Failed to modify QP".
  */
 void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask);
 /* The queue pair is about to end with its id: remember its address. Returns 0, or -1 and errno. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * softrnic_ops.c -- the software RNIC as a table. It refuses what it lacks, as a device without the
- * feature does.
+ * softrnic_ops.c -- the table of the software RNIC, which refuses missing calls like a device
+ * without the feature.
  *
  * The errno values are those of rdma-core 44 with siw, the kernel's software iWARP device.
  */

@@ -83,13 +83,13 @@ bool header_is_intact(const uint8_t page[HEADER_BYTES]);
 /* Do these features include a shutdown state? */
 bool header_has_sds(const struct header *h);
 /*
- * Did a power failure come while the pool was in use, and did its devices not survive it? That is
- * so if the stored state is dirty and has other counts than now. A state with a wrong checksum
- * counts as no state.
+ * Did a power failure come while the pool was in use, and did the pool's devices not survive it?
+ * The answer is yes if the stored state is dirty and its counts differ from the present ones. A
+ * state with a wrong checksum counts as no state.
  */
 bool header_sds_is_lost(const uint8_t page[HEADER_BYTES], const struct header_sds *now);
 
-/* A fresh UUID, in the mixed form in which it is stored. */
+/* Make a UUID, in the mixed form in which headers store it. */
 void header_fresh_uuid(uint8_t uuid[HEADER_UUID]);
 /* The arch_flags of this machine. */
 void header_arch_flags(uint8_t flags[HEADER_ARCH]);

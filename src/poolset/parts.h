@@ -82,7 +82,7 @@ int part_write_header(struct part *part, const void *bytes, size_t at, size_t le
 		      struct error *err);
 /* Unlink the part's name if it still leads to this file. For a device, clear the first page. */
 int part_remove(struct part *part, struct error *err);
-/* memory.c: map all parts in a row, as pool.h describes. The first header is at the beginning. */
+/* The number of bytes of the part in the mapping. */
 uint64_t part_usable(const struct part *part);
 
 /* memory.c: map all parts in a row, as pool.h describes; the first header lies at the beginning. */

@@ -126,8 +126,9 @@ const char *provider_names(void);
 const struct provider *provider_of_context(struct ibv_context *ctx);
 
 /*
- * Give an id its address: bind it (PASSIVE), or find the device and the route (ACTIVE). port NULL:
- * none. Returns 0 or an errno value; *call then names the call of rdma-core that failed.
+ * Give an id its address: bind the id (PASSIVE), or find the device and the route (ACTIVE). port
+ * NULL: no port. Returns 0 or an errno value; *call is then the name of the failed call of
+ * rdma-core.
  */
 int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, const char *addr,
 			const char *port, enum provider_role role, int timeout_ms,

@@ -14,8 +14,8 @@ static bool provider_softrnic_serves(const char *addr, enum provider_role role, 
 }
 
 /*
- * Announce that this end does not flush by reading. If the peer agreed to the extensions librpma
- * uses their Flush, so the peer may answer Reads at once. Nothing is announced to other peers.
+ * Announce that this end does not flush by reading. librpma uses the Flush of the extensions if the
+ * peer agreed to them, so the peer may answer Reads at once. Other peers get no announcement.
  */
 static bool provider_softrnic_announce(struct rdma_cm_id *id)
 {

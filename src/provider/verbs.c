@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c -- rdma-core as it is: hardware, siw and rxe.
+ * verbs.c -- rdma-core without changes: hardware, siw and rxe.
  *
- * On a machine without an RDMA stack every call here fails with ENODEV or the like; nothing is
- * called before an address is probed.
+ * On a machine without an RDMA stack every call here fails, for instance with ENODEV. No call is
+ * made before an address is probed.
  */
 #include "provider/provider.h"
 
@@ -74,9 +74,9 @@ static bool verbs_gives_reasons(const struct ibv_context *ctx)
 enum { REJ_INVALID_SERVICE_ID = 8, REJ_CONSUMER = 28 };
 
 /*
- * InfiniBand and RoCE report which end rejected. Of iWARP's devices, siw reports ECONNRESET for a
- * reject by the peer, and fails the connect itself without a listener; others report one errno for
- * both.
+ * InfiniBand and RoCE report the end that rejected. Among iWARP's devices, siw reports ECONNRESET
+ * if the peer rejected, and fails the connect itself if there is no listener. Other devices report
+ * one errno for both cases.
  */
 static enum vext_rejection verbs_rejection(const struct rdma_cm_event *ev)
 {

@@ -90,7 +90,7 @@ static bool native_can_post(uint32_t caps, enum vext_op op)
 
 /*
  * Build one work request, between wr_start and wr_complete. A flush has 32 bits for its length,
- * here and on the wire, and drivers truncate longer ones. So a longer flush covers the whole
+ * here and on the wire, and drivers truncate a longer length. So a longer flush covers the whole
  * region.
  */
 static void native_build(struct ibv_qp_ex *ex, const struct vext_wr *w)
@@ -126,9 +126,9 @@ static int native_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int 
 }
 
 /*
- * Post the requests as one chain, with one doorbell. If libsiw has no room for a request it sets
- * *bad to it, but returns 0 if the ones before it were started; if all are queued and cannot be
- * started it leaves *bad as it was.
+ * Post the requests as one chain, with one doorbell. If libsiw has no room for a request, it sets
+ * *bad to this request, but returns 0 if the earlier requests were started. If all requests are
+ * queued and cannot be started, libsiw leaves *bad unchanged.
  */
 static int native_post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {

@@ -76,7 +76,7 @@ struct rpma_file {
 	uint64_t write_from, write_to;
 	bool claims; /* claim that range on each connection */
 	struct hello_begin begin;
-	struct claim_id claim; /* of that range */
+	struct claim_id claim; /* claim of that range */
 	bool has_put;          /* rpma_file_put_end() has returned 0 */
 	/* The connection. */
 	struct session s;
@@ -85,7 +85,7 @@ struct rpma_file {
 	uint32_t caps;
 	enum rpma_flush_type flush_type;
 	bool persists;
-	struct hello_content content; /* of the region, at the time of the open */
+	struct hello_content content; /* content of the region at the time of the open */
 	uint64_t length;
 	enum rpma_durability durability;
 	char link[16], device[64];

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Post a read. It also returns all earlier writes, because the other end executes operations in
- * order. The thread that takes the completion copies the bytes to `to`; NULL: no copy. */
+/* Post a read. The read returns all earlier writes, too, because the other end executes operations
+ * in order. The thread that takes the completion copies the bytes to `to`; NULL: no copy. */
 static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t at, size_t len,
 			  uint64_t offset, void *to)
 {

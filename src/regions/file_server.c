@@ -19,7 +19,7 @@ struct rpma_file_server {
 	char *texts[2 * SERVER_REGIONS_MAX]; /* copies */
 	unsigned text_count;
 	struct secret secret;
-	void (*note)(void *arg, const char *text); /* of the program */
+	void (*note)(void *arg, const char *text); /* note function of the program */
 	void *note_arg;
 };
 

@@ -96,7 +96,7 @@ file_sync_begin(struct rpma_file *f, const char *function, const struct rpma_fil
 	return rc ? file_leave(f, rc) : 0;
 }
 
-/* 0: the ticket was answered. Failure: it was lost with a former connection. */
+/* Returns 0 if the ticket was answered, and an error if it was lost with a former connection. */
 static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 {
 	for (unsigned i = 0; i < f->gap_count; i++)

@@ -84,10 +84,11 @@ enum hello_content_state {
 
 /* Content of a region. */
 struct hello_content {
-	uint8_t state;    /* enum hello_content_state; RAW: the rest is zero */
-	uint64_t length;  /* of the file; HELLO_LENGTH_UNKNOWN only while the file is PARTIAL */
-	uint64_t time_ns; /* modification time of the file, since 1970 */
-	uint8_t digest[HELLO_DIGEST]; /* of the content of a WHOLE file */
+	uint8_t state; /* enum hello_content_state; RAW: the rest is zero */
+	/* length of the file; HELLO_LENGTH_UNKNOWN only while the file is PARTIAL */
+	uint64_t length;
+	uint64_t time_ns;             /* modification time of the file, since 1970 */
+	uint8_t digest[HELLO_DIGEST]; /* digest of the content of a WHOLE file */
 };
 
 struct hello_request {

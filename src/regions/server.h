@@ -58,7 +58,7 @@ struct server_opts {
 	 */
 	void (*note)(void *arg, enum log_level level, const char *text);
 	void *note_arg;
-	/* server_new() asks it while it creates files; may be NULL */
+	/* server_new() asks this watch while it creates files; may be NULL */
 	const struct newfile_watch *watch;
 	bool verbose;
 };

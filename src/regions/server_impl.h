@@ -67,7 +67,7 @@ struct server {
 	struct arrivals arrivals; /* clients by state */
 	unsigned waiting;         /* clients whose BEGIN waits for another writer's end */
 	uint64_t next_id;
-	struct client *first; /* the latest one */
+	struct client *first; /* the latest client */
 	struct counters gone; /* sum of the counters of clients that have gone */
 	uint64_t gone_count;
 	uint64_t refused;
@@ -112,7 +112,7 @@ struct client {
 	uint64_t waits_ms;
 	/* the client may write its range now, or once begin_ticket is answered */
 	bool has_begun;
-	uint64_t begin_ticket;       /* of the record of the announcement; 0: answered */
+	uint64_t begin_ticket;       /* ticket of the announcement's record; 0: answered */
 	struct claim_id claim;       /* the claim that the client got */
 	struct hello_content before; /* the region's content before the announcement */
 	bool has_ended;              /* the client has reported that its file is whole */
@@ -144,7 +144,7 @@ int region_export_new(struct server *s, struct region *r, enum hello_access acce
 
 /* client.c: the list of clients. */
 uint64_t clients_now_ms(void);
-/* By its state. */
+/* The arrival state that belongs to the client's state. */
 enum arrival_state client_arrival(const struct client *client);
 /* Add the client to the server and watch its descriptors. *client may be gone afterwards. */
 void client_adopt(struct server *s, struct client *client);

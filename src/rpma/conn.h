@@ -25,7 +25,8 @@ struct rpma_conn {
 int conn_new(struct rpma_peer *peer, struct rdma_cm_id *id, struct queues *queues,
 	     struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
 
-/* Returns RPMA_E_NOT_SHARED_CHNL and sets its text. */
+/* Set the error text of a connection without a shared channel, and return
+ * RPMA_E_NOT_SHARED_CHNL. */
 int conn_not_shared(void);
 
 /* The verbs flag for RPMA_F_COMPLETION_*. */

@@ -65,9 +65,8 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 }
 
 /*
- * Wait for the first event. The deadline is given to the device as well, unless the device's own
- * limit is shorter, because the device can report what is missing: the connection, or the answer
- * over it.
+ * Wait for the first event. Also give the deadline to the device, unless the device's own limit is
+ * shorter: the device can report the missing step, which is the connection or the answer.
  */
 static bool conn_open_sets_limit(int left_ms)
 {

@@ -14,9 +14,8 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
 
 /*
- * Give an outgoing request a time limit if cfg sets none, so that the device reports which step did
- * not end in time. A device without such limits gets none, and the caller's own limit ends the
- * wait.
+ * Give an outgoing request a time limit if cfg sets none, so that the device reports the step that
+ * did not end in time. For a device without such limits, only the caller's own limit ends the wait.
  */
 void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, int connect_ms);
 

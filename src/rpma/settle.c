@@ -64,9 +64,9 @@ static int settle_check(const struct vext_wr *wr, const struct rpma_conn *conn, 
 }
 
 /*
- * Choose the bytes to read for the range: those at its start, but none past the region's end, which
- * the peer would refuse. If the range is not inside the region, read at the range's end, so that
- * the peer refuses it.
+ * Choose the bytes to read for the range: the bytes at its start, but none past the region's end,
+ * which the peer would refuse. If the range is not inside the region, read at the range's end, so
+ * that the peer refuses the read.
  */
 static void settle_choose_read(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len,
 			       uint64_t *read_offset, uint32_t *read_len)

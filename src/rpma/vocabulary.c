@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vocabulary.c -- librpma's public numbers and layouts are those of verbs_ext.
+ * vocabulary.c -- librpma's public numbers and layouts equal those of verbs_ext.
  *
- * They are passed through without conversion: results are written directly into the user's
- * structures. This file only asserts that; it contains no code.
+ * librpma passes them through without conversion, and writes results directly into the user's
+ * structures. This file asserts the equality, and contains no code.
  */
 #include "librpma.h"
 #include "verbs_ext/verbs_ext.h"

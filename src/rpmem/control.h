@@ -16,9 +16,9 @@ struct control;
 /* ipv4: make ssh use IPv4. On return the daemon is ready. 0 or an errno. */
 int control_open(const struct target *target, bool ipv4, struct control **control);
 /*
- * Send a request and wait for its answer, whose text is printable. Returns 0, or an errno: the
- * stream failed, or the daemon refused; the thread's text has the reason. *answer is zero unless
- * the answer has come.
+ * Send a request and wait for its answer, whose text is printable. Returns 0, or an errno if the
+ * stream failed or the daemon refused; the thread's text has the reason. *answer is zero unless an
+ * answer has come.
  */
 int control_request(struct control *c, enum wire_type type, const uint8_t *body, size_t len,
 		    struct wire_answer *answer);

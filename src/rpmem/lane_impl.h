@@ -38,7 +38,7 @@ struct lane {
 	unsigned transfers; /* number of outstanding transfers that give a completion */
 	uint8_t *bounce;    /* NULL: no read yet */
 	struct rpma_mr_local *bounce_mr;
-	struct lane_messages *messages; /* for the general method only */
+	struct lane_messages *messages; /* NULL except with the general method */
 	struct rpma_mr_local *messages_mr;
 	uint32_t free_slots; /* a bit for each free slot of messages->out */
 	uint32_t next_id;

@@ -67,8 +67,8 @@ static const char *target_parse_host(const char *text, struct target *t)
 }
 
 /*
- * ssh would treat a leading '-' as an option. ssh_config(5) may put the user and the host into a
- * command of its own (%r, %h), in which the other characters have a meaning for the shell.
+ * ssh would treat a leading '-' as an option. ssh_config(5) may put the user and the host into
+ * another command (%r, %h), in which the other characters have a meaning for the shell.
  */
 static const char *target_judge_word(const char *word)
 {

@@ -12,9 +12,9 @@
 #include "rpmem/wire/frame.h"
 
 /*
- * The work for the initiator. Each call returns WIRE_OK or the code of its failure, with the cause
- * and the text in *err. The arguments are checked before: the pool is open, and a range is within
- * it.
+ * The work for the initiator. Each call returns WIRE_OK, or the code of its failure with the cause
+ * and the text in *err. The caller has checked the arguments: the pool is open, and a range is
+ * within the pool.
  */
 struct control_service {
 	/*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane.h -- one lane, which is a connection of librpma to the initiator. If the initiator cannot
- * flush by itself (the general method), its requests to persist arrive as messages, which a worker
- * answers.
+ * lane.h -- one lane: a connection of librpma to the initiator. With the general method the
+ * initiator cannot flush by itself, so it sends requests to persist as messages, and a worker
+ * answers them.
  */
 #ifndef RPMEMD_LANE_H
 #define RPMEMD_LANE_H
@@ -46,8 +46,8 @@ uint32_t lane_cq_size(unsigned lanes);
 
 /*
  * Accept the request with this private data; *req is consumed in any case. persist NULL: the
- * initiator flushes by itself. Librpma's results. A lane has to be closed even after a failure,
- * once no worker uses it.
+ * initiator flushes by itself. librpma's results. The caller must close the lane even after a
+ * failure, after all workers have stopped using it.
  */
 int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **req,
 	      const struct rpma_conn_private_data *reply, struct persist *persist);

@@ -26,7 +26,7 @@ struct settings {
 	char log_file[PATH_MAX], poolset_dir[PATH_MAX], secret_file[PATH_MAX]; /* "": none */
 	bool use_syslog;
 	bool persist_native, persist_apm, persist_general;
-	bool allow_volatile; /* for pools that initiators reach without ssh */
+	bool allow_volatile; /* permit volatile memory to initiators without ssh */
 	enum log_level log_level;
 	struct settings_ports ports; /* ports of the data path */
 	struct address listen;

@@ -19,8 +19,9 @@ struct address {
 };
 
 /*
- * HOST, HOST:PORT, [IPv6], [IPv6]:PORT or a bare IPv6 literal. PORT is a number from 1 to 65535 or
- * the name of a TCP service (services(5)); if there is none, it is default_port. ERROR_ARGUMENT.
+ * Parse HOST, HOST:PORT, [IPv6], [IPv6]:PORT or a bare IPv6 literal. PORT is a number from 1 to
+ * 65535 or the name of a TCP service (services(5)); without a PORT, default_port is used.
+ * ERROR_ARGUMENT.
  */
 int address_parse(const char *text, const char *default_port, struct address *out,
 		  struct error *err);

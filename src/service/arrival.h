@@ -36,8 +36,8 @@ void arrivals_add(struct arrivals *a, struct arrival *one);
 void arrivals_enter(struct arrivals *a, struct arrival *one, enum arrival_state state);
 void arrivals_remove(struct arrivals *a, struct arrival *one);
 /*
- * The connection to drop before another one from addr becomes pending. If the address has its share
- * of max, it is the oldest of that address; if there are max in all, the oldest of all. NULL: there
+ * The connection to drop before another connection from addr becomes pending: the oldest of this
+ * address if the address has its share of max, or the oldest of all if max are pending. NULL: there
  * is room.
  */
 struct arrival *arrivals_surplus(const struct arrivals *a, const char *addr, unsigned max);

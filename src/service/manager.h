@@ -11,7 +11,7 @@
 
 /*
  * Take NOTIFY_SOCKET from the environment, so that programs that this process starts do not report
- * for it. Call it before there are threads.
+ * as this process. Call this before there are threads.
  */
 void manager_begin(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mapfile.h -- a local file as memory that can be served: reserved on the disk, durable under its
- * name, mapped shared and brought in.
+ * mapfile.h -- a local file as memory that a server can serve: reserved on the disk, durable under
+ * its name, mapped shared and brought into memory.
  *
- * Errors are ERROR_LOCAL. Thread-safe, one thread a file.
+ * Errors are ERROR_LOCAL. Thread-safe, one thread for each file.
  */
 #ifndef SERVICE_MAPFILE_H
 #define SERVICE_MAPFILE_H

@@ -47,7 +47,7 @@ struct vext_digest {
 	uint32_t alg;                   /* enum vext_digest_alg, never AUTO */
 	uint32_t source;                /* enum vext_digest_source: the weakest in the range */
 	uint32_t durability;            /* enum vext_durability: the weakest in the range */
-	uint32_t len;                   /* of the range */
+	uint32_t len;                   /* length of the range */
 	uint8_t bytes[VEXT_DIGEST_LEN]; /* CRC32C: 4, big-endian; the rest 0 */
 };
 

@@ -19,7 +19,7 @@ struct ask {
 
 int ask_open(struct ask *a, const struct args *args, struct failure *f);
 void ask_close(struct ask *a);
-/* Send a request; frees it. */
+/* Send a request, and free it. */
 int ask_send(struct ask *a, json_t *request, struct failure *f);
 /* Receive the next packet. *answer belongs to the caller. A packet with an error becomes the
  * failure. */

@@ -22,7 +22,7 @@ struct survive_facts {
 
 /* Take the facts of a set from the status. */
 void survive_facts_of(const json_t *set, struct survive_facts *facts);
-/* Write the sentence, for instance Makes a text such as "survives the loss of any one host".. */
+/* Write a text such as "survives the loss of any one host". */
 void survive_text(const struct survive_facts *facts, char *text, size_t size);
 
 enum survive_outcome {

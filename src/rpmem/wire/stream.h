@@ -34,8 +34,8 @@ void wire_stream_seal(struct wire_stream *s, const struct wire_key *tx, const st
 int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *body, size_t len,
 		     uint64_t deadline);
 /*
- * Receive the next frame, which stays valid until the next receive. 0; -ETIMEDOUT, after which it
- * may be called again; -ECONNRESET: the other end is gone; an error of wire_frame_decode().
+ * Receive the next frame, which stays valid until the next receive. 0; -ETIMEDOUT: call this again;
+ * -ECONNRESET: the other end is gone; an error of wire_frame_decode().
  */
 int wire_stream_receive(struct wire_stream *s, struct wire_frame *frame, uint64_t deadline);
 /* Receive without waiting, for a loop that polls s->in. -EAGAIN: no whole frame has come yet. After
