@@ -113,7 +113,7 @@ static void source_is_free_after_deregistration(void **state)
 		ends_sleep_ms(10);
 		OK(rpma_mr_dereg(&d.srv_mr));
 		assert_null(memchr(d.srv_buf, 0x22, len));
-		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* the peer has to know the size */
+		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* the peer needs the size */
 		ends_close(&d);
 	}
 }

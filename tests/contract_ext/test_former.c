@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_former.c -- a connection is established only when no byte of those that its initiator has
- * given up can be placed any more. The target's memory is a page that the kernel brings in when the
- * test permits it (userfaultfd). Until then the thread that places a Write there is stuck.
+ * test_former.c -- a connection is established only when no byte of the initiator's former
+ * connections can be placed any more. The target's memory is a page that the kernel brings in when
+ * the test permits it (userfaultfd). Until then a thread that places a Write into the page is
+ * stuck.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -214,7 +215,8 @@ static void an_orderly_end_needs_no_question(void **state)
 
 /*
  * Connect, and wait for the pipe. Then, with an owner, write and stay; otherwise flush. Returns an
- * exit code. Writing earlier would make the accepting thread take the Write, and be stuck itself.
+ * exit code. If the child wrote earlier, the accepting thread would take the Write, and be stuck
+ * itself.
  */
 static int child(struct stuck *s, const char *owner, int go)
 {

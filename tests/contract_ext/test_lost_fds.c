@@ -19,8 +19,8 @@ enum { SHORT_MS = 60, BEGUN_MS = 50 };
 
 /*
  * The file that has the number now. For poll(2), read(2) and write(2) a descriptor with O_PATH is
- * like a closed one, but it keeps the library's threads, which log and set up rings, from getting
- * its number.
+ * like a closed one. But it occupies the number, so that the library's threads, which log and set
+ * up rings, do not get the number.
  */
 enum other { NOTHING, ALWAYS_READABLE, NEVER_READABLE, EVENTFD, OTHERS };
 

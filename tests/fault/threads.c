@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * threads.c -- has pthread_create() fail where the test asks for it. This wrap is an object of the
- * library under test, as objects take precedence over archives: the linker would otherwise use the
- * __wrap_pthread_create of libgcc, which is for split stacks.
+ * threads.c -- makes pthread_create() fail where the test requests a failure. This wrap is an
+ * object of the library under test, because objects take precedence over archives: the linker would
+ * otherwise use the __wrap_pthread_create of libgcc, which is for split stacks.
  */
 #include <pthread.h>
 

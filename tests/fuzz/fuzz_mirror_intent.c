@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring as a primary may have left it. The input is some of its slots, whose sums are corrected if
- * the first byte is odd. Ranges that are read must be in the file, and a record must be the same
- * when it is written again.
+ * A ring that a primary may have left. The input is some of the ring's slots, whose sums are
+ * corrected if the first byte is odd. Ranges that are read must be in the file, and a record must
+ * stay the same when it is written again.
  */
 #include "fuzz/fuzz.h"
 

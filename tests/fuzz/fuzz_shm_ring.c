@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring whose other end is hostile. The input is a sequence of positions and flags that it sets,
- * of bytes that it writes, and of calls of this end. Whatever it does, each call stays within the
- * ring, moves this end's position by the amount that it returns, and ends.
+ * A ring whose other end is hostile. The input is a sequence of positions and flags that the other
+ * end sets, of bytes that it writes, and of calls of this end. Whatever the input, each call stays
+ * within the ring, moves this end's position by the amount that it returns, and ends.
  */
 #include "fuzz/fuzz.h"
 

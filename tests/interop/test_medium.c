@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_medium.c -- a program that uses only libibverbs and librdmacm writes bytes into a file at
- * the other end, and then reads there, which is its only way to flush. When the read completes,
- * none of their pages may be dirty. The counter is the software RNIC's, queried by name.
+ * the other end, and then reads from the file, its only way to flush. When the read completes, none
+ * of the pages may be dirty. The test queries the counter of the software RNIC by name.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>

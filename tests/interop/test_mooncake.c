@@ -25,9 +25,9 @@
 #include "ends.h"
 
 /*
- * Little data: over TCP ThreadSanitizer finds a race in each word that the kernel sends or receives,
- * which it suppresses one by one (cmake/tsan.supp). 80 batches of 1 MiB take more than 60 s so, and
- * 3 s over rings.
+ * The test has little data. Over TCP ThreadSanitizer finds a race in each word that the kernel
+ * sends or receives, and suppresses each race alone (cmake/tsan.supp). So 80 batches of 1 MiB take
+ * more than 60 s, and 3 s over rings.
  */
 enum { PATIENCE_S = 30, SLICE = 16384, SLICES = 16, ENTRIES = 64 };
 

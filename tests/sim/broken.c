@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * broken.c -- targets that are broken on purpose: an atomic write takes effect when it arrives, not
- * when the Flush before it is complete; a Read is not a flush; or a message is acknowledged when it
- * arrives, not when it is placed or delivered. Only this file looks inside the queue pair.
+ * broken.c -- targets that are broken on purpose. An atomic write takes effect when it arrives, and
+ * does not wait for the Flush before it; a Read is not a flush; or a message is acknowledged when
+ * it arrives, before it is placed or delivered. Only this file looks inside the queue pair.
  */
 #include <string.h>
 

@@ -83,8 +83,9 @@ static void app_over(struct node *n)
 }
 
 /*
- * As rpma_conn_delete() does. In full operation it is a reset. After a disconnect it waits until an
- * answer proves that all Writes are placed; the rest of the end goes on without the application.
+ * Acts as rpma_conn_delete(). In full operation the deletion is a reset. After a disconnect the
+ * node waits until an answer proves that all Writes are placed; the rest of the end goes on without
+ * the application.
  */
 static void app_delete(struct node *n)
 {

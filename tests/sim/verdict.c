@@ -27,7 +27,7 @@ static void verdict_queues(struct sim *sim, struct node *n)
 		n->model.applied = n->model.executed = n->model.posted;
 }
 
-/* The model cannot tell which messages a killed or overrun end received. */
+/* The model does not record which messages a killed or overrun end received. */
 static void verdict_inbox(struct node *n)
 {
 	const struct world *w = n->sim->world;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * writeback.c -- from the cache to the medium. The medium takes pieces (a sector of a file, a cache
- * line of DAX) in any order, at any moment between the beginning of a write-back and its end. So a
- * power cut may leave any of them there.
+ * line of DAX) in any order, at any moment between the beginning of a write-back and its end. So
+ * after a power cut it may have any of the pieces.
  */
 #include <errno.h>
 #include <stdlib.h>

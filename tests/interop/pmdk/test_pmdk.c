@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pool files exchanged with the distribution's PMDK, in both directions: pools that pmempool and
- * libpmemobj made are opened, and they read pools that this project made. Exit code 77: they are
- * not installed.
+ * Pool files exchanged with the distribution's PMDK, in both directions: this project opens pools
+ * that pmempool and libpmemobj made, and they read pools that this project made. Exit code 77: PMDK
+ * is not installed.
  */
 #include "unit/poolset/disk.h"
 

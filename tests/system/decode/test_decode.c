@@ -84,9 +84,9 @@ static void the_start_up_is_understood(void **state)
 static void every_message_is_understood(void **state)
 {
 	/*
-	 * By opcode: Write, Read Request, Read Response, Send, -, -, -, Terminate, ..., Extension
-	 * Request (four HELLOs, Atomic Write, Flush) and its responses. The Send comes back.
-	 * Without extensions librpma writes and reads instead.
+	 * FPDUs by opcode: Write, Read Request, Read Response, Send, -, -, -, Terminate, ...,
+	 * Extension Request (four HELLOs, Atomic Write, Flush) and its responses. The Send comes
+	 * back. Without extensions librpma writes and reads instead.
 	 */
 	static const int standard[16] = {3, 3, 2, 2, 0, 0, 0, 1};
 	static const int ours[16] = {2, 2, 1, 2, 0, 0, 0, 1, [0xc] = 4 + 2, 2};

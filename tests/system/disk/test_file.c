@@ -102,9 +102,9 @@ static void what_was_synced_survives_a_power_cut(void **state)
 }
 
 /*
- * The disk has failed once. As long as the file is served, no sync of it succeeds again, since the
- * kernel has dropped the bytes that it could not write. After a restart of the server the file
- * works again, and has the acknowledged bytes.
+ * The disk has failed once. As long as the server serves the file, no sync of the file succeeds
+ * again, because the kernel has dropped the bytes that it could not write. After a restart of the
+ * server the file works again, and has the acknowledged bytes.
  */
 static void a_failed_write_back_is_no_success_later(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_hello.c -- peers that agree to the extensions and then send a wrong HELLO: none,
- * two, a malformed one, or another message. None of their bytes is placed, and only their own
- * connection ends.
+ * two, a malformed one, or another message. The target places none of their bytes, and only their
+ * own connection ends.
  */
 #include "system/lib/check.h"
 

@@ -26,10 +26,10 @@ void loop_disk_mount(struct loop_disk *disk, const char *folder, const char *top
 void loop_disk_unmount(struct loop_disk *disk); /* harmless if the disk is not mounted */
 
 /*
- * Write a whole file anew with its own content, in pieces of 1 MiB, and sync it. It gets that size,
- * which must be a multiple of a piece. If no process has loaded from a mapping of the file, the
- * page cache then has it in the file system's largest folios, and a store through a mapping makes a
- * whole folio dirty.
+ * Write a whole file anew with its own content, in pieces of 1 MiB, and sync the file. The file
+ * gets that size, which must be a multiple of a piece. If no process has loaded from a mapping of
+ * the file, the page cache then has it in the file system's largest folios, and a store through a
+ * mapping makes a whole folio dirty.
  */
 void loop_disk_rewrite(const char *path, uint64_t size);
 

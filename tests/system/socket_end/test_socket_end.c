@@ -27,9 +27,9 @@ static struct raw peer;
 static const char path[] = "wedge.file";
 
 /*
- * The pieces are in several buffers of the socket, so some of them can be copied to the memory
- * before one cannot. The kernel returns the length of those copied, as if no more bytes had
- * arrived.
+ * The bytes are in several buffers of the socket, so the kernel can copy some buffers to the memory
+ * before a copy fails. Then the kernel returns the length of the copied bytes, as if no more bytes
+ * had arrived.
  */
 static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 {

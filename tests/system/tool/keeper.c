@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that keeps a descriptor: keeper HOST:PORT SECRET-FILE REGION [old]. Connects to write,
- * disconnects, waits for a line on standard input, connects to read, and then still tries to write,
- * with the descriptor of its reading connection or ("old") of its first one. Prints the result.
+ * A client that keeps a descriptor: keeper HOST:PORT SECRET-FILE REGION [old]. Connects for writes,
+ * disconnects, waits for a line on standard input, and connects for reads. Then it still tries to
+ * write, with the descriptor of the reading connection or ("old") of the first one. Prints the
+ * result.
  */
 #include <librpma.h>
 #include <stdio.h>

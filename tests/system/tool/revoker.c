@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client of `rpma serve` that revokes the regions for all clients: revoker PORT. It gets the
- * region's STags for readers, for writers and for ping. Then it requests the list of regions once
- * for each STag, with a message that invalidates the STag. Prints each answer. The server has no
- * secret.
+ * A client of `rpma serve` that revokes the regions for all clients: revoker PORT. The client gets
+ * the region's STags for readers, for writers and for ping. Then it requests the list of regions
+ * once for each STag, with a message that invalidates the STag. Prints each answer. The server has
+ * no secret.
  */
 #include <stdio.h>
 #include <stdlib.h>

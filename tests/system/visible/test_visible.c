@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_visible.c -- what completes is there: a signalled Write or Send completes, a byte goes to the
- * target's process through a pipe, and that process looks. It never polls for the connection, so
- * only the completion can have waited for the data. With VISIBLE_LATE=1, for completions without
- * Acks, some of the data must be late.
+ * test_visible.c -- a completion means that the data are visible. When a signalled Write or Send
+ * completes, a byte goes to the target's process through a pipe, and that process looks at its
+ * memory. The process never polls for the connection, so only the completion can have waited for
+ * the data. With VISIBLE_LATE=1, for completions without Acks, some of the data must be late.
  */
 #include "system/lib/check.h"
 

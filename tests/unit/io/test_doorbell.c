@@ -167,7 +167,7 @@ static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 		pair_close(&p[i]);
 }
 
-/* The program writes a log, say, and now and then a word that a reader polls. */
+/* The program writes a log, say, and now and then a word for which a reader polls its memory. */
 static void a_write_that_nothing_follows_now_and_then_soon_leaves_at_once(void **state)
 {
 	enum { LONE = 20, PAIRS = 8 };

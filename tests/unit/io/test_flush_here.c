@@ -302,8 +302,8 @@ static void flushes_of_many_files_go_on_beside_each_other(void **state)
 }
 
 /*
- * The time until the engine takes a message of another connection, while a write-back goes on that
- * has just begun. This thread only looks at the memory: if it polled, it would take the message
+ * Returns the time until the engine takes a message of another connection, while a write-back goes
+ * on that has just begun. This thread only looks at the memory: a poll would take the message
  * itself.
  */
 static uint64_t served_after(struct ends *others, char value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Reads of an end that announced native flushes cause no write-back. The Reads of an end that
- * did not are flushes. Both ends may use native flushes. Seen in a file's pages and in the counters
- * of the end that has it.
+ * The Reads of an end that announced native flushes cause no write-back. The Reads of an end
+ * without that announcement are flushes. Both ends may use native flushes. The tests look at a
+ * file's pages and at the counters of the end that has the file.
  */
 #include <errno.h>
 #include <stdio.h>

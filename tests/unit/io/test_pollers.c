@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Several threads take completions of one queue, which some connections have in common: by polls,
- * and by waits for its events. Each completion comes once, and none is missed. The completions of
+ * Several threads take completions of one queue, which some connections share: by polls, and by
+ * waits for the queue's events. Each completion comes once, and none is missed. The completions of
  * one poll are in the order of their connection, and so are all completions if only one thread
  * takes them. Meanwhile the connections move to rings.
  */

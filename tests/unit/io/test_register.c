@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_register.c -- a peer may use an STag as soon as it exists, even if it guessed it. So the
- * region must be complete before its STag is. Here random numbers come from a counter, and a second
- * thread looks up the STag that comes next.
+ * test_register.c -- a peer may use an STag as soon as it exists, even if the peer guessed it. So
+ * the region must be complete before its STag exists. Here random numbers come from a counter, and
+ * a second thread looks up the next STag.
  */
 #include "lib/unit.h"
 

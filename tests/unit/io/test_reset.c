@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reset.c -- bytes that are in the socket when the peer's end is found. A peer writes, ends in
- * good order and is gone: what this end sends then is answered by a reset. The bytes count, although
- * a send is the first to fail. After a reset without such an end only a Terminate counts.
+ * test_reset.c -- bytes that are in the socket when this end finds the peer's end. A peer writes,
+ * ends in good order and is gone: later sends of this end get a reset for an answer. The bytes
+ * count, although a send is the first call to fail. After a reset without an orderly end only a
+ * Terminate counts.
  */
 #include "writes.h"
 

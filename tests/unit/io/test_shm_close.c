@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_shm_close.c -- a peer passes TCP sockets that linger: their last close waits, for seconds,
- * until everything sent is acknowledged. A thread that receives from the Unix socket, or closes it,
- * must not wait for that.
+ * test_shm_close.c -- a peer passes TCP sockets that linger: their last close waits for seconds,
+ * until all sent bytes are acknowledged. A thread that receives from the Unix socket, or closes it,
+ * must not wait for that close.
  */
 #include "lib/unit.h"
 

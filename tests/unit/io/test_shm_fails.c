@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * On the way from TCP to rings each system call and each allocation fails in turn, at either end:
- * then both ends stay on TCP, or both move to rings. The connection goes on, and nothing is left
- * over.
+ * On the way from TCP to rings each system call and each allocation fails in turn, at either end.
+ * Then both ends stay on TCP, or both move to rings. The connection goes on, and no resource is
+ * left over.
  */
 #include "ends.h"
 

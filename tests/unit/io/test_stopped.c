@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A receiver that does not run for longer than SOFTRNIC_DRAIN_MS. Its peer's Sends completed, and
- * the peer disconnected in good order and stopped waiting. They still arrive, whatever the receiver
- * sends to the peer in between.
+ * A receiver does not run for longer than SOFTRNIC_DRAIN_MS. Its peer's Sends completed, and the
+ * peer disconnected in good order and stopped waiting. The Sends still arrive, whatever the
+ * receiver sends to the peer in between.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standin.h -- a replacement for the daemons: this host's with its socket and a register, and those
- * of other members with their copies, in one thread of the test. Tests make it fail on purpose.
+ * standin.h -- a replacement for the daemons, in one thread of the test: this host's daemon with
+ * its socket and a register, and the daemons of other members with their copies. Tests make the
+ * replacement fail on purpose.
  */
 #ifndef TESTS_MIRROR_STANDIN_H
 #define TESTS_MIRROR_STANDIN_H

@@ -169,7 +169,7 @@ static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
 	assert_int_equal(m->counted, 0); /* in-sync: no block counts as missing there any more */
 }
 
-/* The primary does not know what the member lacks, so it compares everything and copies
+/* The bitmap does not show what the member lacks, so the primary compares everything and copies
  * differences. */
 static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **state)
 {

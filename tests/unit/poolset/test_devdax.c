@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device DAX as sysfs describes it. There is no such device here: /dev/zero stands for one, under a
- * sysfs of the test's own. It can be mapped, and each mapping of it begins with zeros. So the tests
- * check which devices are accepted, and with which sizes.
+ * Device DAX as sysfs describes it. This machine has no such device: /dev/zero stands for one,
+ * under a sysfs that the test makes. A program can map /dev/zero, and each mapping begins with
+ * zeros. So the tests check the devices that are accepted, and their sizes.
  */
 #include "unit/poolset/disk.h"
 

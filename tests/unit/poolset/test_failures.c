@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Each allocation and each system call of a creation, an opening, a change of attributes, a close
- * and a removal fails in turn. The call reports the failure, or succeeds without the failed call.
- * It keeps nothing: no memory (a sanitizer checks), no descriptor, no new file.
+ * and a removal fails in turn. The call reports the failure, or succeeds in spite of it. Afterwards
+ * the call keeps no memory (a sanitizer checks), no descriptor and no new file.
  */
 #include "unit/poolset/disk.h"
 

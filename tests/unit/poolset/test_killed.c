@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process is killed before each system call of a creation in turn. What it leaves can be created
- * anew at once, or is a whole pool, or is refused with a text that explains it, and can be removed
- * without force.
+ * A process is killed before each system call of a creation in turn. The remains can be created
+ * anew at once, or are a whole pool, or are refused with a text that explains why, and can be
+ * removed without force.
  */
 #include "unit/poolset/disk.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_sweep.c -- a whole life of librpma over the software RNIC, with both sides in this thread,
- * again and again. Each time another of the provider's calls fails. Nothing hangs, and nothing is
+ * again and again. In each life another call of the provider fails. No call hangs, and no object is
  * left over.
  */
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_failures.c -- every call of the provider and every allocation fails once, in a life of both
- * sides: whatever fails, an error is returned, nothing is left over, and no output is half made.
+ * sides. Then a call returns an error, no object is left over, and no output is half made.
  */
 #include <errno.h>
 #include <stdlib.h>
