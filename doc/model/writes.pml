@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writes.pml -- when a Write that waits leaves, and which thread receives the bytes of one connection
- * (doc/policy.md; src/softrnic/io/conn_own.c, conn_watch.c). When no thread can go on, all
- * that has come is received, no Write waits, no lease is left, and the link reports bytes.
+ * writes.pml -- a model for spin(1): when a waiting Write is sent, and which thread receives the
+ * bytes of one connection (doc/policy.md; src/softrnic/io/conn_own.c, conn_watch.c). When no thread
+ * can go on, all arrived bytes must be received, no Write may wait, no lease may be left, and the
+ * link must report bytes.
  *
  * Threads: one polls and may have a lease; one waits for the link by itself; one posts Writes; the
- * engine's leader serves events of the link, the alarm and what others leave to it, and may spin;
- * one registers a region that can stall, so that threads of the application must not touch memory;
- * one closes the connection. What a thread does with a lock is atomic; each other statement is one
- * access to what is shared.
+ * engine's leader serves events of the link, the alarm and work that others leave to it, and may
+ * spin; one registers a region that can stall, so that threads of the application must not touch
+ * memory; one closes the connection. The steps of a thread under a lock are atomic; each other
+ * statement is one access to shared state.
  *
  * writes.sh searches it in two configurations, and with BROKEN=n, which changes one rule. The word
  * before the colon is the configuration in which the search must find what goes wrong.
@@ -27,13 +28,13 @@
 #define LIST_WITHOUT_REF 9 /* writes: the list holds no reference to its connections */
 
 #ifndef SENDS
-#define SENDS 1 /* arrivals */
+#define SENDS 1 /* number of arrivals */
 #endif
 #ifndef POSTS
-#define POSTS 1 /* Writes */
+#define POSTS 1 /* number of Writes */
 #endif
 #ifndef POLLS
-#define POLLS 1 /* polls */
+#define POLLS 1 /* number of polls */
 #endif
 #ifndef WAITS
 #define WAITS 1
@@ -41,7 +42,7 @@
 
 /* The link. */
 byte bytes;          /* arrivals that were not received */
-bool reports = true; /* it reports them */
+bool reports = true; /* the link reports arrivals */
 bool event;          /* READY_READ is in the poller */
 bool closed;
 
@@ -49,7 +50,7 @@ bool closed;
 bool lock, want_read, want_own, want_disown, want_bell;
 bool leased, used, spun, touch = true;
 byte waiting;
-byte refs = 1;       /* of the link */
+byte refs = 1;       /* the link's reference */
 bool freed;
 
 /* Writes that wait, and the watch. */
@@ -98,7 +99,7 @@ inline begin_lease() {
 	fi
 }
 
-/* Do what others left to the holder. may: this thread may touch the memory. */
+/* Do the work that others left to the lock's holder. may: this thread may touch the memory. */
 inline serve(may) {
 	if
 	:: may ->
@@ -114,7 +115,7 @@ inline serve(may) {
 
 #define WANTED (want_read || want_own || want_disown || want_bell)
 
-/* Serve, release, and leave to the engine what others wanted in between. */
+/* Serve, release the lock, and leave requests that came in between to the engine. */
 inline leave(may) {
 	atomic { serve(may) };
 	lock = false;
@@ -210,7 +211,7 @@ active proctype poster() {
 		n++;
 		if
 		:: closed -> skip
-		:: !closed && since -> since = false /* the second one takes both */
+		:: !closed && since -> since = false /* a second Write takes both along */
 		:: !closed && !since ->
 			/* watch_write(): without its lock where all is as it should be */
 			quick = listed && for_write && due;
@@ -259,9 +260,9 @@ active proctype engine() {
 end:	do
 	/* the link */
 	:: atomic { event -> event = false; want_read = true; awake = true }; ask(true)
-	/* work that was left to it */
+	/* work that was left to the engine */
 	:: atomic { task -> task = false }; ask(true)
-	/* after an event it may spin for a while */
+	/* after an event the leader may spin for a while */
 	:: atomic { awake && !lock && !closed -> awake = false; lock = true; spun = true; settle(); receive() };
 		leave(true);
 		if
@@ -280,7 +281,7 @@ end:	do
 				disown = leased && look && !used;
 				if :: look -> used = false :: else fi;
 				if
-				:: leased -> skip /* it stays */
+				:: leased -> skip /* the connection stays listed */
 				:: else -> listed = false; if :: BROKEN == TAKEN_OFF_NOT_ASKED -> bell = false :: else fi
 				fi
 			:: else

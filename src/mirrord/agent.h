@@ -51,7 +51,7 @@ struct agent_job {
 	int rc;            /* GET, ALIVE_GET, REOPEN, CALL */
 	enum register_result result;
 	struct register_entry now;
-	struct register_health health; /* WATCH that counts */
+	struct register_health health; /* with a WATCH that counts members */
 	uint64_t sent_ns, done_ns;     /* CLOCK_BOOTTIME */
 	struct error err;
 	/* Set by the code that posts the job. */

@@ -216,7 +216,7 @@ struct set {
 	/* time of the last record or view that the copy's rules saw */
 	uint64_t shown_ns;
 	struct mirror_epoch cleared; /* the epoch whose alive key was cleared here */
-	/* The register, as it was last read. */
+	/* The register's content at the last read. */
 	struct register_entry entry;
 	struct register_health register_health; /* no members: not known yet */
 	uint64_t count_ms;                      /* time at which to count its members again */

@@ -442,7 +442,7 @@ void map_on_lost(struct client *client)
 		return;
 	}
 	/*
-	 * The process has requested nothing since. So it is not the primary, and has stored
+	 * The process has requested nothing since its map. So it is not the primary, and has stored
 	 * nothing.
 	 */
 	holder_release(s, false);

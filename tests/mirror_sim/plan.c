@@ -51,14 +51,14 @@ bool plan_may_promote(const struct world *w, const struct host *h)
 	return w->healing || w->plan != PLAN_CHAIN || w->plan_step != 1 || w->plan_host == h->id;
 }
 
-/* Must no other trouble come now? */
+/* Is the plan at a step during which no other trouble may come? */
 bool plan_is_alone(const struct world *w)
 {
 	return w->plan == PLAN_FENCE && w->plan_step == 1 &&
 	       w->now < w->register_cut_until[w->plan_host];
 }
 
-/* Must nothing else be slow now? */
+/* Is the plan at a step during which nothing else may be slow? */
 bool plan_is_smooth(const struct world *w)
 {
 	return (w->plan == PLAN_CHAIN && w->plan_step == 1) || plan_is_alone(w);

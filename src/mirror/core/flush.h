@@ -15,7 +15,7 @@
 
 #include "mirror/core/types.h"
 
-#define FLUSH_MAX 256 /* under way at a time; a power of two */
+#define FLUSH_MAX 256 /* largest number of flushes under way; a power of two */
 
 struct flush_core {
 	uint64_t begun;   /* number of the newest flush */

@@ -110,12 +110,13 @@ enum mirror_copy member_copy(const struct member *m, bool asked);
 /* ---- the register ---- */
 
 /*
- * A record was read from the register, by a read that began after the last call here. MEMBER_NO
- * with MEMBER_IS_SPLIT if it is older than one that this member has seen, or if this copy holds
- * flushes of an epoch that the record lacks; with MEMBER_OTHER_COPY, MEMBER_OTHER_SET,
- * MEMBER_OTHER_SIZE. Otherwise the copy durably stores the record as the newest one, with history
- * and members. A copy that is in-sync by the record, and whose metadata lack the record's epoch,
- * was restored from a backup: it is `syncing` from then on, until it was compared as a whole.
+ * A record was read from the register, by a read that began after the last call of this function.
+ * The verdict is MEMBER_NO with MEMBER_IS_SPLIT if the record is older than one that this member
+ * has seen, or if this copy holds flushes of an epoch that the record lacks. Other reasons:
+ * MEMBER_OTHER_COPY, MEMBER_OTHER_SET, MEMBER_OTHER_SIZE. Otherwise the copy durably stores the
+ * record as the newest one, with history and members. A copy that is in-sync by the record, and
+ * whose metadata lack the record's epoch, was restored from a backup: it is `syncing` from then on,
+ * until it was compared as a whole.
  */
 void member_on_record(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		      struct member_verdict *v);

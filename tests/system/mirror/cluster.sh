@@ -81,15 +81,15 @@ client_end() { # CLIENT: ends it in good order
 	wait_until 30 client_ended "$1" || fail "client $1 does not end"
 }
 
-# The number of members in the tool's status, whose order is: "name":"a",...,"insync":true
-members() { # HOST MEMBER|. true|false: how many are, or are not, in-sync
+# Counts members in the tool's status, in which a member is written as: "name":"a",...,"insync":true
+members() { # HOST MEMBER|. true|false: the number that is, or is not, in-sync
 	mirror "$1" status orders --json 2>/dev/null | grep -oE "\"name\":\"$2\",[^{}]*\"insync\":$3" | wc -l
 }
-in_sync() { # HOST that is asked
+in_sync() { # HOST: the asked one
 	[ "$(members "$1" . true)" = 3 ]
 }
 
-# The same for an operator who does not want to wait: a lost member stays excluded for some seconds.
+# The same without the hold-off of some seconds for a lost member: an operator readmits it.
 is_whole() { # HOST OF THE PRIMARY
 	local name
 	! in_sync "$1" || return 0
@@ -99,7 +99,7 @@ is_whole() { # HOST OF THE PRIMARY
 	in_sync "$1"
 }
 
-# All copies are equal, and every acknowledged value was there at each read.
+# Check that all copies are equal, and that no read missed an acknowledged value.
 judge() {
 	"$MIRROR_JUDGE" history* || fail "the history is wrong"
 	cmp "${copies[1]}" "${copies[2]}" || fail "copies 1 and 2 differ"

@@ -38,7 +38,7 @@ PY
 }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
-die() { # HOST CLIENT: cuts the link first, as a dead host sends nothing
+die() { # HOST CLIENT: cuts the link first, because a dead host sends nothing
 	network cut "$1" '*'
 	network cut '*' "$1"
 	kill -9 "${client_pids[$2]}" "${daemon_pids[$1]}" "${etcd_pids[$1]}"

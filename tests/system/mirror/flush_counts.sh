@@ -19,7 +19,7 @@ at_most() {
 	[ "$2" -le "$3" ] || fail "$1: more than it may be"
 }
 
-# calls_of FILE NAMES: the number of calls of any of NAME|NAME
+# calls_of FILE NAME|NAME...: the number of calls with one of these names
 calls_of() { awk -v names="^($2)\$" '$NF ~ names { sum += $4 } END { print sum + 0 }' "$1"; }
 
 # trace_flushes -c|-T COUNT RANGES [BYTES]: the program's calls are in $work/calls, those of the first replica's daemon in
@@ -107,7 +107,7 @@ at_most "calls of 100 first stores to an extent" $((calls * 100 / (faults - 1)))
 [ "${INSTRUCTIONS:-no}" = yes ] || exit 0
 command -v valgrind >/dev/null || { echo "there is no valgrind: instructions are not counted" && exit 0; }
 
-# sets $instructions, of 100 flushes of RANGES until they are posted
+# sets $instructions: the instructions until 100 flushes of RANGES are posted
 count_instructions() {
 	hosts_begin $(($1 + 1)) 4194304
 	RPMIRROR_SOCKET=${sockets[0]} valgrind -q --tool=callgrind --toggle-collect=rpmirror_flush_start \

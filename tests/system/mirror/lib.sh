@@ -31,7 +31,7 @@ hosts_begin() {
 	fail "the hosts do not start ($name)"
 }
 
-# hosts_ask COMMAND...: its answer on standard output.
+# hosts_ask COMMAND...: prints the answer of mirror_hosts.
 hosts_ask() {
 	local line
 	echo "$*" >&"${HOSTS[1]}"
@@ -39,7 +39,7 @@ hosts_ask() {
 	echo "$line"
 }
 
-# End all of them, and wait.
+# End all hosts, and wait.
 hosts_end() {
 	exec {HOSTS[1]}>&-
 	wait "$hosts_pid" || fail "the hosts have failed"

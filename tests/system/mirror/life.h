@@ -20,7 +20,7 @@ struct life {
 	struct clients all;
 	struct client primary; /* pid 0: none */
 	struct prng chance;
-	struct proc order; /* an operator's command; pid 0: none */
+	struct proc order; /* an operator's command under way; pid 0: none */
 	char size[24];     /* size that the order asks for */
 	/* whether the daemon was started with a setting that may kill it */
 	bool is_marked[LIFE_HOSTS];

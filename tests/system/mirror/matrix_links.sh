@@ -32,7 +32,7 @@ tell() { # APP COMMAND...
 }
 
 answers_are() { [ "$(wc -l <"app$1.log")" -ge "$2" ]; }
-# The application's answer with that number.
+# Prints the application's answer with that number.
 answer() { # APP NUMBER
 	wait_until 60 answers_are "$1" "$2" || fail "application $1 has no answer $2: $(mirror 2 explain orders 2>&1)"
 	sed -n "$2p" "app$1.log"
@@ -78,7 +78,7 @@ cut_data() {
 	network port '*' 1 7650
 }
 
-# All copies have the value that this application reads, and it ends.
+# Check that all copies have the value that this application reads, and end the application.
 settle() { # APP HOST ANSWERS SO FAR
 	wait_until 60 is_whole "$2" || fail "not all copies are in-sync: $(mirror "$2" explain orders)"
 	tell "$1" unmap

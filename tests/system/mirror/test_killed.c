@@ -155,7 +155,8 @@ static unsigned kill_at(const char *point, unsigned first)
 	}
 }
 
-/* Kill at each odd and at each even time; the two cases run at the same time. */
+/* One case kills at the odd times that a life passes the point, another at the even times: the
+ * two run at the same time. */
 static void is_killed_often(void **state, const char *point)
 {
 	const unsigned *first = *state;

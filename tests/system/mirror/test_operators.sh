@@ -46,7 +46,7 @@ on() {
 	grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
 }
 
-says() { # HOST PATTERN WORD...: 'status --json' or another command does
+says() { # HOST PATTERN WORD...: 'status --json' or another command prints the pattern
 	"$RPMIRROR" "${@:3}" --socket "$work/${names[$1]}.socket" 2>&1 | grep -qE -e "$2"
 }
 await() { wait_until 30 says "$@" || fail "'${*:3}' on ${names[$1]} never says '$2': $("$RPMIRROR" explain orders --socket "$work/${names[$1]}.socket" 2>&1)"; }
@@ -107,12 +107,12 @@ heal() {
 	release
 }
 
-write() { # HOST: writes another value, which both acknowledge
+write() { # HOST: writes another value, which both copies acknowledge
 	value=$((value + 1))
 	app "$1" '^durable 3 ' map "put 4096 $value"
 }
 
-# The newest value is wherever it is read, and nothing else is anywhere.
+# Every read and every copy has the newest value, and no other value.
 whole() {
 	local host
 	for host in 1 0; do
@@ -273,7 +273,7 @@ two_sets_on_one_path() {
 	whole
 }
 
-# Another set of the same name, and one of another name.
+# Another set with the same name, and a set with another name.
 other_sets() {
 	mkdir c
 	daemon_stop 1
@@ -326,7 +326,7 @@ resolve_on_the_wrong_side() {
 	refused 0 '(holds flushes of|has seen) epoch .* register .*was restored.*rpmirror resolve orders --discard'
 	on 1 0 '' resolve orders --discard b
 	on 1 0 '' resolve orders --discard b
-	# The copy that is left is the newest; the other one cannot silently replace it.
+	# The remaining copy is the newest; the other copy cannot silently replace it.
 	refused 1 'it is not known what the copy .* lacks.* discarded'
 	on 0 0 '' resolve orders --discard a
 	refused 0 "discarded.*'rpmirror promote orders a --force'"
@@ -337,7 +337,7 @@ resolve_on_the_wrong_side() {
 	whole
 }
 
-# Each daemon asks the other, so both know.
+# Each daemon asks the other, so both report it.
 a_secret_on_one_host() {
 	(umask 077 && echo 'a secret of enough bytes' >secret)
 	daemon_stop 1
@@ -357,7 +357,7 @@ force_beside_a_primary() {
 	tell '^durable 3 ' 'put 4096 1000'
 	release crash
 	daemon_stop 0
-	# Each side of the cut has a register of its own.
+	# Each side of the cut has its own register.
 	cp register register2
 	registers[1]=file:$work/register2
 	stopped 1 :

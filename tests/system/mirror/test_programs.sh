@@ -38,7 +38,7 @@ program() {
 	chmod +x program.new
 	mv program.new program # a running program keeps its own text
 }
-# It stores its environment and descriptors, and hangs, with a child.
+# The program stores its environment and descriptors, and hangs, with a child.
 # shellcheck disable=SC2016 # for that shell
 hangs='env >env.new; mv env.new env; readlink /proc/$$/fd/* >fds.new; mv fds.new fds
 	sleep 1000 & echo $! >child.new; mv child.new child; wait'
@@ -69,7 +69,7 @@ winners() { cat b_out c_out | grep -cx ok || :; }
 some_host_serves() { [ "$(winners)" -gt 0 ]; }
 both_run() { grep -qx b agents && grep -qx c agents; }
 
-# Both prove at the same moment: the register lets one of them in.
+# Both agents prove at the same moment: the register lets one host promote.
 test_two_hosts_run_their_agents_at_once() {
 	local winner loser=2
 	: >agents
@@ -92,7 +92,7 @@ test_two_hosts_run_their_agents_at_once() {
 	! grep -qx ok c_out || { winner=2 && loser=1; }
 	on "$winner" 0 '' wait orders --until "primary=$([ $winner = 1 ] && echo b || echo c),phase=serving"
 	wait_until 60 says "$loser" 'epoch 2' status || fail "the other host does not know epoch 2"
-	# The second one waits: its proof was for an epoch that has ended, and no host has to be switched
+	# The second host waits: its proof was for an epoch that has ended, and no host has to be switched
 	# off.
 	says "$winner" 'epoch 2' status || fail "there was more than one promotion"
 	[ "$(winners)" = 1 ] || fail "both serve"
@@ -138,7 +138,7 @@ test_a_fence_agent_stands_for_the_lease() {
 	read -r child <child
 	wait_until 60 says 1 'it did not end within 3000 ms' status || fail "it has no time limit"
 	wait_until 60 is_gone "$child" || fail "its child lives on"
-	# It has only what it needs: no environment and no descriptor of the daemon.
+	# The program has neither the environment nor a descriptor of the daemon.
 	grep -vxE 'PATH=.*|PWD=.*|SHLVL=.*|_=.*|OLDPWD=.*|RPMIRROR_SET=orders|RPMIRROR_MEMBER=b|RPMIRROR_PRIMARY=a|RPMIRROR_ADDRESS=127.0.0.1|RPMIRROR_EPOCH=1' env &&
 		fail "its environment has more"
 	[ "$(grep -c RPMIRROR env)" = 5 ] || fail "its environment has less"
@@ -187,7 +187,7 @@ test_on_promote_is_limited_and_explained() {
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
 	started+=("$!")
 	primary_on_a
-	# It runs when the primary is gone, and its failure is noticed.
+	# The program runs when the primary is gone, and the daemon reports its failure.
 	kill -9 "$APP_PID"
 	wait_until 60 says 1 'why: the primary on member a has ended' status || fail "status does not say that the primary is gone"
 	says 1 'down.*epoch 1' status || fail "the set is not down"
@@ -201,7 +201,7 @@ test_on_promote_is_limited_and_explained() {
 	read -r child <child
 	wait_until 60 is_gone "$child" || fail "its child lives on"
 	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"
-	# Its daemon dies, and it goes on; the next daemon has no record of it.
+	# The daemon dies, and the program goes on; the next daemon has no record of the program.
 	mkfifo go
 	program 'echo $$ >lingers.new; mv lingers.new lingers; read -r _ <go; echo "$RPMIRROR_SET $RPMIRROR_MEMBER" >went_on'
 	"$tool" promote orders b --timeout 60 --socket "${sockets[1]}" >out 2>err </dev/null &
@@ -213,7 +213,7 @@ test_on_promote_is_limited_and_explained() {
 	program 'exit 4'
 	hosts_ask start 1 >out
 	wait_until 60 says 1 'the last time it failed: it ended with 4' explain || fail "the next daemon does not run it"
-	# It starts the application; the death of its daemon does not affect that, either.
+	# The program starts the application, which also survives the death of the daemon.
 	mkfifo b_in
 	program "RPMIRROR_SOCKET='${sockets[1]}' setsid '$app' <b_in >b_out 2>b_err & echo \$! >b_pid"
 	exec 6<>b_in
@@ -228,7 +228,7 @@ test_on_promote_is_limited_and_explained() {
 	hosts_end
 }
 
-# hup HOST PATTERN: its daemon reads its configuration again, and logs PATTERN.
+# hup HOST PATTERN: the daemon reads its configuration again, and logs PATTERN.
 hup() {
 	local log=${sockets[$1]%/socket}/log from
 	from=$(($(wc -l <"$log") + 1))

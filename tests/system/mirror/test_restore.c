@@ -304,7 +304,8 @@ static void expect_killed(void)
 		assert_int_equal(WTERMSIG(status), SIGBUS);
 }
 
-/* No handler resolves it: the process ends, and the next one has all acknowledged data. */
+/* No handler resolves the signal: the process ends, and the next process has all acknowledged
+ * data. */
 static void by_the_end(unsigned mapping)
 {
 	begin(mapping, "RPMIRROR_ON_MEDIUM=signal", false);

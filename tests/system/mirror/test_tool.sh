@@ -104,7 +104,7 @@ test_status_is_a_short_tree() {
 
 test_a_line_does_not_contradict_itself() {
 	start_daemon
-	# Its daemon has not learned yet that it was excluded, or that it has joined.
+	# The member's daemon has not read yet that the member was excluded, or that it has joined.
 	status degraded in-sync
 	sed -i 's/"insync":true,"role":"secondary"/"insync":false,"role":"secondary"/; s/"flow":"replicating"/"flow":"paused"/' status.answer
 	expect 0 '^  b  excluded paused ' status
@@ -114,7 +114,7 @@ test_a_line_does_not_contradict_itself() {
 	sed -i 's/"copy":"in-sync","link":"connected"/"copy":"syncing","link":"connected"/' status.answer
 	expect 0 '^  b  in-sync  replicating' status
 	! grep -qE 'syncing|behind' out || fail "a member that counts is called behind"
-	# Seen from the host of b after the primary's host is gone.
+	# The view of b's host after the primary's host is gone.
 	status degraded in-sync
 	sed -i 's/"local":true,"insync":true,"role":"primary","copy":"in-sync","link":"local"/"local":false,"insync":true,"role":"primary","copy":"unknown","link":"down"/' status.answer
 	expect 0 ': 1 of its in-sync copies is not reached from here; without it: does not survive the loss of its only in-sync copy$' status
@@ -250,7 +250,7 @@ test_errors_of_the_daemon_are_exit_codes() {
 		expect $code 'rpmirror promote: it is so; do that' promote orders b
 		expect $code "\"code\":$code,.*\"message\":\"it is so\",\"hint\":\"do that\"" promote orders b --json
 	done
-	# The name counts, as an earlier build has other numbers.
+	# The name counts, because an earlier build has other numbers.
 	echo '{"ok":false,"error":{"code":2,"name":"config","message":"no such set"}}' >promote.answer
 	expect 1 'no such set' promote orders b
 	echo 'not JSON' >promote.answer
@@ -440,7 +440,7 @@ test_a_copy_joins_later() {
 
 test_damaged_metadata_are_named() {
 	expect 0 '' init s --size 1M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely manual
-	# Both slots of the members.
+	# Damage both slots of the members.
 	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5020)) conv=notrunc status=none
 	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5820)) conv=notrunc status=none
 	expect 9 'damaged: members' meta check a

@@ -37,7 +37,7 @@ spoil() { # HOST
 	printf edited | dd of="${files[$1]}" bs=1 seek=8200 conv=notrunc status=none
 }
 
-# Unless a scrub is under way at the moment.
+# Fails while a scrub is under way; the caller repeats it.
 is_repaired() {
 	local got=0
 	"$tool" verify orders --repair --socket "${sockets[0]}" >out 2>err || got=$?
@@ -161,7 +161,7 @@ test_orders_are_carried_out() {
 	on 0 0 'lacks nothing' resync orders c
 	on 0 2 "is in-sync: there is no resync" pause orders c
 	on 0 2 "source of every resync, and 'b' is not it" resync orders c --from b
-	# Excluded, and it stays excluded.
+	# The member is excluded, and stays excluded.
 	on 0 0 'excluded until' fence orders c
 	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
 	on 0 0 'an operator keeps it away' explain orders
@@ -170,7 +170,7 @@ test_orders_are_carried_out() {
 	on 0 0 'goes on' resume orders c
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes,flow.c=replicating
 	cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
-	# Everything is compared.
+	# The whole copy is compared.
 	on 0 0 'resync has begun' resync orders c --full --from a
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes
 	grep -q 'change orders/c insync yes -> no' events || fail "no event of the exclusion"
@@ -225,7 +225,7 @@ test_a_scrub_does_not_spread_bit_rot() {
 	tell put 8192 7
 	cp "${files[1]}" good
 	spoil 0
-	# The health alone does not prove it: a slow member may be away for a moment.
+	# The health alone is no proof: a slow member may be away for a moment.
 	wait_until 20 is_shown 'offset 8192 length 4096 differs at b c: the primary.s copy differs' ||
 		fail "what differs is not shown: $("$tool" status --socket "${sockets[0]}")"
 	on 0 0 '' wait orders --until health=degraded
@@ -241,7 +241,7 @@ test_a_scrub_does_not_spread_bit_rot() {
 	kill -9 "$APP_PID"
 	on 0 0 '' wait orders --until health=down
 	map_is_refused 0 'differs from the others'
-	# If b is the primary, two of three copies differ from a's.
+	# With b as the primary, two of three copies differ from a's.
 	on 1 0 '' wait orders --until health=down
 	map_on 1 map
 	on 1 0 '' wait orders --until health=healthy,primary=b,insync.a=yes
@@ -288,7 +288,7 @@ test_what_differs_is_said_beside_an_exclusion() {
 	hosts_end
 }
 
-# Both superblocks.
+# Damages both superblocks.
 spoil_metadata() { # HOST
 	hosts_ask kill "$1" >answer
 	dd if=/dev/zero of="${files[$1]}.rpmirror" bs=4096 count=2 conv=notrunc status=none
@@ -305,7 +305,7 @@ test_it_says_what_to_do_where_a_copy_cannot_be_opened() {
 	wait_until 30 is_shown 'next: .*rpmirror member replace' || fail "it waits for a resync"
 	on 1 0 '' wait orders --until copy.b=failed
 	on 1 0 'Next: put both of the copy.s files back.*rpmirror member replace' explain
-	# Now the only in-sync copy.
+	# This is the only in-sync copy now.
 	tell unmap
 	on 0 0 '' wait orders --until phase=none
 	spoil_metadata 0
@@ -360,20 +360,20 @@ test_members_come_and_go() {
 	"$tool" meta dump c --json | grep -q '"flags":\["empty"\]' || fail "c is not empty"
 	on 1 0 '' wait orders --until insync.c=no
 	on 1 0 'replaced' member replace orders c
-	# Host 0 may not have read that yet: then its request is refused as busy, and nothing has
+	# If host 0 has not read that yet, the request is refused as busy, and nothing has
 	# happened.
 	wait_until 30 is_removed c || fail "c is not removed"
 	on 1 0 '' wait orders --until insync.b=yes,insync.a=yes
 	hosts_end
 }
 
-is_size() { # SIZE: the mapping has it, and its last word is durable on all copies
+is_size() { # SIZE: the mapping has this size, and its last word is durable on all copies
 	tell size
 	[ "$answer" = "ok $1" ] || fail "the mapping has $answer instead of $1"
 	tell put $(($1 - 8)) 7
 }
 
-has_size() { # SIZE: each copy has it, by its own daemon
+has_size() { # SIZE: each copy has this size, by the report of its own daemon
 	local host
 	for host in "${!sockets[@]}"; do
 		"$tool" meta dump "${files[host]}" --json | grep -q "\"size\": *$1" || return 1
@@ -383,7 +383,7 @@ has_size() { # SIZE: each copy has it, by its own daemon
 test_a_set_grows() {
 	hosts_begin 3 4194304
 	await_register
-	# With a primary: its mapping stays as it is, and the next mapping has the new size.
+	# With a primary: the present mapping keeps its size, and the next mapping has the new size.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
 	on 0 2 'cannot be made smaller' grow orders 2M
@@ -420,7 +420,7 @@ test_a_set_grows() {
 	on 0 0 '"size":20971520,' status orders --json
 	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the files differ"
 	tell put 64 8
-	# A member of the in-sync set cannot be asked.
+	# A member of the in-sync set does not answer.
 	tell unmap
 	hosts_ask kill 1 >out
 	on 0 3 'member b: ' grow orders 24M
@@ -432,7 +432,7 @@ test_settings_change() {
 	local began port
 	hosts_begin 3 4194304
 	await_register
-	# All settings or none; names that are not settings, or are changed in another way.
+	# All settings are changed or none; names that are not settings, or that another command changes.
 	on 0 2 "there is no setting 'speed'" set orders lease=9 speed=9
 	on 0 2 'rpmirror grow' set orders size=8M
 	on 0 2 'member replace' set orders hot-extents=9
@@ -445,7 +445,7 @@ test_settings_change() {
 	on 0 2 "'hosts' is no setting, or has no such value" set orders host.nobody=h:1
 	on 0 1 'min_copies must be between 1 and' set orders min-copies=4 slow=9
 	on 0 0 '"slow_ms":1000,' status orders --json
-	# With a primary everything except the lease; any daemon can do it.
+	# With a primary all settings except the lease can change, through any daemon.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
 	on 1 10 'the lease changes only while there is no primary' set orders lease=4
@@ -480,7 +480,7 @@ test_settings_change() {
 	on 0 0 '' wait orders --until phase=none
 	# An address that the sanitizers leave free for programs.
 	on 2 0 'new settings' set orders lease=4 address=0x7e9000000000 blocked=for-ever
-	# The other daemons read it from the register.
+	# The other daemons read the address from the register.
 	wait_until 60 is_shown '"lease_ms":4000.*"blocked_ms":4294967295.*"address":"00007e9000000000"' orders --json ||
 		fail "the new settings are not shown: $(cat out)"
 	tell map

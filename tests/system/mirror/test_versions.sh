@@ -117,7 +117,7 @@ test_each_combination_of_releases_works() {
 
 test_hosts_are_upgraded_one_after_the_other() {
 	make_set now
-	replace 0 now # they look for the set at once
+	replace 0 now # the restarted daemons look for the set at once
 	replace 1 now
 	begin 0 now
 	both_in_sync 0 now
@@ -147,7 +147,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	end
 	"$RPMIRROR_LATER" meta dump "$work/a/data" >out
 	grep -qE 'format *:? *3' out || fail "the metadata have another format"
-	# A remaining part of the former release does no harm, and reports what is wrong.
+	# A remaining part of the former release does no harm, and reports the mismatch.
 	coproc APP { RPMIRROR_SOCKET=$work/b.socket exec "$MIRROR_APP" 2>>app.log; }
 	started+=("$APP_PID")
 	tell 'format 3, and librpmirror of process .* understands 2 at most: upgrade librpmirror' map

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Processes read and write registers of a mirrored file while connections of one kind are cut, the register cannot be
 # reached, is slow, without a majority, restarted or restored, and all links are slow. Nothing acknowledged is missing,
-# no confirmed read is stale, the copies are equal at the end, and the tool reports what is wrong.
+# no confirmed read is stale, the copies are equal at the end, and the tool reports each trouble.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/processes.sh
@@ -11,10 +11,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../lib/hosts.sh"
 # shellcheck source=cluster.sh
 . "$here/cluster.sh"
-primary=1 # its host
-client=0  # its number
+primary=1 # host of the primary
+client=0  # number of the client
 
-# ---- what is waited for ----
+# ---- waits ----
 
 explains() { # HOST PATTERN
 	mirror "$1" explain orders 2>&1 | grep -Eq -- "$2"
@@ -115,7 +115,7 @@ answers_of_control_are_cut() { # HOST
 	expect_more W 100
 	return_at_once
 }
-# Flushes do not need such a connection, but without it a copy that was away cannot return.
+# Flushes do not need a bulk connection, but without it a copy that was away cannot return.
 bulk_is_cut() { # HOST
 	network kind '*' '*' bulk
 	expect_more W 200
@@ -273,7 +273,7 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 	for i in 1 2 3; do expect_explained $i 'is split'; done
 	expect_explained 3 'it was restored'
 	expect_explained 3 'rpmirror resolve'
-	# It may go on with all copies, as that needs no change of the view.
+	# The primary may go on with all copies, because that needs no change of the view.
 	client_start 3
 	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
 	! client_serves "$clients" || fail "a member of a split set was promoted"
