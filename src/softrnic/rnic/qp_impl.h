@@ -17,61 +17,59 @@
 #include "softrnic/rnic/qp_tx.h"
 #include "softrnic/rnic/queues.h"
 
-/* The request at the head of the IRQ; all others wait. */
+/* State of the request at the head of the IRQ; all others wait. */
 enum request_state {
-	REQUEST_WAITING, /* waits for its turn, or until the Sends before it are delivered */
-	REQUEST_JOB,     /* the owner has to fetch the job */
-	REQUEST_RUNNING, /* the owner works on the job */
-	REQUEST_READY,   /* may be answered */
+	REQUEST_WAITING, /* waits for its turn, or for the delivery of earlier Sends */
+	REQUEST_JOB,     /* the owner must fetch the job */
+	REQUEST_RUNNING, /* the owner runs the job */
+	REQUEST_READY,   /* the answer may be sent */
 };
 
 struct qp_requests {
 	enum request_state state;
-	/*
-	 * The first Flush that failed: no later atomic request may be executed, and a Flush of
-	 * everything fails likewise. EXT_OK: none.
-	 */
+	/* The first failed Flush: no later atomic request may be executed, and a Flush of
+	 * everything fails likewise. EXT_OK: none. */
 	enum ext_status failed;
 	uint32_t failed_detail;
 	struct qp_job job;
-	uint32_t joined; /* Flushes after the head that the last job serves as well */
+	uint32_t joined; /* Flushes after the head that the last job also serves */
 	/* result of the head's job: a digest, or its class in `durability` */
 	struct vext_digest digest;
-	/* ranges that the Flush of everything, or the Read, at the head still has to write back */
+	/* ranges that the head, a Flush of everything or a Read, still has to write back */
 	struct dirty all;
 };
 
 struct qp_hello {
-	bool due;     /* a message of the start-up, or a LEAVE, is to be sent */
-	bool awaited; /* the start-up goes on: no message of the user is sent or accepted */
-	bool unsent;  /* this end's */
-	bool missing; /* the peer's */
+	bool due;     /* a message of the start-up, or a LEAVE, must be sent */
+	bool awaited; /* the start-up is in progress: no message of the user is sent or accepted */
+	bool unsent;  /* this end's HELLO */
+	bool missing; /* the peer's HELLO */
 	struct ext_hello peer;
 	uint32_t caps; /* VEXT_CAP_*, from the kinds in `peer` */
 };
 
 struct qp_origin {
 	bool agreed;     /* both ends take part */
-	bool asked;      /* this end's ORIGIN waits for its answer */
-	bool answered;   /* the answer has come, and is in `answer` */
-	bool answer_due; /* an answer to the peer's ORIGIN is to be sent */
+	bool asked;      /* this end's ORIGIN awaits its answer */
+	bool answered;   /* the answer has arrived, and is in `answer` */
+	bool answer_due; /* an answer to the peer's ORIGIN must be sent */
 	bool leave_due, peer_leaves;
 	struct ext_answer answer;
 	struct ext_origin *came; /* the peer's ORIGIN, until the owner takes it */
-	uint8_t *out;            /* this end's ORIGIN, encoded; NULL: none is to be sent */
+	uint8_t *out;            /* this end's ORIGIN, encoded; NULL: none must be sent */
 	int out_len;
 };
 
-/* The ends count messages alike: struct qp_op has how many a work request is. */
+/* Both ends count messages alike: struct qp_op has the number of a work request's messages. */
 struct qp_acks {
-	bool on;          /* agreed: both HELLOs ask for Acks */
-	bool due;         /* there is one to send */
-	uint64_t before;  /* of the peer's messages: those of former streams */
-	uint64_t taken;   /* ... those placed or delivered without a gap ... */
-	uint64_t sent;    /* ... and the count of the last Ack */
-	uint64_t came;    /* of ours: the count of the peer's last Ack */
-	uint64_t next;    /* the first work request that neither an Ack nor an answer covers ... */
-	uint64_t covered; /* ... and the messages of those before it */
+	bool on;          /* both HELLOs announce Acks */
+	bool due;         /* an Ack must be sent */
+	uint64_t before;  /* the peer's messages on former streams */
+	uint64_t taken;   /* the peer's messages placed or delivered without a gap */
+	uint64_t sent;    /* the count of our last Ack */
+	uint64_t came;    /* the count of the peer's last Ack */
+	uint64_t next;    /* index of the first request without an Ack or answer */
+	uint64_t covered; /* number of messages of the work requests before it */
 };
 
 struct qp_heartbeat {
@@ -83,32 +81,30 @@ struct qp_heartbeat {
 #define QP_LINK_STEPS 3 /* steps that an end may send without an answer: MEET, MET, STOP */
 
 struct qp_link {
-	unsigned out_due, in_due; /* their numbers; the oldest is first */
+	unsigned out_due, in_due; /* numbers of steps; the oldest is first */
 	struct qp_link_msg out[QP_LINK_STEPS], in[QP_LINK_STEPS];
-	bool tx_switching;             /* a SWITCH is built, and nothing may follow it */
-	uint64_t tx_end;               /* position of its end in the stream */
+	bool tx_switching;             /* a SWITCH is built, and no byte may follow it */
+	uint64_t tx_end;               /* the SWITCH's end in the stream */
 	bool tx_switched, rx_switched; /* the direction uses the other link */
 };
 
-/*
- * The first error, from the place where it is found until qp_settle(). The function records it and
- * returns; nothing is placed, begun or completed after it.
- */
+/* The first error, from its detection until qp_settle(). The detecting function records it and
+ * returns. No byte is placed, and no request is begun or completed after it. */
 struct qp_fault {
 	bool due;
-	bool keep; /* an orderly end: what is parked still goes to receives */
-	bool shut; /* nothing more is sent, no Terminate either */
+	bool keep; /* orderly end: parked Sends still go to receives */
+	bool shut; /* send nothing more, not even a Terminate */
 	bool event_due;
 	enum ibv_event_type event;
-	/* status of the first unfinished work request that has none of its own */
+	/* status of the first unfinished work request without a status of its own */
 	enum ibv_wc_status first;
-	/* status of the receive that is being filled; SUCCESS: that of all others */
+	/* status of the receive in progress; SUCCESS: as all others */
 	enum ibv_wc_status recv;
 	const char *why;
 };
 
-/* A right that no region grants: a look-up for a request that the QP does not permit asks for it,
- * so that it costs nothing where the QP permits all. */
+/* A right that no region grants. A look-up for a request that the QP does not permit requires this
+ * right, so that permitted requests need no extra check. */
 #define QP_DENIED (1 << 16)
 
 struct qp {
@@ -117,29 +113,29 @@ struct qp {
 		struct qp_face face;
 	};
 	struct qp_config cfg;
-	uint64_t id; /* no other queue pair of the process has it, before or after a reset */
-	/* Of the work on the stream. ibv.state is what the user sees: the same, or, of a plain
-	 * one, where the user has moved it. */
+	uint64_t id; /* unique in the process, even after a reset */
+	/* State of the work on the stream. ibv.state is the state that the user sees. It is the
+	 * same, except for a plain QP, where it is the user's last move. */
 	enum ibv_qp_state state;
 	struct qp_rights {
-		int write, read, atomic; /* of a region, for such a request of the peer */
+		int write, read, atomic; /* rights of a region for such requests of the peer */
 	} rights;
 	struct qp_stream stream;
-	struct cq_taker *taker; /* of the thread that polls and has the QP now; NULL: none */
+	struct cq_taker *taker; /* taker of the polling thread that has the QP now; NULL: none */
 	struct qp_counters counters;
 	struct terminate term;
 	bool has_term, term_sent_by_us;
 	struct qp_fault fault;
 	uint32_t cause;     /* vendor_err of the first failure, and of all requests that are flushed
 			       because of it */
-	enum qp_rtr rtr_in; /* kind of the FPDU that must come first; NONE once it has come */
+	enum qp_rtr rtr_in; /* kind of the FPDU that must come first; NONE after its arrival */
 	struct sq sq;
-	bool notify_drained; /* SQ_DRAINED is due once the send queue is drained */
+	bool notify_drained; /* SQ_DRAINED is due after the send queue is drained */
 	bool comm_reported;  /* COMM_EST was reported */
 	struct orq orq;
 	struct irq irq;
 	struct qp_requests requests;
-	struct dirty dirty; /* ranges that the peer placed and that are not written back */
+	struct dirty dirty; /* ranges that the peer placed, and that are not written back */
 	struct qp_rx rx;
 	struct qp_recv recv;
 	struct qp_tx tx;
@@ -154,7 +150,7 @@ struct qp {
 
 void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why);
 void qp_msn_init(struct qp *qp);
-/* The level of messages that may be sent to this peer, and that are accepted from it. */
+/* The level of messages that may be exchanged with this peer. */
 static inline enum rdmap_level qp_level(const struct qp *qp)
 {
 	if (qp->stream.consent)
@@ -164,10 +160,8 @@ static inline enum rdmap_level qp_level(const struct qp *qp)
 
 /* --- qp_fault.c --------------------------------------------------------------------------- */
 
-/*
- * Record an error, unless one is recorded already. vendor_err becomes the cause unless there is
- * one. The first unfinished work request without a status of its own ends with `first`.
- */
+/* Record an error, unless one is already recorded. vendor_err becomes the cause unless there is
+ * one. The first unfinished work request without a status of its own ends with `first`. */
 void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why);
 /*
  * Record that the peer broke a rule, or that our own memory failed: with a Terminate and an async
@@ -178,26 +172,21 @@ void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg);
 /* Record an error of this end: without a Terminate, but with an async event. */
 void qp_fault_local(struct qp *qp, int err, const char *why);
-/*
- * The cause is at this end; wr (or NULL) ends with the status. The caller records the fault next.
- */
+/* Record that the cause is at this end; wr (or NULL) ends with the status. The caller must then
+ * record the fault. */
 void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
-/* Notify the user of something that is no error. */
+/* Notify the user of an event that is no error. */
 void qp_event(struct qp *qp, enum ibv_event_type event);
-/*
- * Draw the consequences of a recorded error: set the state ERR, finish FPDUs that are begun, flush
- * all work requests. Every function of qp.h that may find an error ends with it.
- */
+/* Settle a recorded error: set the state ERR, finish begun FPDUs, flush all work requests. Every
+ * function of qp.h that may find an error ends with this call. */
 void qp_settle_fault(struct qp *qp);
 static inline void qp_settle(struct qp *qp)
 {
 	if (qp->fault.due)
 		qp_settle_fault(qp);
 }
-/*
- * Has the peer given its connection up? If so, the caller records the fault by qp_given_up(), and
- * nothing more is executed.
- */
+/* Has the peer given up its connection? If so, the caller records the fault by qp_given_up(), and
+ * nothing more is executed. */
 bool qp_find_end(struct qp *qp);
 void qp_given_up(struct qp *qp);
 static inline bool qp_is_over(struct qp *qp)
@@ -214,17 +203,17 @@ unsigned qp_rdmap_error(enum mr_verdict verdict);
 unsigned qp_ddp_error(enum mr_verdict verdict);
 int qp_local_errno(enum mr_verdict verdict); /* for a protection error at this end */
 
-/* --- qp_sq.c: our work requests once they are posted -------------------------------------- */
+/* --- qp_sq.c: our posted work requests ---------------------------------------------------- */
 
 bool qp_window_may_end(const struct qp *qp, const struct sq_wr *wr); /* op_window.c */
-/* Is what this one waits for done? */
+/* Is the condition that this request waits for fulfilled? */
 static inline bool qp_sq_may_pass(const struct qp *qp, const struct sq_wr *wr)
 {
 	if (__builtin_expect(wr->fence == SQ_FENCE_WINDOW, 0))
 		return qp_window_may_end(qp, wr);
 	return wr->fence == SQ_FENCE_ALL ? qp->sq.head == qp->sq.next : qp->orq.count == 0;
 }
-/* May the next work request be begun (ORD, fence)? */
+/* May the next work request begin (ORD, fence)? */
 static inline bool qp_sq_is_ready(const struct qp *qp)
 {
 	const struct sq_wr *wr;
@@ -240,23 +229,21 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
-void qp_sq_pause(struct qp *qp, bool notify_drained); /* -> SQD: begin no further one */
+void qp_sq_pause(struct qp *qp, bool notify_drained); /* -> SQD: begin no further request */
 bool qp_answer_is_for_rtr(const struct qp *qp);
-/* The work request to which the next answer belongs, if a message of this kind answers it. */
+/* The work request of the next answer, if a message of this kind answers it. */
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);
 void qp_answer_done(struct qp *qp, struct sq_wr *wr); /* wr NULL: the answer to the RTR */
-/* The request failed at the peer, and the QP with it. */
+/* The request failed at the peer, so the QP fails, too. */
 void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why);
 
 /* --- op_window.c: memory windows ---------------------------------------------------------- */
 
-/* The second half of qp_hold_remote(). A call, because few programs use windows. */
+/* The second part of qp_hold_remote(). It is not inlined, because few programs use windows. */
 enum mr_verdict qp_hold_window(struct qp *qp, struct mr_near *near, uint32_t stag,
 			       struct mr_need need, void **ptr);
-/*
- * Look up memory that the peer names: a region, or a window. As mr_hold_near(); `near` may be a
- * zeroed one of the caller.
- */
+/* Look up memory that the peer names: a region, or a window. As mr_hold_near(); `near` may be
+ * zeroed. */
 static inline enum mr_verdict qp_hold_remote(struct qp *qp, struct mr_near *near, uint32_t stag,
 					     uint64_t to, uint64_t len, int all, int any,
 					     void **ptr)
@@ -271,10 +258,11 @@ static inline enum mr_verdict qp_hold_remote(struct qp *qp, struct mr_near *near
 		(struct mr_need){.pd = qp->cfg.pd, .to = to, .len = len, .all = all, .any = any},
 		ptr);
 }
-/* The peer ends a window of this queue pair. False: the STag is that of none, or in use by a job. */
+/* The peer invalidates a window of this queue pair. Returns false if the STag is of no such window,
+ * or a job uses it. */
 bool qp_window_invalidate(struct qp *qp, uint32_t stag);
 
-/* --- placing: op_rx of messages that are placed as they come -------------------------------- */
+/* --- placing: op_rx of messages that are placed as they arrive ------------------------------ */
 
 /*
  * rx is seg->rx. The functions of a row pass it as a constant, so that the handlers are inlined. 0
@@ -313,7 +301,7 @@ static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, s
 	return 0;
 }
 
-/* The op_rx.whole of such a row. */
+/* The op_rx.whole of a row whose payload is placed. */
 static inline __attribute__((always_inline)) enum rx_verdict
 qp_rx_place_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes, const struct op_rx *rx)
 {
@@ -335,28 +323,24 @@ static inline bool qp_request_is_ready(const struct qp *qp)
 }
 /* op_rx.whole of the peer's requests: add the request to the IRQ, and begin it if it is the head. */
 enum rx_verdict qp_request_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes);
-void qp_requests_run(struct qp *qp); /* begin the head, if it may be begun */
+void qp_requests_run(struct qp *qp); /* begin the head, if it may begin */
 bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e);
 void qp_request_ready(struct qp *qp);
 void qp_request_answered(struct qp *qp);
 /* Refuse the head by a Terminate. read: the rest of a Read (RFC 5040 s4.8), or NULL. */
 void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read);
-/* Ask the owner to do this job for the head. The owner gets the hold on job->mr. */
+/* Request this job from the owner for the head. The owner gets the hold on job->mr. */
 void qp_request_job(struct qp *qp, struct qp_job *job);
-/*
- * Ask the owner to write back the next range of requests.all. 0: there is none; -EFAULT: it cannot
- * be written back.
- */
+/* Request a write-back of the next range of requests.all from the owner. Returns 0: there is none;
+ * -EFAULT: it cannot be written back. */
 int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
-void qp_requests_stop(struct qp *qp); /* drop all requests; one job may still be under way */
+void qp_requests_stop(struct qp *qp); /* drop all requests; one job may still be running */
 
 /* --- the next FPDU of a batch ------------------------------------------------------------- */
 
-/*
- * Is there room for `parts` parts of `payload` bytes in all? False: send the batch first. Memory of
- * the link has no room, as only short messages go there.
- */
+/* Is there room for `parts` parts with `payload` bytes in total? False: send the batch first.
+ * Memory of the link never has room, because only short messages go there. */
 static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const struct ddp_hdr *hdr,
 				 uint32_t payload, unsigned parts)
 {
@@ -371,7 +355,7 @@ static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const s
 	return tx_fpdu_open(f, hdr, payload, parts);
 }
 
-/* All of the work request is built. */
+/* The whole work request is built. */
 static inline void tx_wr_built(struct qp *qp, struct sq_wr *wr)
 {
 	wr->end_pos = qp->tx.built;
@@ -388,7 +372,7 @@ void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
 /* Is this segment permitted while the HELLO is awaited? */
 bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
-/* called when other messages of the start-up are to be sent or awaited */
+/* to be called when other messages of the start-up become due or awaited */
 void hello_update(struct qp *qp);
 bool origin_is_due(const struct qp *qp);
 bool origin_build(struct qp *qp);
@@ -400,7 +384,7 @@ static inline bool heartbeat_is_due(const struct qp *qp)
 }
 bool heartbeat_build(struct qp *qp);
 void ack_update_count(struct qp *qp);
-/* Messages of the peer may have been placed or delivered: is an Ack due? */
+/* Messages of the peer may have been placed or delivered: check whether an Ack is due. */
 static inline void ack_update(struct qp *qp)
 {
 	if (__builtin_expect(qp->acks.on, 0))
@@ -414,8 +398,8 @@ static inline void ack_pass_local(struct qp *qp)
 	if (qp->acks.on)
 		ack_pass_local_ones(qp);
 }
-void ack_rewind(struct qp *qp); /* for another stream, once the queues are ready for it */
-/* The work request with this index is answered, and with it all before it. */
+void ack_rewind(struct qp *qp); /* for another stream, after the queues are ready for it */
+/* The work request with this index is answered, so all earlier ones are done, too. */
 void ack_on_answer(struct qp *qp, uint64_t index);
 bool link_build(struct qp *qp);
 static inline bool link_switch_is_sent(const struct qp *qp)

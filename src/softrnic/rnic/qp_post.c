@@ -14,7 +14,7 @@ static int post_check_state(const struct qp *qp)
 	case IBV_QPS_RTS:
 	case IBV_QPS_ERR:
 		return 0;
-	case IBV_QPS_SQD: /* set by the user, or because the connection disconnects */
+	case IBV_QPS_SQD: /* set by the user, or by a disconnect */
 	case IBV_QPS_SQE:
 		return qp->cfg.plain ? 0 : EINVAL;
 	default:
@@ -34,10 +34,8 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 	return sum;
 }
 
-/*
- * Is this an operation that the peer does not support? That is known while the connection exists.
- * An unreliable one answers nothing.
- */
+/* Does the peer lack this operation? This is known while the connection exists. The peer of an
+ * unreliable QP answers no request. */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (op->is_request && qp->cfg.unreliable)
@@ -69,7 +67,7 @@ static inline int post_check_payload(const struct qp *qp, const struct qp_op *op
 	}
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > cap->max_send_sge)
 		return EINVAL;
-	/* A Read Response names one sink. */
+	/* A Read Response has only one sink. */
 	if (op->is_request && (is_inline || wr->num_sge > RNIC_MAX_SGE_RD))
 		return EINVAL;
 	*length = post_length(wr);
@@ -84,10 +82,7 @@ static int post_check_wr(const struct qp *qp, const struct qp_op *op, const stru
 	return err ? err : post_check(qp, op, wr, POST_FLAGS);
 }
 
-/*
- * Field by field, because this is done for each request, and most fields are those of few
- * operations.
- */
+/* Copy field by field: this happens for each request, and most fields belong to few operations. */
 static inline void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr *slot,
 			     const struct ibv_send_wr *wr, uint64_t length)
 {
@@ -115,7 +110,7 @@ static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_w
 
 	if (!slot->is_inline) {
 		slot->num_sge = (uint32_t)wr->num_sge;
-		if (wr->num_sge > 0) /* as a rule 1 */
+		if (wr->num_sge > 0) /* usually 1 */
 			slot->sge[0] = wr->sg_list[0];
 		for (int i = 1; i < wr->num_sge; i++)
 			slot->sge[i] = wr->sg_list[i];
@@ -127,12 +122,10 @@ static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_w
 	}
 }
 
-/* --- taking them in ----------------------------------------------------------------------- */
+/* --- entering the queue ------------------------------------------------------------------- */
 
-/*
- * The last request, and with it all before it, is to be sent at once, unless it is a Send that may
- * wait. One after a Write that is not begun may not: it tells the peer of what was written.
- */
+/* Have the last request, and so all earlier ones, sent at once, unless it is a Send that may be
+ * deferred. A Send after a Write that is not begun may not: it announces the Write to the peer. */
 static inline void post_awaited(struct qp *qp, const struct qp_op *op, const struct sq_wr *slot)
 {
 	if (!op->is_patient_alone || slot->signaled || slot->solicited ||
@@ -140,7 +133,7 @@ static inline void post_awaited(struct qp *qp, const struct qp_op *op, const str
 		qp->sq.awaited = qp->sq.tail;
 }
 
-/* Copy the request into its slot. NULL: the QP has failed, and the request with it. */
+/* Copy the request into its slot. Returns NULL if the QP has failed, and the request with it. */
 static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
 				      const struct ibv_send_wr *wr, uint64_t length)
 {
@@ -225,8 +218,7 @@ static void post_take_verbs(struct qp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * After the check nothing can be refused any more. Requests beyond verbs name no memory of this
- * end.
+ * After the check no request can be refused. Requests beyond verbs refer to no memory of this end.
  */
 int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {

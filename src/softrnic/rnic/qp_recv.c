@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The receives for the peer's Sends. A Send that finds no receive is parked, and every later Send
- * queues after it. Writes, responses and Terminate do not wait for it; requests wait in the IRQ.
- * The stream stalls only when the room for parked Sends is used up.
+ * queues after it. Writes, responses and Terminate do not wait for a receive; requests wait in the
+ * IRQ. The stream stalls only when the room for parked Sends is used up.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 /* --- waiting on a SRQ --------------------------------------------------------------------- */
 
-/* Not a part of struct qp: a notification may be on its way when the QP is deleted. */
+/* Separate from struct qp, because a notification may be in progress when the QP is deleted. */
 struct qp_waiter {
 	struct srq_waiter srq;
 	atomic_uint refs;
@@ -155,10 +155,8 @@ void qp_recv_flush(struct qp *qp)
 	}
 }
 
-/*
- * Parked Sends completed at the peer before it closed, so they are delivered after the close. No
- * receives are posted, or the Sends would not be parked.
- */
+/* Parked Sends have completed at the peer before it closed, so they are delivered after the close.
+ * No receives are posted, because Sends are parked. */
 void qp_recv_keep(struct qp *qp)
 {
 	qp->recv.after_close = !park_is_empty(&qp->recv.park);
@@ -172,7 +170,7 @@ void qp_recv_keep_no_more(struct qp *qp)
 	qp_recv_flush(qp);
 }
 
-/* Receives stay in the queue, even one that a Send had begun to fill. */
+/* Receives stay in the queue, even one that a Send has begun to fill. */
 void qp_recv_rewind(struct qp *qp)
 {
 	struct qp_recv *r = &qp->recv;
@@ -286,7 +284,7 @@ void qp_recv_deliver(struct qp *qp)
 	struct park_seg *p;
 
 	while ((p = park_first(&qp->recv.park)) && (qp->recv.msg.has_wr || qp_recv_take(qp))) {
-		ack_update(qp); /* a Send that is refused holds up the count of what follows it */
+		ack_update(qp); /* a refused Send holds up the count of later messages */
 		if (!recv_deliver_one(qp, p))
 			break;
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * qp_rewind.c -- a queue pair that meets its peer by itself leaves a stream that came to nothing,
- * and takes what is posted to the next one.
- */
+/* qp_rewind.c -- a queue pair that meets its peer by itself leaves an unsuccessful stream, and
+ * keeps its posted requests for the next one. */
 #include <assert.h>
 #include <string.h>
 
@@ -22,7 +20,7 @@ bool qp_has_posted(const struct qp *qp)
 	return qp->sq.head != qp->sq.tail;
 }
 
-/* Requests that were posted before the limit was known may never be begun. */
+/* Requests that were posted before the limit was known may never be able to begin. */
 static void rewind_refuse_requests(struct qp *qp)
 {
 	for (uint64_t i = qp->sq.next; i != qp->sq.tail; i++) {

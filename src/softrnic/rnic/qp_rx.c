@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * From the byte stream to FPDUs, and from their payload to memory. With CRC an FPDU is complete in
- * the buffer and checked before any byte of it is placed.
- */
+/* Turns the byte stream into FPDUs, and places their payload in memory. With CRC, an FPDU is
+ * complete in the buffer and checked before any of its bytes is placed. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,9 +10,9 @@
 /* --- placement ---------------------------------------------------------------------------- */
 
 /*
- * Has a Flush, or a Read as one, to find these bytes later? A Flush: all but a receive buffer that
- * no peer can reach and that cannot persist. It finds other memory that cannot persist, too, as a
- * strict Flush refuses that. A Read: only what can persist.
+ * Must a Flush, or a Read that acts as one, find these bytes later? For a Flush: yes, except a
+ * receive buffer that no peer can reach and that cannot persist. Other memory that cannot persist
+ * counts, too, because a strict Flush refuses it. For a Read: only bytes that can persist.
  */
 static bool rx_is_dirt(const struct qp *qp, const struct mr *mr)
 {
@@ -31,13 +29,13 @@ void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len)
 		return;
 	if (qp->stream.peer_flushes)
 		qp->dirty.lost = true;
-	else /* else its Reads would have to flush everything */
+	else /* otherwise this end's Reads would have to flush all bytes */
 		qp_refuse(qp, TERM_DDP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 }
 
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 {
-	/* none: the segment has no payload that could be at fault */
+	/* NULL: the segment has no payload that could fail */
 	if (seg->rx && seg->rx->on_fault)
 		seg->rx->on_fault(qp);
 	qp_refuse_seg(qp, TERM_RDMAP_BASE_BOUNDS, seg);
@@ -69,12 +67,12 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 	return qp_rx_place_as(qp, seg, src, len, seg->rx);
 }
 
-/* --- bytes that are parsed ------------------------------------------------------------------ */
+/* --- the parsed bytes ----------------------------------------------------------------------- */
 
 /*
- * The bytes to be parsed. They lie in the buffer, or in the link's memory, which the peer may write
- * to at any time. There a header is copied out before it is checked, and only its copy is looked
- * at. A payload that is neither placed nor fits into the copy goes through the buffer.
+ * The bytes to parse. They are in the buffer, or in the link's memory, which the peer may write to
+ * at any time. From the link's memory a header is copied before it is checked, and only the copy is
+ * used. A payload that is neither placed nor fits into the copy goes through the buffer.
  */
 #define RX_COPY_MAX 96u
 #define RX_HEAD     48u /* first bytes of an FPDU: a whole Flush or its answer, with the frame */
@@ -85,7 +83,7 @@ _Static_assert(RX_HEAD_MIN >= RX_UNTAGGED_FRAME && RX_HEAD <= 2 * RX_HEAD_MIN, "
 struct rx_view {
 	const uint8_t *p;
 	uint32_t n;
-	uint8_t *copy;   /* RX_COPY_MAX bytes; NULL: only this end writes to the bytes */
+	uint8_t *copy;   /* RX_COPY_MAX bytes; NULL: only this end writes to the parsed bytes */
 	uint32_t copied; /* bytes of this FPDU in the copy */
 };
 
@@ -95,7 +93,8 @@ static void rx_view_take(struct rx_view *v, uint32_t n)
 	v->n -= n;
 }
 
-/* The first bytes of an FPDU. Copies of known length, as a rule: GCC makes a few moves of these. */
+/* Copy the first bytes of an FPDU, usually with a constant length: GCC turns these copies into a
+ * few moves. */
 static const uint8_t *rx_view_head(struct rx_view *v)
 {
 	const uint8_t *p = v->p;
@@ -107,7 +106,7 @@ static const uint8_t *rx_view_head(struct rx_view *v)
 	if (n >= RX_HEAD) {
 		n = RX_HEAD;
 		memcpy(to, p, RX_HEAD);
-	} else if (n >= RX_HEAD_MIN) { /* the second part begins within the first one */
+	} else if (n >= RX_HEAD_MIN) { /* the second part overlaps the first one */
 		memcpy(to, p, RX_HEAD_MIN);
 		memcpy(to + n - RX_HEAD_MIN, p + n - RX_HEAD_MIN, RX_HEAD_MIN);
 	} else {
@@ -117,7 +116,7 @@ static const uint8_t *rx_view_head(struct rx_view *v)
 	return to;
 }
 
-/* Extend the copy to the first `len` bytes, as far as they are here and the copy has room. */
+/* Extend the copy to the first `len` bytes, as far as they have arrived and the copy has room. */
 static void rx_view_more(struct rx_view *v, uint32_t len)
 {
 	uint32_t n = v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX;
@@ -129,7 +128,7 @@ static void rx_view_more(struct rx_view *v, uint32_t len)
 	v->copied = n;
 }
 
-/* Are the first `len` bytes out of the peer's reach? */
+/* Are the first `len` bytes safe from changes by the peer? */
 static bool rx_view_has(const struct rx_view *v, uint32_t len)
 {
 	return !v->copy || len <= v->copied;
@@ -143,7 +142,8 @@ static enum rx_verdict rx_refuse(struct qp *qp, unsigned error, const struct rx_
 	return RX_FAULT;
 }
 
-/* Field by field: GCC zeroes a structure of this size by an instruction of 30 cycles and more. */
+/* Set field by field: GCC would zero a structure of this size by an instruction that takes 30
+ * cycles or more. */
 static void rx_seg_init(struct rx_seg *seg)
 {
 	seg->active = seg->whole = seg->keep = seg->lost = seg->rtr_send = false;
@@ -152,7 +152,7 @@ static void rx_seg_init(struct rx_seg *seg)
 	seg->done = seg->written = 0;
 }
 
-/* May an FPDU be begun before its end has arrived? */
+/* May an FPDU begin before its end has arrived? */
 static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size_t len)
 {
 	uint32_t frame = have > MPA_LENGTH_LEN && p[MPA_LENGTH_LEN] & 0x80 ? RX_TAGGED_FRAME
@@ -161,7 +161,7 @@ static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, s
 	return !qp->stream.crc && have >= frame && len - have >= QP_RX_DIRECT_MIN;
 }
 
-/* The FPDU at p, of which `have` bytes are here: is it complete and intact, or can it be begun? */
+/* Is the FPDU at p, of which `have` bytes have arrived, complete and intact, or can it begin? */
 static enum rx_verdict rx_open_fpdu(struct qp *qp, const uint8_t *p, uint32_t have,
 				    struct rx_seg *seg)
 {
@@ -180,7 +180,7 @@ static enum rx_verdict rx_open_fpdu(struct qp *qp, const uint8_t *p, uint32_t ha
 	return rx_refuse(qp, TERM_MPA_CRC, seg);
 }
 
-/* The first FPDU of a peer-to-peer initiator is the agreed one and empty (RFC 6581 s9). */
+/* The first FPDU of a peer-to-peer initiator must be the agreed one, and empty (RFC 6581 s9). */
 static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 {
 	static const int codes[] = {
@@ -194,7 +194,7 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-/* Find the operation that the segment belongs to. bytes: those after its DDP header. */
+/* Find the operation of the segment. bytes: the bytes after its DDP header. */
 static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const uint8_t *bytes)
 {
 	const struct qp_op *op = op_of_segment(&seg->hdr, kind, bytes);
@@ -206,7 +206,7 @@ static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const ui
 	return seg->rx != NULL;
 }
 
-/* May the message come before the stream is in full operation? */
+/* May the message arrive before full operation? */
 static __attribute__((noinline)) enum rx_verdict rx_check_start(struct qp *qp, struct rx_seg *seg)
 {
 	if (qp->hello.awaited && !hello_permits(qp, seg))
@@ -217,7 +217,7 @@ static __attribute__((noinline)) enum rx_verdict rx_check_start(struct qp *qp, s
 	return RX_DONE;
 }
 
-/* May the peer send such a message, and now? */
+/* May the peer send this message now? */
 static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct rdmap_op *kind,
 				const uint8_t *bytes)
 {
@@ -234,10 +234,8 @@ static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct 
 
 /* --- from segments to operations ------------------------------------------------------------ */
 
-/*
- * Is the segment the next one of its queue? On these queues a message is one segment, so its MSN
- * shows the order. A Send may wait, so its row counts it (qp_recv_is_in_order()).
- */
+/* Is the segment the next one of its queue? On these queues each message is one segment, so the MSN
+ * shows the order. A Send may have to wait, so its row counts it (qp_recv_is_in_order()). */
 static bool rx_is_next(struct qp *qp, const struct rx_seg *seg)
 {
 	const struct ddp_hdr *hdr = &seg->hdr;
@@ -258,7 +256,7 @@ static enum rx_verdict rx_taken(struct qp *qp)
 	return qp->fault.due ? RX_FAULT : RX_DONE;
 }
 
-/* All of the segment is here, its payload at `bytes`. */
+/* The whole segment has arrived, with its payload at `bytes`. */
 static enum rx_verdict rx_take_whole(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
 				     const uint8_t *bytes)
 {
@@ -270,7 +268,7 @@ static enum rx_verdict rx_take_whole(struct qp *qp, struct rx_view *v, struct rx
 	return rx_taken(qp);
 }
 
-/* The end of a large segment has not arrived. From now on it is the one that is being received. */
+/* The end of a large segment has not arrived. From now on this segment is being received. */
 static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
 				     uint32_t frame)
 {
@@ -285,10 +283,8 @@ static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx
 	return RX_DONE;
 }
 
-/*
- * frame: the number of bytes before the payload. A payload that is placed is read once, from where
- * it lies. A row that decodes its payload gets the copy, if the peer may write to the bytes.
- */
+/* frame: number of bytes before the payload. A placed payload is read once, in place. A row that
+ * decodes its payload gets the copy, if the peer may write to the bytes. */
 static enum rx_verdict rx_take(struct qp *qp, struct rx_view *v, struct rx_seg *seg, uint32_t frame)
 {
 	const uint8_t *bytes = v->p;
@@ -321,14 +317,12 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	verdict = rx_open_fpdu(qp, p, v->n, &seg);
 	if (verdict != RX_DONE)
 		return verdict;
-	/*
-	 * A peer that has begun an FPDU, even a refused one, is in full operation and reads, so
-	 * this end may send now (RFC 5044 s7.1.2).
-	 */
+	/* A peer that has begun an FPDU, even a refused one, is in full operation and reads, so
+	 * this end may now send (RFC 5044 s7.1.2). */
 	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
-		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
+		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* every segment is longer */
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	kind = rdmap_op_of(&seg.hdr);
 	if (kind->hdr_len > 0)
@@ -339,7 +333,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	return rx_take(qp, v, &seg, MPA_LENGTH_LEN + (uint32_t)hdr_len);
 }
 
-/* Go on with the FPDU that was begun. */
+/* Continue with the FPDU that was begun. */
 static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 {
 	struct rx_seg *seg = &qp->rx.seg;
@@ -359,7 +353,7 @@ static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 	return rx_taken(qp);
 }
 
-/* What is still unparsed may end with a Terminate; not where the peer may write to it. */
+/* The unparsed bytes may contain a Terminate. Do not search memory that the peer may write to. */
 static void rx_on_over(struct qp *qp, struct rx_view *v)
 {
 	if (!v->copy)
@@ -367,7 +361,7 @@ static void rx_on_over(struct qp *qp, struct rx_view *v)
 	qp_given_up(qp);
 }
 
-/* The user has not moved the QP to RTS yet, and a message of the peer's user is here. */
+/* A message of the peer's user has arrived before the user has moved the QP to RTS: report it. */
 static void rx_report_comm(struct qp *qp)
 {
 	if (qp->comm_reported || !qp_traffic(qp))
@@ -384,7 +378,7 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 	while (verdict == RX_DONE && !rx->stop)
 		verdict = rx->seg.active ? rx_continue(qp, v) : rx_begin_fpdu(qp, v);
 	if (__builtin_expect(rx->stop & RX_STOP_SWITCH, 0) && v->n > 0)
-		link_refuse(qp); /* bytes behind the switch */
+		link_refuse(qp); /* bytes came after the SWITCH */
 	if (__builtin_expect(verdict == RX_OVER, 0))
 		rx_on_over(qp, v);
 	if (verdict == RX_STALL && !rx->stalled)
@@ -404,7 +398,7 @@ void qp_rx_parse(struct qp *qp)
 	if (qp->state == IBV_QPS_INIT)
 		return;
 	if (!rx->buf) {
-		rx->stalled = false; /* the bytes at which it stalled are in the link */
+		rx->stalled = false; /* the unparsed bytes stay in the link */
 		return;
 	}
 	v = (struct rx_view){.p = rx->buf + rx->head, .n = qp_rx_buffered(rx)};
@@ -435,7 +429,7 @@ size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)
 	if (!qp_rx_is_in_place(qp))
 		return 0;
 	rx_parse(qp, &v);
-	taken = qp->fault.due ? len : len - v.n; /* after a fault the rest is drained */
+	taken = qp->fault.due ? len : len - v.n; /* after a fault the rest is dropped */
 	qp->rx.exact = true;
 	qp->counters.rx_reads += taken > 0;
 	qp->counters.rx_bytes += taken;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The places for the bytes that the owner receives. Without CRC the rest of a large payload goes
- * straight to the registered memory. After that payload only its trailer and the next header are
- * read, so that the next payload can go the same way.
+ * Chooses the place of the bytes that the owner receives. Without CRC the rest of a large payload
+ * is received directly to the registered memory. After that payload only its trailer and the next
+ * header are read, so that the next payload can be received directly, too.
  *
  * Memory that can stall is excepted: a system call that faults there keeps the kernel's lock of all
- * mappings of the process while it waits, and mmap() waits for it in every thread. A store by the
- * CPU itself takes no such lock.
+ * mappings of the process while it waits, and mmap() waits for the lock in every thread. A store by
+ * the CPU takes no such lock.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-#define RX_MOVE_CHEAP 2048u /* leftovers up to this size move to the front of the buffer */
-/* bytes to read after a large message; what is read there is copied once more */
+#define RX_MOVE_CHEAP 2048u /* up to this size, unparsed bytes move to the front of the buffer */
+/* bytes to read after a large message; the payload among them is copied once more */
 #define RX_AFTER_BULK 4096u
 
 /* --- what to read next -------------------------------------------------------------------- */
@@ -60,16 +60,14 @@ static void rx_make_room(struct qp_rx *rx)
 	rx->tail = have;
 }
 
-/*
- * The number of bytes to read with the end of an FPDU, so that the payload of the next can go
- * straight to memory.
- */
+/* Number of bytes to read after the end of an FPDU, such that the next payload can be received
+ * directly to memory. */
 static uint32_t rx_next_head(const struct qp_rx *rx)
 {
 	return rx->exact ? 0 : RX_TAGGED_FRAME;
 }
 
-/* Length of the FPDU that is begun in the buffer. */
+/* Number of missing bytes of the FPDU that begins in the buffer. */
 static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 {
 	if (have < MPA_LENGTH_LEN)
@@ -77,10 +75,8 @@ static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
 }
 
-/*
- * The rest of a payload goes to its place. After it only so many bytes are read that they contain
- * no further payload.
- */
+/* Receive the rest of a payload directly to its place. After it, read so few bytes that they
+ * contain no further payload. */
 static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 {
 	struct qp_rx *rx = &qp->rx;
@@ -144,7 +140,7 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 		qp_settle(qp);
 		rx_make_room(rx);
 	}
-	/* After a failure, bytes that still come are drained, so that the LLP can close cleanly. */
+	/* After a failure, later bytes are drained, so that the LLP can close cleanly. */
 	return rx_want_buf(rx, qp_is_failed(qp) || rx->over ? QP_RXBUF : rx_buf_share(qp), iov);
 }
 

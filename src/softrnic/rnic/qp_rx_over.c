@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp_rx_over.c -- the peer has given its connection up, and its bytes must not change memory any
- * more. A Terminate among them changes none, and it states why the peer has ended the connection: a
- * peer that closes its socket with bytes unread sends a reset right after its Terminate. So FPDUs
- * are passed over up to it.
+ * qp_rx_over.c -- the peer has given up its connection, and its bytes must no longer change memory.
+ * A Terminate changes none, and contains the reason: a peer that closes its socket with unread
+ * bytes sends a reset directly after its Terminate. So FPDUs are skipped up to the Terminate.
  */
 #include "softrnic/rnic/qp_impl.h"
 
-/* The FPDU whose payload is being received. Returns how many bytes of it are here. */
+/* Skip the FPDU whose payload is in progress. Returns the number of its bytes among the n. */
 static uint32_t over_skip_begun(struct rx_seg *seg, uint32_t n)
 {
 	uint32_t payload = seg->payload - seg->done, all = payload + seg->trailer;
@@ -20,7 +19,8 @@ static uint32_t over_skip_begun(struct rx_seg *seg, uint32_t n)
 	return n;
 }
 
-/* All of the FPDU is here. What is wrong with it needs no answer: the peer reads nothing more. */
+/* Is this whole FPDU a Terminate? An error in it needs no answer, because the peer reads nothing
+ * more. */
 static bool over_is_terminate(const struct qp *qp, const uint8_t *fpdu, struct rx_seg *seg)
 {
 	const uint8_t *ddp = fpdu + MPA_LENGTH_LEN;
@@ -37,7 +37,7 @@ static bool over_is_terminate(const struct qp *qp, const uint8_t *fpdu, struct r
 	       seg->hdr.msn == qp->rx.msn[seg->hdr.qn];
 }
 
-/* Returns the length of the FPDU. 0: not all of it is here. */
+/* Returns the length of the FPDU; 0: it is incomplete. */
 static uint32_t over_take_fpdu(struct qp *qp, const uint8_t *fpdu, uint32_t n)
 {
 	struct rx_seg seg = {.active = false};

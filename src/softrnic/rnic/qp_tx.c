@@ -65,10 +65,7 @@ void qp_tx_sent(struct qp *qp, size_t len)
 	qp_settle(qp);
 }
 
-/*
- * The peer may write to this memory, so nothing is read from it again, and no CRC can be made of
- * it.
- */
+/* The peer may write to this memory, so it is never read, and has no CRC. */
 size_t qp_tx_in_place(struct qp *qp, void *to, size_t room)
 {
 	struct qp_tx *tx = &qp->tx;
@@ -94,9 +91,9 @@ void qp_tx_stop(struct qp *qp)
 	if (!qp->tx.batch)
 		return;
 	/*
-	 * The application may reuse its buffers as soon as it sees the flushed completions, so
-	 * nothing may refer to them any more. FPDUs that were gathered go before a Terminate.
-	 * Otherwise the peer would attribute the error to a request whose answer was ready.
+	 * The application may reuse its buffers as soon as it sees the flushed completions, so no
+	 * piece may refer to them any more. Gathered FPDUs go before a Terminate. Otherwise the
+	 * peer would attribute the error to a request whose answer was ready.
 	 */
 	if (qp->tx.term_due && tx_batch_own(qp->tx.batch, NULL) == 0)
 		return;
@@ -151,12 +148,12 @@ void qp_tx_fault(struct qp *qp)
 		  NULL);
 	if (tx_batch_is_at_boundary(b))
 		tx_batch_cut(b);
-	else /* a half-sent FPDU can be neither finished nor taken back */
+	else /* a half-sent FPDU can be neither finished nor revoked */
 		qp->fault.shut = true;
 	qp_settle(qp);
 }
 
-/* The bytes are private copies by now: see qp_tx_stop(). */
+/* By now the bytes are private copies: see qp_tx_stop(). */
 static size_t qp_tx_append_unsent(struct qp *qp, uint8_t **bytes, size_t len)
 {
 	struct iovec iov[QP_TX_IOV];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Builds messages as FPDUs: the parts that the operations have in common. */
+/* Builds messages as FPDUs: the common part of the operations. */
 #include <errno.h>
 
 #include "softrnic/rnic/qp_impl.h"
@@ -32,13 +32,13 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f)
 	qp->counters.tx_fpdus++;
 }
 
-/* Is the payload to be copied, and nothing else to be done with it? That holds for most FPDUs. */
+/* Does the payload only have to be copied? This holds for most FPDUs. */
 static inline bool tx_is_short(const struct qp *qp, uint32_t len)
 {
 	return len < TX_REFER_MIN && !qp->stream.crc && !qp->stream.markers;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static inline int tx_put(struct qp *qp, const struct ddp_hdr *hdr, const void *payload,
 			 uint32_t len)
 {
@@ -88,10 +88,10 @@ bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, 
 	return tx_build_small(qp, &hdr, bytes, len);
 }
 
-/* --- of work requests --------------------------------------------------------------------- */
+/* --- messages of work requests ------------------------------------------------------------ */
 
-/* Those before it complete first, which takes the peer's Acks. Not if it is half sent: nothing may
- * come between. */
+/* Earlier requests complete first, which needs the peer's Acks. A half-sent message cannot wait: no
+ * other bytes may come between. */
 static bool tx_failure_waits(const struct qp *qp)
 {
 	return qp->sq.head != qp->sq.next && qp->tx.off == 0 && !qp->tx.imm_due;

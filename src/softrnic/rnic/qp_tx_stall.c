@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_tx_stall.c -- may messages that are to be sent now need loads from memory that can stall? */
+/* qp_tx_stall.c -- may unsent messages need loads from memory that can stall? */
 #include "softrnic/rnic/qp_impl.h"
 
-/* work requests that are looked at; if there are more, the answer is yes */
+/* number of work requests that are checked; for more, the answer is yes */
 #define STALL_LOOK_MAX 64u
 
 static bool stall_sge(const struct qp *qp, const struct ibv_sge *sge)
@@ -21,7 +21,7 @@ static bool stall_sge(const struct qp *qp, const struct ibv_sge *sge)
 
 static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 {
-	if (wr->is_inline || wr->op->is_request) /* the sink of a request is not loaded */
+	if (wr->is_inline || wr->op->is_request) /* a request's sink is not loaded */
 		return false;
 	for (uint32_t i = 0; i < wr->num_sge; i++)
 		if (stall_sge(qp, &wr->sge[i]))
@@ -29,7 +29,7 @@ static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 	return false;
 }
 
-/* Look also at the request before `next`, which may be half built. */
+/* Also check the request before `next`, which may be half built. */
 static bool stall_sq(const struct qp *qp)
 {
 	uint64_t from = qp->sq.next > qp->sq.head ? qp->sq.next - 1 : qp->sq.head;

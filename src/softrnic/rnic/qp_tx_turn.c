@@ -2,10 +2,7 @@
 /* Chooses the next message to send. */
 #include "softrnic/rnic/qp_impl.h"
 
-/*
- * Is something due that is rare in the life of a connection, or may nothing be sent? One test
- * covers all these conditions.
- */
+/* Is rare work due, or may nothing be sent? One test covers all these conditions. */
 static inline bool turn_is_rare_but_for(const struct qp *qp, bool acks)
 {
 	const struct qp_tx *tx = &qp->tx;
@@ -21,7 +18,7 @@ static inline bool turn_is_rare(const struct qp *qp)
 	return turn_is_rare_but_for(qp, false);
 }
 
-/* A message is begun, or can be. */
+/* Has a message begun, or can one begin? */
 static inline bool turn_has_message(const struct qp *qp)
 {
 	return qp->tx.source != TX_NONE || qp_request_is_ready(qp) || qp_sq_is_ready(qp);
@@ -35,7 +32,7 @@ static bool turn_has_rare_work(const struct qp *qp)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
-	if (qp->hello.due || qp->hello.awaited) /* nothing before both HELLOs */
+	if (qp->hello.due || qp->hello.awaited) /* no message before both HELLOs */
 		return qp->hello.due;
 	return tx->rtr_due || heartbeat_is_due(qp) || qp->acks.due || qp->link.out_due ||
 	       turn_has_message(qp);
@@ -83,7 +80,7 @@ unsigned qp_due(const struct qp *qp)
 	return due;
 }
 
-/* The agreed ready-to-receive FPDU goes before any message of the user (RFC 6581 s9). */
+/* The agreed ready-to-receive FPDU is sent before any message of the user (RFC 6581 s9). */
 static bool turn_build_rtr(struct qp *qp)
 {
 	struct rdmap_read_req req = {.sink_stag = TX_DUMMY_STAG, .src_stag = TX_DUMMY_STAG};
@@ -123,10 +120,8 @@ static void turn_pick_source(struct qp *qp)
 	qp->tx.last = qp->tx.source;
 }
 
-/*
- * May the next posted request follow at once? It may if no other source has a message. Rare work
- * was not due before, and no message of a work request makes it due.
- */
+/* May the next posted request follow at once? Yes, if no other source has a message. Rare work was
+ * not due before, and a work request's message never makes it due. */
 static bool turn_stays_with_sq(const struct qp *qp, bool is_rare)
 {
 	return qp->tx.source == TX_NONE && !is_rare && !qp_request_is_ready(qp) && !qp->fault.due &&
@@ -165,7 +160,7 @@ static bool turn_build_next(struct qp *qp, bool is_rare)
 	return false;
 }
 
-/* is_rare: turn_is_rare(), which the caller has found. */
+/* is_rare: the result of turn_is_rare(). */
 static bool turn_build_message(struct qp *qp, bool is_rare)
 {
 	if (qp->tx.source == TX_NONE)
@@ -175,7 +170,7 @@ static bool turn_build_message(struct qp *qp, bool is_rare)
 
 bool qp_tx_build(struct qp *qp)
 {
-	if (__builtin_expect(qp->tx.term_due, 0)) /* the last Ack shows which message it is about */
+	if (__builtin_expect(qp->tx.term_due, 0)) /* the last Ack identifies the refused message */
 		return qp->acks.due ? ack_build(qp) : terminate_build(qp);
 	if (__builtin_expect(qp->hello.due, 0))
 		return hello_build(qp);
@@ -190,7 +185,7 @@ bool qp_tx_build(struct qp *qp)
 	return turn_build_message(qp, turn_is_rare(qp));
 }
 
-/* No message of a work request, and no answer, makes rare work due. */
+/* Neither a work request's message nor an answer makes rare work due. */
 void qp_tx_build_all(struct qp *qp)
 {
 	if (turn_is_rare(qp))
@@ -204,11 +199,8 @@ void qp_tx_build_all(struct qp *qp)
 		qp->sq.patient = 0;
 }
 
-/*
- * The requests that are posted and not begun are Writes or Sends without a completion. They are few
- * enough to be worth collecting, and one more can be posted: a full queue becomes empty by sending
- * only.
- */
+/* All posted, unbegun requests are Writes or Sends without a completion. They are few enough that
+ * collecting more pays off, and one more can be posted: only sending empties a full queue. */
 static bool turn_sq_is_patient(const struct sq *sq)
 {
 	return sq->awaited <= sq->next && sq->patient <= QP_PATIENT_MAX && sq_room(sq) > 0;

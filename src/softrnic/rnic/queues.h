@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queues.h -- the queues of a QP: posted work requests, requests of ours that are not answered, the
- * peer's requests, and Send segments that wait for a receive. They know no operation. The queue of
+ * queues.h -- the queues of a QP: posted work requests, our unanswered requests, the peer's
+ * requests, and Send segments that wait for a receive. No operation appears here. The queue of
  * receives is in srq.h.
  */
 #ifndef RNIC_QUEUES_H
@@ -21,54 +21,54 @@ struct qp_op;
 
 /* --- send queue --------------------------------------------------------------------------- */
 
-/* What a work request waits for before it is begun. */
+/* The condition for the start of a work request. */
 enum sq_fence {
 	SQ_FENCE_NONE,
 	SQ_FENCE_ANSWERS, /* IBV_SEND_FENCE: the answers to all requests before it */
-	SQ_FENCE_ALL,     /* the completion of all before it: it is going to fail */
-	SQ_FENCE_WINDOW,  /* the use of the window that it is about */
+	SQ_FENCE_ALL,     /* the completion of all earlier ones: the request will fail */
+	SQ_FENCE_WINDOW,  /* the end of other uses of the request's window */
 };
 
 struct sq_wr {
-	/* Every work request has these fields; each of the others belongs to some operations. */
+	/* Every work request uses these fields; each of the others belongs to some operations. */
 	const struct qp_op *op;
 	uint64_t wr_id;
 	uint64_t raddr;
 	uint64_t length;
-	uint64_t end_pos; /* transmit position after its last byte, once all of it is built */
-	uint32_t rkey;    /* of the peer's memory; of a Send with Invalidate: the STag that ends */
+	uint64_t end_pos; /* transmit position after its last byte, once it is completely built */
+	uint32_t rkey;    /* of the peer's memory; or the STag that a Send invalidates */
 	uint32_t num_sge;
 	enum ibv_wc_status status;
 	bool signaled, solicited, is_inline;
 	uint8_t fence; /* enum sq_fence */
 	bool answered; /* requests: the response is complete */
 
-	uint32_t flags; /* the operation's own */
+	uint32_t flags; /* flags of the operation */
 	uint32_t imm;
-	/* bytes of the answer that have come, if it has several segments */
+	/* number of received bytes of an answer with several segments */
 	uint32_t received;
-	uint32_t vendor_err; /* with a status */
-	void *result;        /* of a VERIFY or QUERY: the user's place for the result */
+	uint32_t vendor_err; /* valid with a status */
+	void *result;        /* VERIFY and QUERY: the user's place for the result */
 	/* operands of an atomic: the first is added, swapped in or written, the second compared */
 	uint64_t operand, compare;
 	struct ibv_sge sge[]; /* or the inline bytes */
 };
 
-/* head..next were begun, next..tail wait; the counters only grow. */
+/* head..next are begun, next..tail wait; the counters only grow. */
 struct sq {
 	uint8_t *slots;
 	size_t stride;
-	size_t size;    /* of all slots */
-	size_t head_at; /* where the slot of `head` is */
+	size_t size;    /* size of all slots */
+	size_t head_at; /* place of the slot of `head` */
 	uint32_t depth;
-	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
+	atomic_uint uncollected; /* completions that occupy a slot until they are polled */
 	uint64_t head, next, tail;
-	uint64_t stop; /* index of the first request that is not begun in SQD; else SQ_NO_STOP */
-	/* index after the last request that is not patient: see qp_tx_may_wait() */
+	uint64_t stop; /* index of the first request that SQD does not begin; else SQ_NO_STOP */
+	/* index after the last request that must not be deferred: see qp_tx_may_wait() */
 	uint64_t awaited;
-	uint64_t patient; /* bytes of patient requests that may wait */
+	uint64_t patient; /* bytes of requests that may be deferred */
 	uint64_t placing; /* index after the last request that changes the peer's memory */
-	/* index after the last request that is answered; all before it is done at the peer */
+	/* index after the last answered request; all earlier ones are done at the peer */
 	uint64_t proven;
 };
 
@@ -76,8 +76,8 @@ struct sq {
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);
 void sq_fini(struct sq *sq);
 /*
- * As with a hardware adapter, a slot is free again when its completion was polled, not when it was
- * added. So a user that posts until there is no room cannot overrun the completion queue.
+ * As on a hardware adapter, a slot becomes free when its completion is polled, not when it is added.
+ * So a user that posts until there is no room cannot overrun the completion queue.
  */
 static inline uint32_t sq_room(const struct sq *sq)
 {
@@ -86,22 +86,20 @@ static inline uint32_t sq_room(const struct sq *sq)
 
 	return taken < sq->depth ? (uint32_t)(sq->depth - taken) : 0;
 }
-/* All requests that may be begun are finished. */
+/* Are all requests finished that may begin? */
 static inline bool sq_is_drained(const struct sq *sq)
 {
 	return sq->head == sq->tail || sq->head == sq->stop;
 }
-/*
- * The slot of a request from head to tail. There is no division, as this is called several times
- * for each request.
- */
+/* The slot of a request from head to tail. It avoids a division, because it is called several times
+ * for each request. */
 static inline struct sq_wr *sq_at(const struct sq *sq, uint64_t index)
 {
 	size_t at = sq->head_at + (index - sq->head) * sq->stride;
 
 	return (struct sq_wr *)(sq->slots + (at < sq->size ? at : at - sq->size));
 }
-/* The first request leaves the queue. It is valid until the next one is posted. */
+/* Remove the first request. It stays valid until the next one is posted. */
 static inline struct sq_wr *sq_pop(struct sq *sq)
 {
 	struct sq_wr *wr = (struct sq_wr *)(sq->slots + sq->head_at);
@@ -116,14 +114,12 @@ static inline uint8_t *sq_inline(struct sq_wr *wr)
 {
 	return (uint8_t *)wr->sge;
 }
-/* The request whose byte is at this position of the stream; NULL: none. */
+/* The request that contains this position of the stream; NULL: none. */
 struct sq_wr *sq_find(const struct sq *sq, uint64_t pos);
 
 /* --- our unanswered requests -------------------------------------------------------------- */
 
-/*
- * The requests that are not answered, in order: responses come in that order, too (RFC 5040 s5.5).
- */
+/* The unanswered requests, in order: responses have the same order (RFC 5040 s5.5). */
 #define ORQ_RTR UINT64_MAX /* the RTR Read, which has no work request */
 struct orq {
 	uint64_t wr[RNIC_MAX_RD_ATOM]; /* indices into the send queue */
@@ -147,18 +143,16 @@ static inline void orq_pop(struct orq *orq)
 /* --- the peer's requests ------------------------------------------------------------------ */
 
 struct irq_entry {
-	struct ddp_hdr ddp; /* as received, for a Terminate, with the segment's length */
+	struct ddp_hdr ddp; /* as received, with the segment's length, for a Terminate */
 	uint32_t len;
 	const struct qp_op *op;
 	union rdmap_request msg;
-	union rdmap_answer answer; /* set when it may be sent */
-	uint32_t after_sends;      /* number of Sends that had come before it and go first */
+	union rdmap_answer answer; /* set when the answer may be sent */
+	uint32_t after_sends;      /* number of earlier Sends, which must be delivered first */
 };
 
-/*
- * The ring grows up to its depth if many requests wait at the same time. It is freed when none has
- * come for a while, as most connections need few entries, and most of the time none.
- */
+/* The ring grows up to its depth if many requests wait at the same time. It is freed after a while
+ * without requests, because most connections need few entries, and usually none. */
 struct irq {
 	struct irq_entry *ring;
 	uint32_t depth, size, head, count;
@@ -166,7 +160,7 @@ struct irq {
 
 void irq_init(struct irq *irq, uint32_t depth);
 void irq_fini(struct irq *irq);
-/* Make room for one more request, in a queue that is not full. 0 or -ENOMEM. */
+/* Make room for one more request, in a queue that is not full. Returns 0 or -ENOMEM. */
 int irq_grow(struct irq *irq);
 static inline int irq_make_room(struct irq *irq)
 {
@@ -181,7 +175,7 @@ static inline struct irq_entry *irq_head(const struct irq *irq)
 {
 	return &irq->ring[irq->head];
 }
-/* The entry after the first `i` ones. There is no division, as the ring may have any size. */
+/* Entry number `i` from the head. It avoids a division, although the ring may have any size. */
 static inline struct irq_entry *irq_at(const struct irq *irq, uint32_t i)
 {
 	uint32_t at = irq->head + i;
@@ -204,12 +198,12 @@ struct park_seg {
 	struct list link;
 	struct ddp_hdr hdr;
 	uint32_t len, written;  /* written: see struct rx_seg */
-	uint64_t writes_before; /* of the peer, that had ended when it came */
+	uint64_t writes_before; /* number of the peer's Writes that had ended when it arrived */
 	bool more;              /* its bytes count against RNIC_PARK_ALL */
 	uint8_t bytes[];
 };
 
-/* Bounded in bytes and messages: RNIC_PARK_BYTES, RNIC_PARK_MSGS. While it is wide, in bytes alone:
+/* Limited in bytes and messages: RNIC_PARK_BYTES, RNIC_PARK_MSGS. While it is wide, only in bytes:
  * RNIC_PARK_MORE, and RNIC_PARK_ALL. */
 struct park {
 	struct list segs;
@@ -227,7 +221,7 @@ static inline bool park_is_empty(const struct park *park)
 }
 struct park_seg *park_first(const struct park *park); /* NULL: none */
 bool park_has_room(const struct park *park, uint32_t len);
-/* A copy of the segment; NULL: no memory. */
+/* Add a copy of the segment. Returns NULL if out of memory. */
 struct park_seg *park_add(struct park *park, const struct ddp_hdr *hdr, const uint8_t *bytes,
 			  uint32_t len);
 void park_drop(struct park *park, struct park_seg *seg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rnic.h -- what this software RNIC can do: the numbers that ibv_query_device reports and every
- * check of bounds uses. */
+/* rnic.h -- the limits of this software RNIC: ibv_query_device reports them, and every check of
+ * bounds uses them. */
 #ifndef RNIC_RNIC_H
 #define RNIC_RNIC_H
 
@@ -15,18 +15,18 @@
 #define RNIC_MAX_SRQ_WR  32768
 #define RNIC_MAX_RD_ATOM 128           /* IRD and ORD; the siw limit too */
 #define RNIC_MAX_MSG     0xffffffffull /* RFC 5041 s5: a message is shorter than 2^32 bytes */
-/* bytes of Sends for a QP that arrived before their receive */
+/* limit of a QP's Sends that arrived before their receive, in bytes */
 #define RNIC_PARK_BYTES (256u << 10)
 #define RNIC_PARK_MSGS  256
-#define RNIC_PARK_MORE  (8u << 20)    /* the same, if no receive came for a while: qp_rx_widen() */
-#define RNIC_PARK_ALL   (64ull << 20) /* bytes above RNIC_PARK_BYTES, of all QPs together */
+#define RNIC_PARK_MORE  (8u << 20)    /* the same, after a while without receives: qp_rx_widen() */
+#define RNIC_PARK_ALL   (64ull << 20) /* bytes in excess of RNIC_PARK_BYTES, of all QPs together */
 
 /* A region with any of these can be reached by a peer. */
 #define RNIC_REMOTE_ACCESS                                                                         \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 VEXT_ACCESS_FLUSH_GLOBAL | VEXT_ACCESS_FLUSH_PERSISTENT)
 
-/* ... also one in which a window may be opened. */
+/* Likewise, or a window may be bound to it. */
 #define RNIC_REACHED (RNIC_REMOTE_ACCESS | IBV_ACCESS_MW_BIND)
 
 #endif

@@ -63,7 +63,7 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 {
 	assert(len <= b->len - b->sent);
 	b->sent += len;
-	if (tx_batch_is_sent(b)) { /* as a rule */
+	if (tx_batch_is_sent(b)) { /* usually */
 		tx_batch_drop(b);
 		return;
 	}
@@ -81,7 +81,7 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 	}
 }
 
-/* The end of the FPDU that is half sent; b->sent if there is none. */
+/* End of the half-sent FPDU; b->sent if there is none. */
 static size_t batch_half_sent_end(const struct tx_batch *b)
 {
 	for (unsigned i = 0; i < b->n_fpdu && b->sent > 0; i++) {
@@ -96,7 +96,7 @@ bool tx_batch_is_at_boundary(const struct tx_batch *b)
 	return batch_half_sent_end(b) == b->sent;
 }
 
-/* Remove the last bytes of the batch, down to the length `len`. Bytes that are sent stay. */
+/* Remove the last bytes of the batch, down to the length `len`. Sent bytes stay. */
 static void batch_shrink(struct tx_batch *b, size_t len)
 {
 	while (b->len > len) {
@@ -236,7 +236,7 @@ static void fpdu_list(struct tx_fpdu *f)
 	f->piece = f->at;
 }
 
-/* Is there room for an FPDU of so many parts, of which at most `bytes` bytes are copied? */
+/* Is there room for an FPDU of `parts` parts, with at most `bytes` copied bytes? */
 static inline bool batch_has_room(const struct tx_batch *b, unsigned parts, size_t bytes)
 {
 	return b->n + 2 * parts + 2 <= QP_TX_IOV && b->n_fpdu < TX_FPDUS && b->len < TX_BATCH_MAX &&
@@ -252,7 +252,7 @@ static inline uint8_t *batch_put_hdr(uint8_t *fpdu, const struct ddp_hdr *hdr)
 	return c.p;
 }
 
-/* Store ULPDU_Length, and pad and CRC, which are zero; `at`: the end of the payload. */
+/* Store ULPDU_Length, pad and CRC (zeros). `at`: the end of the payload. */
 static inline void batch_put_frame(uint8_t *fpdu, uint8_t *at, size_t ulpdu)
 {
 	uint64_t zero = 0;
@@ -338,10 +338,8 @@ void tx_fpdu_abort(struct tx_fpdu *f)
 	batch_shrink(f->b, f->before);
 }
 
-/*
- * Insert the markers into the finished FPDU (RFC 5044 s4.3): its pieces move apart, from the end
- * on.
- */
+/* Insert the markers into the finished FPDU (RFC 5044 s4.3), from the end on: its pieces move
+ * apart. */
 static void fpdu_insert_markers(struct tx_fpdu *f)
 {
 	size_t len = (size_t)(f->at - f->start), count = mpa_marker_count(f->pos, len);
