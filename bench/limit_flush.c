@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A flush to a file without a library: a message over TCP; at the target a store into a shared
- * mapping, msync of it, and an answer. mirrored: between its message and the answer the initiator
- * stores into a file of its own and calls fdatasync.
+ * A flush to a file without a library: a message over TCP, then at the target a store into a shared
+ * mapping and its msync, and an answer. mirrored: between the message and the answer the initiator
+ * stores into its own file and calls fdatasync.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes without a follow-up: no flush and no poll, as the initiator's program sleeps. Each carries
- * the time of its posting, and the target's program spins on its memory until it sees that time.
+ * Writes without a follow-up: no flush and no poll, because the initiator's program sleeps. Each
+ * Write contains the time of its posting, and the target's program spins on its memory until it
+ * reads that time.
  *
- * One of `every` Writes is of this kind. Each of the others is followed by a flush, and the one
- * without a follow-up is posted directly after the completion of the last flush. That is the
- * pattern of a log and of a word on which its reader spins.
+ * One of `every` Writes is of this kind, and is posted directly after the completion of the last
+ * flush. A flush follows each other Write. This is the pattern of a log and of a word on which its
+ * reader spins.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ struct rpmem_target {
 	struct ends ends;
 	char folder[256];      /* folder of the pool set, its part, the secret and the log */
 	char name[128];        /* rpma://ADDR:PORT */
-	char durability[16];   /* of the pool */
+	char durability[16];   /* durability of the pool */
 	uint64_t writebacks;   /* on all lanes */
 	uint64_t shm_rx_bytes; /* on all lanes */
 };

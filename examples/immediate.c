@@ -2,9 +2,9 @@
 /*
  * immediate -- a client fills slots of the server's memory and rings a bell with each.
  *
- * A plain write is silent: the server would have to poll its memory. A write with immediate data
- * also takes one of the server's receives, whose completion carries 32 bits: here the number of the
- * filled slot. The receive needs no memory, as the data are elsewhere.
+ * A plain write is silent: the server must poll its memory to notice it. A write with immediate
+ * data also takes one of the server's receives, whose completion contains 32 bits: here the number
+ * of the filled slot. The receive needs no memory, because the data are in the slot.
  */
 #include <arpa/inet.h>
 #include <err.h>

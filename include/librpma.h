@@ -476,9 +476,9 @@ int rpma_conn_wait_timeout(struct rpma_conn *conn, int timeout_ms, struct rpma_c
 struct rpma_conn_req;
 
 /*
- * Resolve addr:port and make the queues; cfg NULL: the defaults. Nothing is sent to the other end's
- * application yet. RPMA_E_NOMEM, RPMA_E_PROVIDER; RPMA_E_INVAL also for an SRQ with a completion
- * queue of its own together with a shared channel.
+ * Resolve addr:port and make the queues; cfg NULL: the defaults. The call sends nothing to the
+ * other end's application. RPMA_E_NOMEM, RPMA_E_PROVIDER; RPMA_E_INVAL also for a shared channel
+ * together with an SRQ that has a private completion queue.
  */
 int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port,
 		      const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
@@ -515,12 +515,12 @@ struct rpma_conn_open_attr {
 
 /*
  * Connect and wait for the outcome. 0: *conn_ptr is a connection and *event is
- * RPMA_CONN_ESTABLISHED, or RPMA_CONN_REJECTED: the application at the other end refused, and its
- * private data may say why. RPMA_E_AGAIN: there is no listener. RPMA_E_NO_EVENT: there was no
- * answer in time, or there is no route to that host. RPMA_E_NOSUPP also: what listens there does
- * not speak the device's protocol. Else as rpma_conn_req_new() and _connect(). To
- * connect anew, delete the connection and call it with the same attr. Thread-safe but for the cfg's
- * SRQ.
+ * RPMA_CONN_ESTABLISHED or RPMA_CONN_REJECTED. With REJECTED, the application at the other end has
+ * refused, and its private data may contain the reason. RPMA_E_AGAIN: there is no listener.
+ * RPMA_E_NO_EVENT: there was no answer in time, or there is no route to that host. RPMA_E_NOSUPP
+ * also: the listener does not speak the device's protocol. Other errors as for rpma_conn_req_new()
+ * and _connect(). To connect again, delete the connection and call this with the same attr.
+ * Thread-safe except for the SRQ of cfg.
  */
 int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
 		   enum rpma_conn_event *event, struct rpma_conn **conn_ptr);
@@ -850,7 +850,7 @@ enum rpma_reason {
 	RPMA_REASON_VOLATILE,      /* the flush is strict, and no flush can persist the range */
 	RPMA_REASON_GONE,          /* the range is past the end of its file, or was deregistered */
 	RPMA_REASON_TERMINATE_IN,  /* the peer's Terminate; code: 0xLTCC, layer, type, code */
-	RPMA_REASON_TERMINATE_OUT, /* ours */
+	RPMA_REASON_TERMINATE_OUT, /* this end's Terminate; code as above */
 	RPMA_REASON_LINK,          /* the connection broke; code: errno */
 	RPMA_REASON_LOCAL,         /* a failure at this end; code: errno */
 	RPMA_REASON_DEVICE         /* the device's own value of vendor_err */

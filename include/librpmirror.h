@@ -137,17 +137,19 @@ struct rpmirror_result {
 #define RPMIRROR_RANGES_MAX 65536
 
 /*
- * Make n ranges durable on this host and on every in-sync copy, together. They may overlap and need
- * no order; n 0 is no error unless the role is lost, and flags is 0. What other threads store
- * meanwhile may be part of it or not, in whole aligned words of 8 bytes. res may be NULL. The file
- * is written back once for each 8 MiB here, and for each 4 MiB at the others.
+ * Make n ranges durable on this host and on every in-sync copy, together. The ranges may overlap
+ * and need no order. n 0 is no error unless the role is lost. flags is 0, and res may be NULL. The
+ * flush may or may not contain bytes that other threads store meanwhile, in whole aligned words of
+ * 8 bytes. The file is written back once for each 8 MiB on this host, and once for each 4 MiB on
+ * the other hosts.
  *
- * 0: the ranges are durable on each member of durable_mask. That copies failed is no error as long
- *   as they were excluded, and min_copies are left.
- * RPMIRROR_E_QUORUM, _E_COPIES: not acknowledged and not undone; the same ranges may be flushed
- *   again. Returned after the time that the set's configuration says.
- * RPMIRROR_E_FENCED: undecided; unmap. RPMIRROR_E_MEDIUM: durable where the mask says; the local
- *   copy has left the set, or has lost stores (rpmirror_get_error()).
+ * 0: the ranges are durable on each member of durable_mask. Failed copies are no error if they were
+ * excluded and min_copies are left.
+ * RPMIRROR_E_QUORUM, _E_COPIES: the flush is not acknowledged and not undone; the same ranges may
+ * be flushed again. Returned after the time in the set's configuration.
+ * RPMIRROR_E_FENCED: the flush is undecided; unmap the set.
+ * RPMIRROR_E_MEDIUM: durable on the members of durable_mask; the local copy has left the set, or
+ * has lost stores (rpmirror_get_error()).
  */
 int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 		   unsigned flags, struct rpmirror_result *res);

@@ -26,7 +26,7 @@ void latency_add(struct latency *l, uint64_t ns)
 		l->max_ns = ns;
 }
 
-/* The middle of a bucket. */
+/* Returns the middle of a bucket. */
 static uint64_t latency_of_bucket(size_t bucket)
 {
 	uint64_t shift = bucket < 256 ? 0 : bucket / 128 - 1;

@@ -30,7 +30,7 @@ struct output {
 	const char *name;
 	enum output_kind kind;
 	int fd;              /* the existing file; -1: there is no such file */
-	struct stat st;      /* of it */
+	struct stat st;      /* status of the existing file */
 	char path[PATH_MAX]; /* path without symbolic links; "": unknown */
 	struct newfile made;
 	uint64_t total;

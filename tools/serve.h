@@ -15,7 +15,7 @@ struct serve_opts {
 	char names[SERVER_REGIONS_MAX][HELLO_NAME_MAX + 1];
 	unsigned name_count;
 	const char *secret_file;
-	struct secret secret; /* its content */
+	struct secret secret; /* content of the secret's file */
 	bool json;
 };
 

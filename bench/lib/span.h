@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * span.h -- where operations go: one after the other through a region, then from its beginning.
+ * span.h -- the places of operations: one behind the other through a region, then from its
+ * beginning again.
  *
- * In memory they are adjacent, except those of a batch, which are a page apart or more. In a file
- * all are, so that each flush writes back pages of its own, as the measurement of the limit does.
- * With apart=N they begin at least N bytes apart.
+ * In memory the places are adjacent, except those of a batch, which are a page apart or more. In a
+ * file all places are a page apart or more, so that each flush writes back its own pages, as the
+ * measurement of the limit does. With apart=N they begin at least N bytes apart.
  */
 #ifndef BENCH_SPAN_H
 #define BENCH_SPAN_H

@@ -18,9 +18,9 @@ struct fi_end {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct fid_eq *eq;   /* if connected: */
-	struct fid_pep *pep; /* the target's listener */
-	struct fid_av *av;   /* if unconnected */
+	struct fid_eq *eq;   /* connected endpoints only */
+	struct fid_pep *pep; /* connected endpoints only: the target's listener */
+	struct fid_av *av;   /* unconnected endpoints only */
 	struct fid_cq *cq;
 	struct fid_ep *ep;
 	struct fid_mr *mr;

@@ -71,7 +71,7 @@ RCURSOR_BE(32)
 RCURSOR_BE(64)
 #undef RCURSOR_BE
 
-/* Little-endian, of 1 to 8 bytes. */
+/* Read a little-endian number of 1 to 8 bytes. */
 static inline uint64_t rcursor_le(struct rcursor *c, size_t width)
 {
 	const uint8_t *p = rcursor_bytes(c, width);

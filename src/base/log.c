@@ -127,7 +127,7 @@ void log_emit(enum log_level level, const char *file, int line, const char *func
 void log_emit_limited(struct log_limit *limit, enum log_level level, const char *file, int line,
 		      const char *func, const char *fmt, ...)
 {
-	int err = errno; /* for %m */
+	int err = errno; /* for %m in fmt */
 	uint32_t left_out;
 	va_list ap;
 

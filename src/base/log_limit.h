@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOG_LIMIT_LINES     5 /* in a period */
+#define LOG_LIMIT_LINES     5 /* most lines in a period */
 #define LOG_LIMIT_PERIOD_MS 10000
 
 /* Zeroed: no line was logged yet. */

@@ -26,8 +26,8 @@ void nearest_offer(struct nearest *n, const char *name);
 const char *nearest_hint(struct nearest *n);
 
 /*
- * Is the option that getopt_long(3) reads next a long one that the table lacks? Then text is
- * "unrecognized option '--sise' (did you mean '--size'?)". An unambiguous beginning is an option.
+ * Does getopt_long(3) read a long option next that the table lacks? Then text is "unrecognized
+ * option '--sise' (did you mean '--size'?)". An unambiguous beginning of an option is not unknown.
  */
 bool nearest_option_is_unknown(int argc, char **argv, const struct option *options, char *text,
 			       size_t size);

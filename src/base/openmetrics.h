@@ -36,7 +36,7 @@ struct openmetrics {
 	size_t len, size;
 	const struct openmetrics_family *family; /* the family of the next samples */
 	bool has_head;                           /* HELP and TYPE of the family are written */
-	bool has_failed;                         /* no memory */
+	bool has_failed;                         /* memory has run out */
 };
 
 void openmetrics_init(struct openmetrics *om, enum openmetrics_form form);

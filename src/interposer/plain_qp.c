@@ -29,7 +29,7 @@ static struct ibv_qp *plain_qp_create_ex(struct ibv_context *ctx, struct ibv_qp_
 	struct ibv_qp *qp = softrnic_create_plain_qp_ex(ctx, attr);
 
 	if (qp)
-		shim_id_forget_qp(qp); /* as above */
+		shim_id_forget_qp(qp); /* an older queue pair may have had this address */
 	return qp;
 }
 

@@ -41,9 +41,10 @@ struct poolset_attr {
 	char signature[HEADER_SIGNATURE];
 	uint32_t major, compat, incompat, ro_compat;
 	uint8_t poolset_uuid[HEADER_UUID];
-	uint8_t uuid[HEADER_UUID];                              /* the UUID of the first part */
-	uint8_t next_uuid[HEADER_UUID], prev_uuid[HEADER_UUID]; /* of the neighbouring replicas */
-	uint8_t user_flags[HEADER_ARCH];                        /* the header's arch_flags */
+	uint8_t uuid[HEADER_UUID]; /* the UUID of the first part */
+	/* UUIDs of the neighbouring replicas */
+	uint8_t next_uuid[HEADER_UUID], prev_uuid[HEADER_UUID];
+	uint8_t user_flags[HEADER_ARCH]; /* the header's arch_flags */
 };
 
 /*

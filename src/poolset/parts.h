@@ -26,7 +26,7 @@ struct parts {
 	struct part *list;
 	unsigned count;
 	unsigned nheaders;
-	unsigned options; /* of enum settext_option */
+	unsigned options; /* bits of enum settext_option */
 	bool is_plain;    /* the name leads to the only part, not to a pool set file */
 	unsigned nreplicas, nremotes;
 	unsigned replica_line;

@@ -41,7 +41,7 @@ struct settext_part {
 };
 
 struct settext {
-	unsigned options; /* of enum settext_option */
+	unsigned options; /* bits of enum settext_option */
 	struct settext_part *parts;
 	unsigned nparts;
 	unsigned nreplicas;    /* number of replicas with the first section; at least 1 */

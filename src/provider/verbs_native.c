@@ -38,9 +38,9 @@ static uint64_t native_device_ops(struct ibv_context *ctx)
 }
 
 /*
- * If the kernel supports more than this machine's rdma-core, the QP is created without the extended
- * operations. A QP shows which extended operations it has, but not whether its device has atomic
- * operations. qp_context stores the latter, as librpma does not use it.
+ * If the kernel supports more operations than this machine's rdma-core, the QP is created without
+ * the extended ones. A QP shows its extended operations, but not whether its device has atomic
+ * operations. qp_context stores this, because librpma does not use qp_context.
  */
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {

@@ -50,7 +50,7 @@ struct file_post {
 
 /* Adjacent writes that become one operation, which is not yet in the batch. */
 struct file_run {
-	size_t at; /* in the ring */
+	size_t at; /* place in the ring */
 	size_t len;
 	uint64_t offset;
 };

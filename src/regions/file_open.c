@@ -292,7 +292,7 @@ int rpma_file_reopen(struct rpma_file *file)
 		file_sleep(file, -1);
 	file->inside++;
 	if (file->failed == RPMA_FILE_E_TAKEN) {
-		rc = file_result(file); /* for good */
+		rc = file_result(file); /* the claim is lost for good */
 	} else if (file->failed) {
 		file->is_reopening = true;
 		rc = file_reopen(file);

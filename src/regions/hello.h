@@ -140,7 +140,7 @@ struct hello_begin {
 	uint64_t offset,
 		/* length of the range; HELLO_LENGTH_UNKNOWN: at most to the region's end */
 		length;
-	uint64_t time_ns;       /* of a file */
+	uint64_t time_ns;       /* modification time of the file */
 	struct claim_id former; /* the claim before the connection was lost; zero: none */
 };
 
@@ -176,7 +176,7 @@ struct hello_counts {
 	/* clients now, clients ever served, and refused clients */
 	uint64_t clients, served, refused;
 	uint64_t values[HELLO_VALUES];
-	uint8_t count; /* of regions */
+	uint8_t count; /* number of regions */
 	struct hello_region_counts {
 		char region[HELLO_NAME_MAX + 1];
 		uint64_t size;
@@ -192,11 +192,11 @@ const char *hello_value_name(unsigned index);
 
 #define HELLO_MAX      192                                    /* a request or reply */
 #define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* a message to the server */
-#define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* and from it */
-#define HELLO_VERDICT  6                                      /* one of these, */
-#define HELLO_BEGUN    (6 + 3 * 8)                            /* and a BEGUN */
+#define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* a message from the server */
+#define HELLO_VERDICT  6                                      /* size of a verdict */
+#define HELLO_BEGUN    (6 + 3 * 8)                            /* size of a BEGUN */
 
-/* Bytes written to buf[HELLO_MAX]. */
+/* Encode into buf[HELLO_MAX]. Returns the number of bytes. */
 size_t hello_request_encode(const struct hello_request *req, uint8_t *buf);
 size_t hello_reply_encode(const struct hello_reply *reply, uint8_t *buf);
 /* False: not our protocol. A longer buffer is accepted: InfiniBand pads. */

@@ -26,7 +26,7 @@ struct lookup {
 	bool durable, ending, ended;
 	bool overdue; /* a wait has timed out; until the next answer */
 	struct lookup_answer latest;
-	bool has_record; /* to be stored */
+	bool has_record; /* the record waits to be stored */
 	struct file_record record;
 	struct file_record_place place;
 	uint64_t size;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log_syslog.c -- to syslog under our own name, without touching the program's.
+ * log_syslog.c -- writes to syslog under librpma's name, without changing the program's.
  *
- * openlog(3) has one ident and one facility for the whole process: if a library calls it, it
- * renames the application's messages. So this file sends the datagram of RFC 3164 itself. If
- * /dev/log takes no datagrams, libc's syslog(3) is used, under the application's ident.
+ * openlog(3) has one ident and one facility for the whole process: a library that calls it renames
+ * the application's messages. So this file itself sends the datagram of RFC 3164. If /dev/log takes
+ * no datagrams, this file uses libc's syslog(3), under the application's ident.
  */
 #include <string.h>
 #include <sys/socket.h>

@@ -13,7 +13,7 @@ struct rpma_peer {
 	const struct provider *prov;
 	struct ibv_pd *pd;
 	struct abilities can;
-	pthread_mutex_t lock;          /* of: */
+	pthread_mutex_t lock;          /* guards flush_sink */
 	struct flush_sink *flush_sink; /* NULL: no connection exists yet */
 };
 

@@ -26,7 +26,7 @@ struct control {
 	pthread_mutex_t lock; /* guards the stream and the members below */
 	struct wire_stream stream;
 	bool direct, inherited;
-	struct child ssh;         /* or */
+	struct child ssh;         /* without direct */
 	int fd;                   /* direct */
 	struct wire_key lane_key; /* direct */
 	int timeout_ms;

@@ -19,7 +19,7 @@
 struct lane_place {
 	struct rpma_peer *peer;
 	struct rpma_mr_local *local; /* the local pool */
-	uint64_t size;               /* of it */
+	uint64_t size;               /* size of the local pool */
 	char addr[256];              /* numeric address of the data path */
 	struct wire_key key;
 	enum wire_method method;

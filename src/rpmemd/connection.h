@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connection.h -- one connection of a listening daemon, served by a process of its own, so that an
- * error affects one pool only.
+ * connection.h -- serves one connection of a listening daemon in its own process, so that an error
+ * affects only one pool.
  *
- * The listener starts the process when the initiator has proved itself. The process inherits two
+ * The listener starts the process after the initiator has proved itself. The process inherits two
  * descriptors: the connection, and a socket with the result of the proof (struct direct_start).
  */
 #ifndef RPMEMD_CONNECTION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.h -- which requests an initiator may send, and when: first one pool is opened or created,
- * once; then come attributes, lanes and deep flushes of it until it is closed.
+ * control.h -- the order of an initiator's requests: it opens or creates one pool, once. Then come
+ * attributes, lanes and deep flushes of the pool, until the pool is closed.
  *
  * Pure, except for the service that it calls: a frame goes in, an answer comes out.
  */

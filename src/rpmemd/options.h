@@ -26,7 +26,7 @@ struct options {
 	enum options_task task;
 	const char *config;     /* NULL: the usual files */
 	const char *remove_set; /* name of the pool set */
-	bool force, pool_set;   /* for REMOVE */
+	bool force, pool_set;   /* options of REMOVE */
 	bool listens;           /* --listen was given */
 	const char *textfile;   /* for METRICS: the file; NULL: standard output */
 	/* Texts of argv, in the order of argv. */

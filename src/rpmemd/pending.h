@@ -3,7 +3,7 @@
  * pending.h -- connections of a listening daemon whose initiators have not proved themselves yet.
  *
  * They share the listener's process. So a host without a proof costs a greeting and some memory,
- * but no process, for which sessions of other hosts would have to wait.
+ * but no process that sessions of other hosts need.
  */
 #ifndef RPMEMD_PENDING_H
 #define RPMEMD_PENDING_H

@@ -2,8 +2,8 @@
 /*
  * watch.h -- checks once a second whether the paths of a pool's parts still lead to the parts.
  *
- * A thread of its own checks, because a file system may not answer. If the thread does not come
- * back, it is abandoned together with its memory.
+ * A separate thread checks, because a file system may not answer. If the thread does not come back,
+ * it is abandoned together with its memory.
  */
 #ifndef RPMEMD_WATCH_H
 #define RPMEMD_WATCH_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * manager.h -- reports to the service manager that started this daemon (sd_notify(3)). Without one,
- * which is without NOTIFY_SOCKET, nothing happens.
+ * manager.h -- reports to the service manager that started this daemon (sd_notify(3)). Without
+ * NOTIFY_SOCKET there is no manager, and the calls do nothing.
  *
- * It is one datagram to a socket, so that no daemon links with libsystemd and the libraries for
- * compression and encryption that it needs.
+ * A report is one datagram to a socket. So no daemon links with libsystemd, and with the libraries
+ * for compression and encryption that libsystemd needs.
  */
 #ifndef SERVICE_MANAGER_H
 #define SERVICE_MANAGER_H

@@ -114,7 +114,7 @@ enum vext_reason {
 	VEXT_REASON_VOLATILE,      /* a strict flush of memory that cannot be persistent */
 	VEXT_REASON_GONE,          /* the range is unmapped, or past the end of its file */
 	VEXT_REASON_TERMINATE_IN,  /* the peer's Terminate: 0xLTCC = layer, type, code */
-	VEXT_REASON_TERMINATE_OUT, /* ours */
+	VEXT_REASON_TERMINATE_OUT, /* this end's Terminate, as above */
 	VEXT_REASON_LINK,          /* errno of the connection */
 	VEXT_REASON_LOCAL,         /* errno at this end */
 };

@@ -30,7 +30,7 @@ struct metrics_row {
 	enum metrics_kind kind;
 	const char *key;
 	double scale;
-	const char *label, *const *words; /* for METRICS_STATE */
+	const char *label, *const *words; /* label and words of METRICS_STATE */
 	void (*write)(struct openmetrics *om, struct metrics_at *at);
 };
 

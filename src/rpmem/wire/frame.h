@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frame.h -- a message on the control stream: a header of 12 bytes, the body, and, once the stream
- * is sealed, a keyed BLAKE2b-256 of the frame's number, the header and the body.
+ * frame.h -- a message on the control stream: a header of 12 bytes and the body. On a sealed stream
+ * a keyed BLAKE2b-256 of the frame's number, the header and the body follows.
  *
- * Pure. Nothing of a frame is returned before all of it is there and its seal is right.
+ * Pure. The decoder returns nothing of a frame before the whole frame is there and its seal is
+ * right.
  */
 #ifndef RPMEM_WIRE_FRAME_H
 #define RPMEM_WIRE_FRAME_H

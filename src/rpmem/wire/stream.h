@@ -42,8 +42,8 @@ int wire_stream_receive(struct wire_stream *s, struct wire_frame *frame, uint64_
  * a frame call again, because several may have come together. */
 int wire_stream_try_receive(struct wire_stream *s, struct wire_frame *frame);
 /*
- * Explain a failed receive in a text for people. It recognises PMDK's rpmemd, and the output of
- * another program (a shell's start-up file). who: the name of the other end in the text. Returns
+ * Explain a failed receive in a text for people. The call recognises PMDK's rpmemd, and the output
+ * of another program (a shell's start-up file). who: the name of the other end in the text. Returns
  * the kind, ERROR_UNREACHED or ERROR_FAILED; err->cause is the errno.
  */
 int wire_stream_explain(const struct wire_stream *s, int failure, const char *who,
