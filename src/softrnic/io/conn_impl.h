@@ -127,7 +127,7 @@ struct conn {
 	struct stall_count *stall_before;    /* counter of the previous QP */
 
 	conn_event_fn *event;
-	void *owner; /* NULL once the id has released it */
+	void *owner; /* NULL after the id has released it */
 
 	struct link_addr src, dst; /* the addresses to dial; src LINK_NONE: any */
 

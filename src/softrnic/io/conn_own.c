@@ -234,7 +234,7 @@ void conn_spin_end(struct conn *c)
 
 /* --- threads that wait ---------------------------------------------------------------------- */
 
-/* Unread bytes, because the connection waits for a receive, would end each wait at once. */
+/* If the connection waits for a receive, its unread bytes would end each wait at once. */
 static bool conn_can_be_awaited(const struct conn *c)
 {
 	return conn_can_be_owned(c) && !c->readable;

@@ -125,7 +125,7 @@ void policy_sent_by_alarm(struct policy_send *s)
 
 static const struct {
 	uint64_t ns;
-	unsigned share; /* setting the alarm takes one part in so many */
+	unsigned share; /* setting the alarm may take 1/share of the time */
 } policy_uses[] = {
 	[POLICY_WRITE] = {40 * NSEC_PER_US, 32},
 	[POLICY_POLLS] = {150 * NSEC_PER_US, 32},

@@ -3,7 +3,7 @@
  * group.h -- the jobs that one slice serves.
  *
  * Jobs that wait at a file when a slice of it begins may share its write-back (group commit): a
- * write-back that begins now covers what all of them placed. One msync() across two ranges is
+ * write-back that begins now covers the bytes of all of them. One msync() across two ranges is
  * cheaper than two calls if the pages between them are clean; dirty pages between them cost time.
  * So each file has a reach, the greatest gap that a group bridges. A group that took longer than
  * its jobs would take one after the other shortens the reach, down to GROUP_NEAR, where even a

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * persist.h -- what is behind a piece of memory, and how to get it onto the medium.
+ * persist.h -- the files behind memory, and the ways to get its bytes onto the medium.
  *
  * Classes. Each page range of registered memory has a durability class (enum vext_durability),
  * found at registration from the kernel's list of mappings and the file systems behind them
- * (procfs.h, medium.c). What cannot be found out gets the weakest class.
+ * (procfs.h, medium.c). Memory of unknown kind gets the weakest class.
  *
  * Ownership. A region describes one registered memory range: ranges of one class each. It is
  * counted, and it holds a count of the entry of each file behind it (file.h). An entry owns an

@@ -20,7 +20,7 @@ void pool_unlock(void);
  * then nothing has changed. Otherwise job->done() is called, perhaps before this call returns. */
 bool pool_start(struct persist_job *job);
 
-/* With the lock: does work wait although no thread exists and none can be started? */
+/* Called with the lock: does work wait although no thread exists and none can be started? */
 bool pool_needs_help(void);
 
 /* Call done() of these jobs. Called and returns with the lock, which it releases meanwhile. */

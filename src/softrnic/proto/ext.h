@@ -54,7 +54,7 @@ struct ext_row {
 	uint16_t request, response; /* 0: the kind has no such message */
 	uint16_t result;            /* length of the data after a successful response */
 };
-#define EXT_MAX 1024 /* bytes of any extension message behind the DDP header */
+#define EXT_MAX 1024 /* limit of an extension message after the DDP header */
 
 extern const struct ext_row ext_rows[EXT_KINDS];
 
@@ -105,7 +105,7 @@ static inline bool ext_flush_is_valid(uint32_t flags)
 	       !(flags & ~(EXT_FLUSH_PERSIST | EXT_FLUSH_VISIBLE | EXT_FLUSH_STRICT));
 }
 
-/* Likewise for a VERIFY or QUERY, and its length. */
+/* Are the flags and the length valid for a VERIFY or QUERY? */
 bool ext_verify_is_valid(const struct ext_range *req);
 bool ext_query_is_valid(const struct ext_range *req);
 

@@ -4,7 +4,7 @@
  *
  * Every touch of registered memory goes through mr_hold(): it checks STag, protection domain,
  * rights and bounds (RFC 5040 s8.1.1) and pins the region until mr_release(). mr_kill() makes the
- * STag unknown at once; mr_wait_idle() returns when there is no hold on the region any more.
+ * STag unknown at once; mr_wait_idle() returns after the last hold is released.
  * Thread-safe; the table's mutex is a leaf lock.
  *
  * A hold pins the memory, a reference the description: a stream that has placed bytes in a region

@@ -79,7 +79,7 @@ struct qp_op {
 	bool places;           /* changes the peer's registered memory */
 	bool is_atomic;        /* acts on an aligned word of 8 bytes */
 	bool is_patient;       /* may be deferred until the next post, unless it is signalled */
-	bool is_patient_alone; /* likewise, unless solicited or after a deferred Write */
+	bool is_patient_alone; /* likewise, except solicited ones and after a deferred Write */
 	uint8_t messages;      /* number that an Ack counts; 0 for a request */
 	bool (*check)(const struct ibv_send_wr *wr);
 	/* Fill in the fields that are specific to this operation. */

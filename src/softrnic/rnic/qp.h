@@ -7,16 +7,17 @@
  *
  *   receive:     n = qp_rx_want(qp, iov)   where the next bytes go; 0 = do not read now
  *                qp_rx_got(qp, len)        they are there  (qp_rx_fault(qp): memory was gone)
- *   send:        n = qp_tx_gather(qp, iov) what to send now; 0 = nothing
+ *   send:        n = qp_tx_gather(qp, iov) the bytes to send now; 0 = none
  *                qp_tx_sent(qp, len)       the LLP took that many bytes
  *   jobs:        qp_next_job(qp, &job), later qp_on_job(qp, status)
  *   life:        qp_due(), and qp_is_idle(), after any of these
  *
  * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each), hello.c,
- * origin.c, heartbeat.c, ack.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c
- * (what is done with them); qp_rx_io.c, qp_rx.c and qp_rx_over.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c,
- * qp_tx_msg.c and tx_batch.c (which message is next, messages as FPDUs, FPDUs in the lent buffer);
- * dirty.c (what was placed and not written back), place.c (the CPU's writes to memory).
+ * origin.c, heartbeat.c, ack.c; queues.c (the queues), qp_post.c, qp_sq.c, qp_requests.c and
+ * qp_recv.c (the use of each queue); qp_rx_io.c, qp_rx.c and qp_rx_over.c (bytes to FPDUs);
+ * qp_tx.c, qp_tx_turn.c, qp_tx_msg.c and tx_batch.c (the next message, messages as FPDUs, FPDUs in
+ * the lent buffer); dirty.c (placed bytes that are not written back), place.c (the CPU's writes to
+ * memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -52,7 +53,7 @@ struct qp_stream {
 	bool markers;      /* the peer requests markers in our output */
 	bool consent;      /* the peer agreed to our extensions and to big FPDUs */
 	bool peer_flushes; /* the peer's user issues native flushes */
-	uint32_t limit_ms; /* stated in this end's HELLO: a peer that is silent for so long is lost;
+	uint32_t limit_ms; /* stated in this end's HELLO: a peer is lost after this silence;
 			      0: never */
 	uint32_t rings;    /* stated in this end's HELLO: version of its rings; 0: none */
 	bool takes_part;   /* this end takes part in the barrier of ORIGINs, if the peer does */
@@ -182,7 +183,7 @@ void qp_set_link_cause(struct qp *qp, int err);
 /* -> ERR, without a Terminate: the first work request ends with `status`, all others with
  * WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
-/* As qp_fail(), because the peer is gone. */
+/* As qp_fail(), for a peer that is gone. */
 void qp_fail_lost(struct qp *qp);
 /*
  * For an unreliable queue pair whose stream has ended: posted requests complete, and their messages

@@ -77,7 +77,7 @@ size_t qp_tx_in_place(struct qp *qp, void *to, size_t room)
 	qp_tx_build_all(qp);
 	tx->in_place = (size_t)(tx->at - (uint8_t *)to);
 	tx->at = tx->end = NULL;
-	if (tx->in_place > 0) /* what was built completes before an error that was found after it */
+	if (tx->in_place > 0) /* built messages complete before a later error */
 		qp->counters.tx_gathers++;
 	else
 		qp_settle(qp);

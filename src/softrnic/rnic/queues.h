@@ -35,7 +35,7 @@ struct sq_wr {
 	uint64_t wr_id;
 	uint64_t raddr;
 	uint64_t length;
-	uint64_t end_pos; /* transmit position after its last byte, once it is completely built */
+	uint64_t end_pos; /* transmit position after its last byte; set when all is built */
 	uint32_t rkey;    /* of the peer's memory; or the STag that a Send invalidates */
 	uint32_t num_sge;
 	enum ibv_wc_status status;

@@ -26,7 +26,7 @@
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 VEXT_ACCESS_FLUSH_GLOBAL | VEXT_ACCESS_FLUSH_PERSISTENT)
 
-/* Likewise, or a window may be bound to it. */
+/* A region that a peer can reach, directly or by a window. */
 #define RNIC_REACHED (RNIC_REMOTE_ACCESS | IBV_ACCESS_MW_BIND)
 
 #endif

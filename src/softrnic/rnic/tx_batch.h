@@ -100,7 +100,7 @@ static inline void tx_fpdu_put(struct tx_fpdu *f, const void *src, size_t len)
 	f->at += len;
 	f->copied += len;
 }
-/* Add held memory: copy it, or refer to it and hold it once more. 0 or -EFAULT. */
+/* Add held memory: copy it, or refer to it and hold it once more. Returns 0 or -EFAULT. */
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr);
 size_t tx_fpdu_close(struct tx_fpdu *f); /* returns its length in the stream */
 void tx_fpdu_abort(struct tx_fpdu *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meeting_impl.h -- what the files of a meeting share. */
+/* meeting_impl.h -- declarations that only the meeting*.c files use. */
 #ifndef STREAM_MEETING_IMPL_H
 #define STREAM_MEETING_IMPL_H
 

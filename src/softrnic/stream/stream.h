@@ -27,7 +27,7 @@
 
 enum stream_role { STREAM_INITIATOR, STREAM_RESPONDER };
 
-/* States and what they wait for; stream_state_str() names them. */
+/* States and their next events; stream_state_str() names them. */
 /* clang-format off */
 #define STREAM_STATES(X)                                                                           \
 	X(IDLE)      /* no link yet */                                                             \
@@ -50,16 +50,16 @@ enum stream_state {
 };
 
 enum stream_event {
-	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
+	STREAM_EV_CONNECT_REQUEST, /* responder: the request has arrived */
 	STREAM_EV_REPLIED, /* an initiator that meets: request accepted, the HELLO follows */
 	STREAM_EV_ESTABLISHED,
-	STREAM_EV_REJECTED, /* by the application there: -EACCES; by its host, without a listener:
-			       -ECONNREFUSED; by closing: -ECONNRESET */
+	STREAM_EV_REJECTED,      /* status: the peer's program rejected it: -EACCES; no listener:
+			       -ECONNREFUSED; the peer closed: -ECONNRESET */
 	STREAM_EV_UNREACHABLE,   /* no answer in time; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
-	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
-				    without it */
-	STREAM_EV_LOST,          /* instead: the peer, or the way to it, vanished; status: -errno */
+	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; without ESTABLISHED after a
+				    disconnect directly after accept */
+	STREAM_EV_LOST,          /* instead: the peer or the way to it is gone; status: -errno */
 	STREAM_EV_DEAD,          /* responder: the stream ended before the user saw a request */
 };
 
@@ -202,7 +202,7 @@ void stream_move(struct stream *s, void *owner);
 /* End an unused stream of a meeting: return the queue pair as it was before the stream, with its
  * posted requests, and let the link be closed. No receive and no job may be in progress. */
 struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u);
-/* Of a meeting, in IDLE, instead of connect: the queue pair is its own peer. The link has no
+/* Instead of connect, for a meeting, in IDLE: the queue pair is its own peer. The link has no
  * start-up frames, and the HELLO returns to its sender. Returns 0 or -errno. */
 int stream_join_self(struct stream *s, const struct stream_params *params, uint64_t now,
 		     struct stream_update *u);
@@ -283,11 +283,11 @@ bool stream_needs_nothing(const struct stream *s);
 void stream_resume(struct stream *s, struct stream_update *u);
 /* The user fails the queue pair. */
 void stream_fail_qp(struct stream *s, struct stream_update *u);
-/* As qp_limit_requests(). */
+/* Calls qp_limit_requests(). */
 void stream_limit_requests(struct stream *s, uint32_t ord, struct stream_update *u);
 /* The peer of the queue pair did not connect in time: end the oldest request with RETRY_EXC_ERR. */
 void stream_give_up_qp(struct stream *s, struct stream_update *u);
-/* As qp_give_away(). */
+/* Calls qp_give_away(). */
 void stream_give_away(struct stream *s, struct stream_update *u);
 /* The region is about to end: see qp_detach_mr(). */
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
@@ -300,7 +300,7 @@ bool stream_qp_is_failed(const struct stream *s);
 enum ibv_qp_state stream_qp_state(const struct stream *s);
 const struct qp_counters *stream_counters(const struct stream *s);
 struct qp_news stream_news(const struct stream *s); /* zeros: there is no queue pair */
-uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; once started */
+uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; after the start */
 uint32_t stream_requests(const struct stream *s);   /* requests of the peer without an answer */
 bool stream_is_local_fault(const struct stream *s); /* the first error was local */
 /* Whether a send may load from memory that can wait for a file system. When in doubt, true. */

@@ -21,7 +21,7 @@ enum stream_attempt {
 
 /* The destination of the bytes between stream_rx_begin() and stream_rx_end(). */
 enum stream_rx_into {
-	STREAM_RX_NOTHING, /* no receive is under way */
+	STREAM_RX_NOTHING, /* no receive is in progress */
 	STREAM_RX_FRAME,
 	STREAM_RX_PROBE,
 	STREAM_RX_QP,

@@ -17,7 +17,7 @@
 
 #define AH_HOP_LIMIT 64 /* the hop limit if the program sets none */
 
-/* 0 or an errno value. */
+/* Find the path of a message. Returns 0 or an errno value. */
 static int ah_resolve(const struct ibv_ah_attr *attr, struct ud_path *path)
 {
 	struct link_addr peer;

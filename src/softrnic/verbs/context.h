@@ -12,7 +12,7 @@
 
 #include <infiniband/verbs.h>
 
-/* 0 or -errno. */
+/* Make a context of the device. Returns 0 or -errno. */
 int context_new(struct ibv_device *device, struct ibv_context **out);
 void context_get(struct ibv_context *context);
 void context_put(struct ibv_context *context);

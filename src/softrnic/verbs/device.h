@@ -92,7 +92,8 @@ struct vsrq {
 
 /* Returns NULL and sets errno if the table cannot be made. */
 struct mr_table *device_mrs(void);
-/* Before the first descriptor or lock that a forked child must not share. 0 or -errno. */
+/* To be called before the first descriptor or lock that a forked child must not share exists.
+ * Returns 0 or -errno. */
 int fork_hook(void);
 void device_atfork_prepare(void);
 void device_atfork_parent(void);

@@ -34,7 +34,7 @@ void qp_places_init(struct qp_places *places);
  */
 int qp_attr_check(const struct ibv_qp_init_attr *attr);
 int qp_attr_check_queues(const struct ibv_qp_init_attr *attr); /* accepts any type */
-/* Fill in what is granted, which may exceed the request. */
+/* Replace the requested attributes by the granted ones, which may exceed the request. */
 void qp_attr_grant(struct ibv_qp_init_attr *attr);
 
 /*
