@@ -127,7 +127,7 @@ bool ends_flushes_by_reading(void);
 void ends_permit_persistent(struct rpma_conn *conn);
 enum ibv_wc_opcode ends_flush_opcode(void);
 enum ibv_wc_opcode ends_atomic_write_opcode(void);
-uint8_t *ends_map(size_t size); /* anonymous, shared, zero */
+uint8_t *ends_map(size_t size); /* Map anonymous, shared memory of zeros. */
 /* Bytes that differ by place and by seed. */
 void ends_fill(uint8_t *p, size_t len, unsigned seed);
 bool ends_is_filled(const uint8_t *p, size_t len, unsigned seed);

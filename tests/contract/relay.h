@@ -20,7 +20,7 @@ struct relay_count {
 };
 
 struct relay {
-	char port[8]; /* connect here */
+	char port[8]; /* port to connect to */
 	int listener, to_server, to_client;
 	size_t slow; /* bytes a second to the server; 0: without a limit */
 	pthread_t thread;

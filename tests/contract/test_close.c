@@ -82,7 +82,7 @@ static void closing_everything_leaves_no_descriptor_open(void **state)
 	struct ends d;
 	int before;
 
-	ends_open(&d, NULL); /* the device itself keeps a few */
+	ends_open(&d, NULL); /* the device itself keeps a few descriptors */
 	ends_close(&d);
 	before = settled_fds();
 	ends_open(&d, NULL);

@@ -20,7 +20,7 @@
 
 static atomic_int slow_ms, slow_syncs;
 
-/* Replaces libc's: a slow disk. */
+/* Replaces libc's msync() by that of a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int ms = atomic_load(&slow_ms);

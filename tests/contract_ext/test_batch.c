@@ -9,7 +9,7 @@
 
 static atomic_bool disk_waits;
 
-/* Replaces libc's: a slow disk. */
+/* Replaces libc's msync() by that of a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	while (atomic_load(&disk_waits))

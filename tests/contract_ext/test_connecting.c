@@ -196,7 +196,7 @@ static void a_connect_is_cancelled_from_another_thread(void **state)
 		ends_close(&d);
 		return;
 	}
-	fd = tcp_listener(8, &sin, port); /* TCP is connected, and the answer is awaited */
+	fd = tcp_listener(8, &sin, port); /* connected, and waiting for the answer */
 	cancel_while_waiting(port);
 	close(fd);
 	if (ends_is_kernels())

@@ -15,7 +15,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's: a disk that fails. */
+/* Replaces libc's msync() by that of a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);

@@ -94,7 +94,7 @@ static void a_wait_that_ends_at_its_limit_is_explained(void **state)
 	expect_said("within 21 ms the connection reported no event");
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 22, &req), RPMA_E_NO_EVENT);
 	expect_said("within 22 ms no connection request came");
-	fail_otherwise(); /* a look is not a wait */
+	fail_otherwise(); /* a check is not a wait */
 	assert_int_equal(rpma_cq_wait_timeout(cq, 0), RPMA_E_NO_COMPLETION);
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 0, &req), RPMA_E_NO_EVENT);
 	expect_said("rpma_peer_delete: ");

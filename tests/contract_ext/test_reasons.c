@@ -16,7 +16,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's: a failing disk. */
+/* Replaces libc's msync() by that of a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -44,7 +44,7 @@ static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 	assert_true(strlen(text) < sizeof(text) - 1);
 }
 
-/* The next completion that failed. */
+/* Take the next completion that failed. */
 static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 {
 	do

@@ -11,7 +11,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's: a failing disk. */
+/* Replaces libc's msync() by that of a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -242,7 +242,7 @@ static void other_peers_are_not_asked(void **state)
 	assert_int_equal(rpma_query_durability(d.cli, d.at_srv, 0, 8, &class,
 					       RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_NOSUPP);
-	ends_flush(d.cli, d.at_srv, 0, 8); /* the refusal has no effect */
+	ends_flush(d.cli, d.at_srv, 0, 8); /* the refused request has no effect */
 	ends_close(&d);
 }
 

@@ -46,17 +46,17 @@ struct life {
 	} while (life_expects(l, out, sizeof(*(out))) &&                                           \
 		 life_got(l, #fn, fn(__VA_ARGS__, out), out, sizeof(*(out))))
 
-/* Also made after the life is over. */
+/* Release the object also after the life is over. */
 #define RELEASE(l, fn, ptr)                                                                        \
 	do {                                                                                       \
 		life_judged(l, #fn, fn(ptr));                                                      \
 		assert_null(*(ptr));                                                               \
 	} while (0)
 
-/* True: make the call again. */
+/* Returns true if the caller has to make the call again. */
 bool life_judged(struct life *l, const char *function, int ret);
 bool life_got(struct life *l, const char *function, int ret, void *out, size_t len);
-/* Marks the output. False: the life is over. */
+/* Mark the output. Returns false if the life is over. */
 bool life_expects(const struct life *l, void *out, size_t len);
 
 /* Wait until the descriptor is readable. */
@@ -64,7 +64,7 @@ void life_await(struct life *l, int fd, const char *what);
 /* Returns false if another event came, which ends the life. */
 bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
-/* False: the life is over. */
+/* Returns false if the life is over. */
 bool life_await_request(struct life *l);
 /* Wait for a completion of the active or the passive side: of a receive or of another operation. */
 void life_await_active(struct life *l, bool received);

@@ -57,7 +57,7 @@ static void life_await_queue(struct life *l, struct rpma_conn *conn, struct rpma
 	rpma_conn_get_event_fd(conn, &failed);
 	if (!life_await_either(l, fd, failed, "completion"))
 		return;
-	/* Alternately with and without a limit. */
+	/* Wait alternately with and without a limit. */
 	if (shared && received)
 		STEP(l, rpma_conn_wait_timeout, conn, LIMIT_MS, &announced, &is_rcq);
 	else if (shared)

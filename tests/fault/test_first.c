@@ -47,7 +47,7 @@ static int live_twice(enum alloc_kind kind, unsigned int nth, bool for_good)
 	return 1;
 }
 
-/* The exit status of a process with two lives. */
+/* Returns the exit status of a process with two lives. */
 static int live_twice_elsewhere(enum alloc_kind kind, unsigned int nth, bool for_good)
 {
 	int status;

@@ -22,9 +22,9 @@ enum { PLACES_MAX = 100, LIFE_LIMIT_S = 60 };
 /* The results of functions for a failed call; a function that is not listed returns
  * RPMA_E_PROVIDER. */
 static const struct rule {
-	const char *function; /* NULL: any function */
+	const char *function; /* NULL: any function fails */
 	const char *call;
-	int err; /* 0: any */
+	int err; /* 0: any errno */
 	int ret;
 } rules[] = {
 	{"rpma_peer_new", "alloc_pd", ENOMEM, RPMA_E_NOMEM},

@@ -16,7 +16,7 @@ struct ibv_qp_init_attr end_qp_attr(void);
 struct rdma_cm_id *end_make(int flags, __be16 port);
 struct rdma_cm_id *end_make_with(int flags, __be16 port, struct ibv_qp_init_attr attr);
 
-/* A client and a server that are connected. */
+/* A connected client and server. */
 struct ends {
 	struct rdma_cm_id *listener, *server, *client;
 	pthread_t thread;

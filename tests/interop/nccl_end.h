@@ -89,7 +89,7 @@ struct end {
 	struct ibv_mr *slots_mr;
 	char *data;
 	struct ibv_mr *data_mr;
-	/* the receiver's */
+	/* the receiver's queue pair */
 	struct ibv_qp *flush_qp; /* connected with itself */
 	int flush_word;
 	struct ibv_mr *flush_mr;

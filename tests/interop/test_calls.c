@@ -293,7 +293,7 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 
 /* --- Send with Invalidate ------------------------------------------------------------------- */
 
-/* The completion of the server's receive. */
+/* Takes the completion of the server's receive. */
 static struct ibv_wc invalidate(struct ends *d, uint32_t rkey)
 {
 	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = rkey};

@@ -13,7 +13,7 @@
 
 #include "ends.h"
 
-/* Objects to try the calls with. */
+/* Objects with which the tests call the functions. */
 static struct rdma_cm_id *id, *peer;
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;

@@ -39,7 +39,7 @@ struct history_verdict {
 	struct history_op a, b;
 };
 
-/* Sorts ops. */
+/* Sorts ops, and returns the verdict. */
 struct history_verdict history_check(struct history_op *ops, size_t count);
 const char *history_fault_2str(enum history_fault fault);
 

@@ -10,7 +10,7 @@
 struct packet {
 	uint64_t time_ns;
 	uint32_t captured, original; /* bytes */
-	unsigned direction;          /* 1 inbound, 2 outbound */
+	unsigned direction;          /* 1: inbound, 2: outbound */
 	char comment[80];
 	bool v6;
 	uint8_t src[16], dst[16]; /* an IPv4 address is in the first four bytes */

@@ -25,14 +25,14 @@ struct qp_end {
 	struct qp *qp;
 	void *rxmem, *txmem;
 	void *rxbuf, *txbuf; /* the same memory; NULL while lent */
-	uint8_t *wire;       /* sent, and not taken by the peer yet */
+	uint8_t *wire;       /* bytes that were sent, and not taken by the peer yet */
 	size_t wire_len, wire_room;
 	bool in_place;   /* this end parses its peer's bytes in place, if possible */
 	size_t put_room; /* room for short messages in the link's memory; 0: none */
 	int asyncs;
 	enum ibv_event_type async; /* the last asynchronous event */
 	int notified, gets, failures;
-	int wb_status; /* how write-backs end */
+	int wb_status; /* status with which write-backs end */
 	bool wb_hold;  /* keep write-backs running */
 	bool wb_running;
 	int wb_count;

@@ -15,7 +15,7 @@ struct two_layers {
 	uint8_t *cache, *medium;
 	uint64_t len;
 	uint64_t seed;
-	uint32_t persists; /* calls so far */
+	uint32_t persists; /* number of calls so far */
 	uint32_t cut_at;   /* the call that does not return; 0: each call returns */
 	bool is_cut;
 	uint64_t lie_from, lie_to; /* bytes persisted in this range do not reach the medium */

@@ -25,7 +25,7 @@ struct inbox_slot {
 		uint64_t off; /* offset in the arena of `home` */
 		uint32_t len;
 	} piece[INBOX_PIECES];
-	bool busy; /* posted, and not complete */
+	bool busy; /* the buffer is posted, and not complete */
 };
 
 struct inbox {

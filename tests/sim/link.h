@@ -41,7 +41,7 @@ struct link {
 	bool silent;             /* no byte crosses the link any more */
 	bool closed[2];          /* node i has closed its socket */
 	bool resets[2];          /* the close of node i's socket is a reset */
-	atomic_uint given_up[2]; /* rings: node i's word */
+	atomic_uint given_up[2]; /* rings: the word of node i */
 	int error[2];            /* errno that node i gets next, or 0 */
 };
 

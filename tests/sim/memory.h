@@ -43,7 +43,7 @@ struct area {
 	uint8_t *pages;   /* for a detachable area that is deregistered: the host's page cache */
 };
 
-/* The bytes of a digest. */
+/* The bytes that a digest covers. */
 struct digested {
 	struct list link;
 	uint8_t sum[32];
@@ -71,12 +71,12 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 /* Deregister the regions that are left. Returns false if a region is still held. */
 bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
-/* VEXT_DURABILITY_* of an area. */
+/* Returns the VEXT_DURABILITY_* of an area. */
 uint32_t memory_durability(const struct memory *m, enum area_kind kind);
 /* Fill in a digest of these bytes, and keep the bytes. */
 void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
 		   struct vext_digest *digest);
-/* The bytes of a digest, or NULL. */
+/* Returns the bytes of a digest, or NULL. */
 struct digested *memory_digested(const struct memory *m, uint64_t off, uint64_t len,
 				 const uint8_t *sum);
 /* The memory to write back for the arena's bytes from off on; the bytes belong to one area. */

@@ -196,7 +196,7 @@ static const char *model_on_flush(struct model *m, const struct op *op, unsigned
 	return model_on_durable(m, id, op->off, op->len, peer, a);
 }
 
-/* Everything placed before is included. */
+/* All bytes placed before are included. */
 static const char *model_all_durable(struct model *m, unsigned id, const struct memory *peer)
 {
 	const char *bad = NULL;

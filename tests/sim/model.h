@@ -124,7 +124,7 @@ struct model {
 	uint64_t room;
 };
 
-/* A new run, without a plan. */
+/* Begin a new run, without a plan. */
 void model_init(struct model *m);
 /* Set the size of the peer's memory. */
 void model_set_peer(struct model *m, uint64_t size);
@@ -146,9 +146,9 @@ const char *model_on_acknowledged(struct model *m, unsigned id, const struct mem
  * is lost). */
 const char *model_on_received(struct model *m, const struct ibv_wc *wc, const uint8_t *bytes,
 			      const struct memory *peer);
-/* The message that was received last. */
+/* Returns the last received message. */
 const struct op *model_last_received(const struct model *m);
-/* The initial words of the peer's memory. */
+/* Set the initial words of the peer's memory. */
 void model_set_words(struct model *m, const struct memory *peer);
 /* word: the word before the execution; the call changes it to the word after the execution. */
 void model_execute(struct op *op, uint64_t *word);

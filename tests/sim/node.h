@@ -27,7 +27,7 @@ struct host {
 	/* Jobs that come during a write-back share the next one, over all ends. */
 	bool shares;
 	unsigned writing;    /* jobs of the write-back under way */
-	struct list waiting; /* struct node, by job.waits */
+	struct list waiting; /* list of struct node, by job.waits */
 	uint64_t ends_at;    /* end time of the job that began last */
 };
 
@@ -35,7 +35,7 @@ struct host {
 struct node_writeback {
 	struct qp_job wb;
 	bool running;
-	uint64_t busy_until; /* the pool takes no job before */
+	uint64_t busy_until; /* the pool takes no job before this time */
 	bool late;           /* broken on purpose: acknowledged, and not made yet */
 	bool joined;         /* broken on purpose: ends with an earlier write-back */
 	bool snapshot;
@@ -93,7 +93,7 @@ struct node {
 	/* Counted for the coverage. */
 	unsigned looks, evictions, shared, lists, refused_lists, waiting_writes, events;
 	uint64_t in_place_bytes;
-	uint64_t put_bytes; /* straight into the link's memory */
+	uint64_t put_bytes; /* bytes that went straight into the link's memory */
 	/* The barrier: origin.h. */
 	struct former former;
 	struct fence_member fenced;
@@ -116,7 +116,7 @@ void node_open(struct node *n);
 /* Delete everything; a violation if something is left behind. */
 void node_stop(struct node *n);
 void node_free(struct node *n);
-/* A new stream for the (next) connection. */
+/* Make a new stream for the (next) connection. */
 void node_open_stream(struct node *n);
 /* The user destroys the queue pair in full flight, or later during a write-back. */
 void node_destroy_qp(struct node *n);

@@ -19,7 +19,7 @@ static inline uint64_t prng_next(struct prng *p)
 	return z ^ (z >> 31);
 }
 
-/* 0 .. n-1; n > 0. */
+/* Returns a number in 0 .. n-1; n > 0. */
 static inline uint64_t prng_below(struct prng *p, uint64_t n)
 {
 	return prng_next(p) % n;

@@ -121,11 +121,11 @@ void reconnect_on_event(struct sim *sim, const struct event *e)
 	else if (e->kind == EV_ARRIVE || e->kind == EV_RESET)
 		network_deliver(sim, e);
 	else if (e->kind == EV_DIALED ||
-		 e->kind == EV_COPY) /* even while the target's thread is stuck */
+		 e->kind == EV_COPY) /* handled even while the target's thread is stuck */
 		sim_do_event(sim, e);
 	else
 		node_visit(n, e);
-	if (e->node % 2 == 1) /* the target's memory */
+	if (e->node % 2 == 1) /* the memory is the target's */
 		reconnect_check(sim->world);
 }
 

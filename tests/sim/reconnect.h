@@ -62,12 +62,12 @@ struct reconnect_op {
 
 struct reconnect_conn {
 	enum reconnect_end end;
-	unsigned ends_after;  /* operations: then the end begins */
+	unsigned ends_after;  /* number of operations before the end begins */
 	unsigned stops_after; /* so many operations, then the network stops; RECONNECT_OPS: never */
 	uint64_t stop_ns;
 	uint64_t delete_ns;    /* delay of the end after the last operation */
 	uint64_t pause_ns;     /* after the set-up the target gets no processor so long */
-	unsigned recv_percent; /* how readily the target posts receives */
+	unsigned recv_percent; /* percent: how readily the target posts receives */
 	struct reconnect_op op[RECONNECT_OPS];
 	uint64_t staged; /* bytes of the stage in use */
 	unsigned posted, completed;

@@ -107,7 +107,7 @@ struct world {
 
 struct coverage;
 
-/* How a run differs from the default. */
+/* The differences of a run from the default. */
 struct sim_options {
 	enum sim_mode mode;
 	bool cut_often;

@@ -20,7 +20,7 @@ void workload_disconnect(struct node *n);
 struct stream_params workload_params(const struct node *n);
 /* At the end: only sinks and receives changed in the areas of this end. */
 void workload_check_areas(struct node *n);
-/* An event of the stream. */
+/* Handle an event of the stream. */
 void workload_on_event(struct node *n, enum stream_event event, int status);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define SLOW    200
 #define SECOND  INT64_C(1000000000)
-#define FOREVER (1000 * SECOND) /* longer waits do not change */
+#define FOREVER (1000 * SECOND) /* waits longer than this do not change */
 
 static int64_t began;
 

@@ -17,14 +17,14 @@ struct capture {
 	uint64_t packets;
 };
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int capture_open(struct capture *c, const char *path);
 /* Addresses in host order. */
 void capture_begin(struct capture *c, const uint32_t addr[2], const uint16_t port[2]);
 /* Write one packet: at most TCPIP_PAYLOAD_MAX bytes. */
 void capture_data(struct capture *c, enum flow_side from, const void *bytes, size_t len);
 void capture_fin(struct capture *c, enum flow_side from);
-/* 0, or -EIO if not all could be written. */
+/* Returns 0, or -EIO if not all packets could be written. */
 int capture_close(struct capture *c);
 
 #endif

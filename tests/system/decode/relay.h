@@ -21,7 +21,7 @@ struct relay {
 
 /* Listen on a port of the relay's own, for one connection after another. Returns 0 or -errno. */
 int relay_start(struct relay *r, const char *to_port, const char *file);
-/* On return the file is complete. 0 or -errno. */
+/* On return the file is complete. Returns 0 or -errno. */
 int relay_stop(struct relay *r);
 
 #endif

@@ -128,6 +128,6 @@ int main(void)
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Kept to investigate a failure. */
+	/* Keep the file of a failure for a look at it. */
 	return failed ? failed : unlink(file);
 }

@@ -40,7 +40,7 @@ enum crowd_traits {
 	CROWD_NO_READ = 2,
 	CROWD_FLOOD = 4,
 	CROWD_RESET = 8,
-	CROWD_NO_REPLY = 16, /* never gets a reply */
+	CROWD_NO_REPLY = 16, /* the role never gets a reply */
 };
 
 struct crowd_count {

@@ -118,7 +118,7 @@ static void peers_that_ask_without_end_keep_no_other_from_asking(void **state)
 	send_origin(&o);
 	assert_int_equal(take_status(), EXT_ORIGIN_CUT);
 	raw_close(&peer);
-	/* the target's HELLO */
+	/* this is the target's HELLO */
 	assert_true(raw_expect(&silent, RDMAP_EXT_REQ, &hdr, &payload) > 0);
 	assert_int_equal(raw_expect_end(&silent, END_MS), 0);
 	raw_close(&silent);

@@ -18,7 +18,7 @@ struct gauge gauge_self(void);
 long gauge_rss_anon_kib(pid_t pid); /* -1: the process is gone */
 long gauge_cpu_ticks(pid_t pid);
 long gauge_waits(pid_t pid); /* waits of its threads so far; -1: the process is gone */
-int gauge_fds(pid_t pid);    /* open descriptors; -1: gone */
+int gauge_fds(pid_t pid);    /* number of open descriptors; -1: the process is gone */
 
 /* Raise the limit of descriptors to the highest value that the system allows, and return the
  * value. */

@@ -40,7 +40,7 @@ void proc_signal_child(pid_t child, int sig);
 /* Wait for the end of the process. Returns the wait status, or -ETIMEDOUT. */
 int proc_wait(struct proc *p, int timeout_ms);
 
-/* SIGKILL, and reap. */
+/* Send SIGKILL, and reap the process. */
 void proc_kill(struct proc *p);
 
 /*

@@ -231,7 +231,7 @@ static void obey(const char *line)
 	fflush(stdout);
 }
 
-/* False: standard input has ended. */
+/* Returns false after standard input has ended. */
 static bool read_orders(void)
 {
 	static char text[4096];

@@ -20,7 +20,7 @@ struct traffic {
 	unsigned long writes, flushes, failures, connects;
 };
 
-/* Writer number `slice` of `slices`. */
+/* Open the writer number `slice` of `slices`. */
 int traffic_open(struct traffic *t, const char *port, unsigned slice, unsigned slices);
 void traffic_close(struct traffic *t);
 /* Post writes while there is room, and collect completions, without waiting. */

@@ -64,7 +64,7 @@ RPMEMpool *place_open(const char *target);
 		if (call)                                                                          \
 			fail_msg("%s: %s", #call, rpmem_errormsg());                               \
 	} while (0)
-/* Must return -1 with that errno. */
+/* The call must return -1 with that errno. */
 #define RPMEM_FAILS(call, error)                                                                   \
 	do {                                                                                       \
 		errno = 0;                                                                         \

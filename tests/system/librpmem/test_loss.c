@@ -272,7 +272,7 @@ static void a_part_that_is_replaced_fails_the_pool(void **state)
 	place_expect_log("pool.set.part was replaced by another file");
 }
 
-/* Before the next check. */
+/* The close comes before the daemon's next check. */
 static void a_close_reports_a_part_that_is_gone(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");

@@ -12,7 +12,7 @@
 
 #define SIZE 65536
 
-/* Regions of the target. */
+/* The regions of the target. */
 enum { ALL, READ_ONLY, WRITE_ONLY, STRANGE, GONE, REGIONS };
 
 static struct remote target;

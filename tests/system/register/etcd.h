@@ -12,7 +12,7 @@
 #define CLUSTER_MAX 3
 
 struct cluster_member {
-	pid_t pid; /* 0: not running */
+	pid_t pid; /* 0: the member is not running */
 	unsigned client_port, peer_port;
 };
 
@@ -25,7 +25,7 @@ struct cluster {
 	struct cluster_member member[CLUSTER_MAX];
 };
 
-/* False: etcd is not installed. */
+/* Returns false if etcd is not installed. */
 bool cluster_is_possible(void);
 
 /*
@@ -33,7 +33,7 @@ bool cluster_is_possible(void);
  * they do not start (for instance, a port was taken meanwhile), after their output was printed.
  */
 int cluster_start(struct cluster *c, unsigned members, bool tls);
-/* SIGKILL all, and remove the folder. */
+/* Send SIGKILL to all members, and remove the folder. */
 void cluster_stop(struct cluster *c);
 
 /* With TLS: make another authority at ca.pem, and restart the members with certificates of that
@@ -42,7 +42,7 @@ int cluster_change_authority(struct cluster *c);
 
 /* Start a member (again), without waiting. */
 int cluster_member_start(struct cluster *c, unsigned i);
-/* SIGKILL, and reap. */
+/* Send SIGKILL, and reap the member. */
 void cluster_member_kill(struct cluster *c, unsigned i);
 void cluster_member_signal(struct cluster *c, unsigned i, int sig);
 

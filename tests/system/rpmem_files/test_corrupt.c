@@ -68,7 +68,7 @@ static void try_byte(unsigned part, unsigned at, uint8_t flip)
 	far_write_bytes(names[part], 0, good[part], sizeof(good[part]));
 }
 
-/* The distance to the next byte. */
+/* Returns the distance to the next byte to try. */
 static unsigned step_at(unsigned at)
 {
 	bool is_used = at < 144 || at > 4080;

@@ -28,7 +28,7 @@ struct peer_lane {
 	uint32_t id;
 };
 
-/* Zeroed: ended. */
+/* All zeros: the peer has ended. */
 struct peer {
 	bool is_begun;
 	pid_t pid;        /* process of the daemon; 0: this peer started none */
@@ -84,7 +84,7 @@ void peer_drop_lanes(struct peer *p);
 int peer_wait(struct peer *p);
 /* The daemon's output on standard error so far (static). */
 const char *peer_stderr(struct peer *p);
-/* End everything, including the daemon. */
+/* End the peer, including the daemon. */
 void peer_end(struct peer *p);
 
 #endif

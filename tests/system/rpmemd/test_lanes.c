@@ -32,7 +32,7 @@ static void create(struct peer *p, const char *name, const char *const options[]
 		fail_msg("%s is not created: %s", name, p->answer.text);
 }
 
-/* The errno of a TCP connect, or 0. */
+/* Returns the errno of a TCP connect, or 0. */
 static int knock(uint16_t port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
@@ -123,7 +123,7 @@ static void the_port_is_closed_when_the_lanes_are_there(void **state)
 	assert_int_equal(peer_persist(&peer, 1, 4096, 64), 0);
 }
 
-/* Ports that were unused a moment ago. */
+/* Find ports that were unused a moment ago. */
 static void free_ports(char text[16], unsigned *first)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

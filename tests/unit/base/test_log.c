@@ -108,7 +108,7 @@ static void a_long_line_is_cut(void **state)
 	assert_true(strlen(last_text) < sizeof(text));
 }
 
-/* The output of fn(text) on stderr. */
+/* Capture the output of fn(text) on stderr. */
 static size_t capture_stderr(char *out, size_t size, void (*fn)(const char *text), const char *text)
 {
 	int fds[2], saved = dup(STDERR_FILENO);

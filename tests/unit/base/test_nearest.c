@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The name that was probably meant. */
+/* The suggestion of the name that was probably meant. */
 #include "lib/unit.h"
 
 #include <string.h>

@@ -107,7 +107,7 @@ static void what_is_mapped_stays_and_is_counted(void **state)
 	close(fd);
 }
 
-/* Unmapped at the second pause of a call. */
+/* The mapping that is unmapped at the second pause of a call. */
 static struct {
 	void *addr;
 	int pauses;

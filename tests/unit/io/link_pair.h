@@ -18,9 +18,9 @@
 
 /* How many more bytes the link carries, over all connections; SIZE_MAX: any number. */
 void pair_allow(size_t bytes);
-/* The number of bytes carried so far. */
+/* Returns the number of bytes carried so far. */
 size_t pair_carried(void);
-/* The number of links that are not closed. */
+/* Returns the number of links that are not closed. */
 unsigned pair_links(void);
 /* The number of links of .1 that report no bytes, because a thread looks for them. */
 unsigned pair_silent(void);

@@ -17,7 +17,7 @@ struct plain {
 	struct ibv_qp *qp;
 	enum ibv_qp_type type;
 	uint8_t timeout, retry_cnt; /* values for the move to RTS */
-	uint8_t rd_atomic;          /* outstanding each way */
+	uint8_t rd_atomic;          /* outstanding Reads and atomics each way */
 	uint32_t sq_psn;            /* 1; the peer expects 1 */
 	_Alignas(8) char buf[PLAIN_BUF];
 };

@@ -158,7 +158,7 @@ static void flush_until_here(struct flusher *f)
 struct timing {
 	struct eng_timer timer;
 	struct eng_task task;
-	_Atomic uint64_t at; /* 0: not yet */
+	_Atomic uint64_t at; /* 0: the callback has not run yet */
 };
 static struct timing timing;
 
@@ -177,7 +177,7 @@ static struct timing timing = {
 	.task = {.link = LIST_INIT(timing.task.link), .run = timing_run},
 };
 
-/* Sets everything that was set before anew. */
+/* Start the measurement anew with these settings. */
 static void timing_begin(uint64_t at)
 {
 	engine_set_timer(&timing.timer, CLOCK_NEVER);

@@ -386,7 +386,7 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 
 	meeting_open(&m);
 	meet_until_proof(&m);
-	meet_delete(m.r); /* before the memory comes */
+	meet_delete(m.r); /* the caller leaves before the memory comes */
 	m.r = NULL;
 	assert_int_equal(meet_look(m.i), MEET_FAILED);
 	meeting_close(&m);

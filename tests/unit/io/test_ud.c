@@ -172,7 +172,7 @@ static int send_to(struct end *e, uint32_t qpn, const char *text)
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-/* The next completion, within 10 s. */
+/* Returns the next completion, within 10 s. */
 static struct ibv_wc wait_for(struct end *e)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
@@ -257,7 +257,7 @@ static void a_message_has_the_handles_traffic_class_and_hop_limit(void **state)
 	a.ah = softrnic_create_ah(a.pd, &attr);
 	assert_non_null(a.ah);
 	talk(&a, &b);
-	assert_int_equal(b.buf[21], 0x68); /* IPv4 begins at 20 */
+	assert_int_equal(b.buf[21], 0x68); /* the IPv4 header begins at byte 20 */
 	assert_int_equal(b.buf[28], 7);
 	assert_int_equal(softrnic_destroy_ah(a.ah), 0);
 	a.ah = plain;
@@ -515,7 +515,7 @@ static void grant(int fd, uint8_t serial)
 	tell(fd, &credit, 0);
 }
 
-/* How many sends complete within 50 ms. */
+/* Returns the number of sends that complete within 50 ms. */
 static unsigned completed(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};

@@ -29,7 +29,7 @@
 /* Run body in a child, in a folder of its own, with SOFTRNIC_TRACE=name. Standard error goes to
  * the file "err". */
 void in_child(void (*body)(void), const char *name);
-/* How many lines of "err" contain the text. */
+/* Returns the number of lines of "err" that contain the text. */
 int complaints(const char *text);
 long size_of(const char *path);
 

@@ -29,10 +29,10 @@ void standin_spoil(struct standin *s, unsigned slot);
  * the member is asked to clear the pages, they become zeros, or the call fails with that errno.
  */
 void standin_set_bad(struct standin *s, unsigned slot, uint64_t end, int error);
-/* The present record of the register. */
+/* Returns the present record of the register. */
 struct mirror_record standin_record(struct standin *s);
 void standin_set_local_error_continues(struct standin *s);
-/* The inode of a member's file. */
+/* Returns the inode of a member's file. */
 ino_t standin_inode(struct standin *s, unsigned slot);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);
 void standin_set_lease_ms(struct standin *s, uint32_t ms);
@@ -68,7 +68,7 @@ unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
 /* Returns the health in the library's last STATUS. */
 enum mirror_health standin_health(struct standin *s);
-/* The primary's last report. */
+/* Returns the primary's last report. */
 struct message_status standin_status(struct standin *s);
 /* Has the last UNMAP come, and was that UNMAP clean? */
 bool standin_unmapped_clean(struct standin *s);

@@ -105,7 +105,7 @@ static void test_the_application_gets_what_is_not_watched(void **state)
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, PAGE, fn_open, area), 0);
 	store(other);
 	assert_int_equal(atomic_load(&handled), 1);
-	store(area + PAGE); /* past the end */
+	store(area + PAGE); /* the address is past the end */
 	assert_int_equal(atomic_load(&handled), 2);
 	store(area);
 	assert_int_equal(atomic_load(&handled), 2);

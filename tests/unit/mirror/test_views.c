@@ -283,7 +283,7 @@ static void test_a_mapping_that_is_demoted_fails(void **state)
 	assert_null(m);
 }
 
-/* Even for a daemon that was not started yet. */
+/* A map waits even for a daemon that was not started yet. */
 static void test_a_waiting_map_also_waits_for_the_daemon(void **state)
 {
 	struct timespec pause = {0, 300000000};

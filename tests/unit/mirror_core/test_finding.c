@@ -17,7 +17,7 @@ static void copies_vote(void **state)
 	assert_int_equal(finding_judge(3, 2, 2), FINDING_PRIMARY);
 	assert_int_equal(finding_judge(3, 2, 1), FINDING_UNDECIDED);
 	assert_int_equal(finding_judge(4, 1, 1), FINDING_MEMBER);
-	assert_int_equal(finding_judge(4, 2, 2), FINDING_UNDECIDED); /* two against two */
+	assert_int_equal(finding_judge(4, 2, 2), FINDING_UNDECIDED); /* two copies against two */
 	assert_int_equal(finding_judge(4, 3, 2), FINDING_UNDECIDED);
 	assert_int_equal(finding_judge(4, 3, 3), FINDING_PRIMARY);
 	assert_int_equal(finding_judge(5, 2, 2), FINDING_MEMBER);

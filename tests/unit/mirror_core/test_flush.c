@@ -95,7 +95,7 @@ static void test_a_member_that_is_gone_lacks_everything(void **state)
 	flush_member_end(&f, 1);
 	assert_int_equal(flush_members(&f), C);
 	assert_int_equal(flush_lacking(&f, 2, B | C), B);
-	assert_int_equal(flush_acked(&f, B | C), 1); /* until the member is excluded */
+	assert_int_equal(flush_acked(&f, B | C), 1); /* not before the member is excluded */
 	assert_int_equal(flush_acked(&f, C), 2);
 }
 

@@ -89,7 +89,7 @@ static void a_report_names_hot_extents_and_unretired_intents(void **state)
 	promise(5);
 	put_intent(3, 1, 77);
 	put_intent(5, 2, 4096);
-	put_intent(9, 3, 8192); /* not promised, and cannot be */
+	put_intent(9, 3, 8192); /* the epoch is not promised, and cannot be */
 	member_record_ranges(&member, copy_epoch(5), &hot, 1, &v);
 	expect(MEMBER_OK);
 	ask();
@@ -225,7 +225,7 @@ static void an_end_in_the_register_does_not_count_for_a_copy_in_doubt(void **sta
 
 	be_used();
 	member_on_closed(&member, MEMBER_LANE);
-	end_as_in_the_register(false, 7); /* not clean */
+	end_as_in_the_register(false, 7); /* the end is not clean */
 	assert_int_equal(report.intents, 1);
 	end_as_in_the_register(true, 5); /* this copy is not in-sync */
 	assert_int_equal(report.intents, 1);

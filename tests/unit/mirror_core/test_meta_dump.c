@@ -151,7 +151,7 @@ static void damage_and_contradictions_are_defects(void **state)
 	assert_int_equal(check(COPY_SIZE - 1), 1);
 	assert_non_null(strstr(said, "truncated"));
 	assert_int_equal(meta_hot_mark(&meta, &extent, 1), 0);
-	assert_int_equal(check(0), 1); /* still clean */
+	assert_int_equal(check(0), 1); /* the copy is still clean */
 	meta.super.epoch = copy_epoch(1);
 	meta.super.retired_below = 2;
 	meta.super.member_id = 5;

@@ -493,7 +493,7 @@ static void a_member_joins_before_it_is_of_s(void **state)
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
 	assert_int_equal(primary_must_have(&p), 7);
 	skip_all();
-	/* Lost again: the hold-off doubles. */
+	/* The member is lost again: the hold-off doubles. */
 	primary_on_lost(&p, 2);
 	skip_all();
 	reg = p.offer;
@@ -559,7 +559,7 @@ static void a_member_whose_expansion_is_unknown_is_waited_for(void **state)
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
 	assert_int_equal(primary_must_have(&p), 7);
-	swap_done(); /* only ends the question */
+	swap_done(); /* the call only ends the question */
 	assert_int_equal(reg.view.insync, 3);
 	assert_int_equal(primary_must_have(&p), 3);
 }
@@ -1075,7 +1075,7 @@ static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void 
 	primary_on_lost(&p, 1);
 	assert_int_equal(p.state, PRIMARY_FAILED);
 	assert_int_equal(p.error, -EIO);
-	/* Members that can be excluded are. */
+	/* Members that can be excluded are excluded. */
 	serve(3, 1);
 	primary_on_local_failed(&p);
 	primary_on_lost(&p, 1);

@@ -96,9 +96,9 @@ static void what_is_not_meant_does_not_matter(void **state)
 {
 	struct mirror_record same = rec;
 
-	same.config.set[10] = 'x';             /* past the end of the text */
+	same.config.set[10] = 'x';             /* a byte past the end of the text */
 	same.config.members[5].port = 7;       /* in a free slot */
-	same.history[5].epoch = copy_epoch(1); /* past the count */
+	same.history[5].epoch = copy_epoch(1); /* an entry past the count */
 	assert_true(record_is_equal(&rec, &same));
 	same.nonce++;
 	assert_false(record_is_equal(&rec, &same));

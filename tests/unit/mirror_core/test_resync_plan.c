@@ -16,7 +16,7 @@
 struct situation {
 	const char *name;
 	enum resync_verdict verdict;
-	const char *why; /* a part of the text */
+	const char *why; /* why: a part of the text */
 	bool absent;     /* the member is not in S */
 	bool recovering; /* the primary does not serve yet */
 	bool not_primary, own_absent;

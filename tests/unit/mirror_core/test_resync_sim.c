@@ -39,7 +39,7 @@ struct member {
 	struct resync rs;
 	uint64_t bits[WORDS], unsure[WORDS];
 	uint32_t cells[BLOCKS * CELLS];
-	struct flush lane[FLUSHES]; /* sent and not confirmed, oldest first */
+	struct flush lane[FLUSHES]; /* flushes that are sent and not confirmed, oldest first */
 	unsigned lane_count, lane_placed;
 	struct work work[WORK];
 	unsigned work_count;

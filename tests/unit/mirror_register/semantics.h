@@ -5,7 +5,7 @@
 
 #include "mirror/register/register.h"
 
-/* The first record of set "orders". */
+/* Create the first record of set "orders". */
 void semantics_create(struct mirror_register *r, struct register_entry *now);
 /* Check two handles of the set "orders". Its record may exist, and is gone afterwards. */
 void semantics_check(struct mirror_register *r, struct mirror_register *other);

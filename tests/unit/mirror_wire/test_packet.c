@@ -292,7 +292,7 @@ static void a_changed_byte_is_refused_or_changes_the_packet(void **state)
 		for (size_t at = 0; at < len; at++)
 			for (unsigned bit = 0; bit < 8; bit++) {
 				bytes[at] ^= (uint8_t)(1u << bit);
-				/* The rest of a newer packet is not known. */
+				/* This version does not know the rest of a newer packet. */
 				if (!packet_decode(bytes, len, &got) &&
 				    version_is_known(got.versions.newest)) {
 					assert_int_equal(

@@ -70,7 +70,7 @@ static void wait_for_an_answer(void)
 	assert_int_equal(poll(&answer, 1, WAIT_MS), 1);
 }
 
-/* The present key is read and judged. */
+/* Read the present key, and judge it. */
 static void look(void)
 {
 	if (!s.is_reading_alive)

@@ -17,7 +17,7 @@ void disk_begin(void);
 void disk_need(const char *fs, const char *maker);
 /* Mount a folder at a second place until the test ends. */
 void disk_bind(const char *what, const char *where);
-/* Unmount and remove everything. */
+/* Unmount all file systems, and remove all files. */
 void disk_end(void);
 void disk_mount_tmpfs(const char *dir, size_t size);
 /* A sparse image with that file system, mounted at dir. */

@@ -14,13 +14,13 @@
 void gate_set(bool shut);
 /* From now on calls fail with that errno; 0: they succeed. */
 void gate_fail(int err);
-/* The number of calls that have begun. */
+/* Returns the number of calls that have begun. */
 unsigned gate_begun(void);
 /* Wait until that many calls have written everything back. */
 void gate_await(unsigned n);
-/* The thread of the last call. */
+/* Returns the thread of the last call. */
 pid_t gate_thread(void);
-/* The longest range of a call. */
+/* Returns the longest range of a call. */
 size_t gate_longest(void);
 void gate_forget_longest(void);
 

@@ -15,7 +15,7 @@
 
 /* Make a file of that size, unlinked if name is NULL. Returns the file's descriptor. */
 int file_create(const char *name, size_t size);
-/* Shared and writable. */
+/* Map the file, shared and writable. */
 unsigned char *map_file(int fd, size_t size);
 /* Is the current directory on a file system that can persist data? */
 bool here_is_persistent(void);
@@ -76,7 +76,7 @@ int in_child(int (*fn)(void *arg), void *arg, bool privileged);
 		if (!(x))                                                                          \
 			return __LINE__;                                                           \
 	} while (0)
-/* KiB of the mapping at addr that are dirty. */
+/* Returns the number of dirty KiB of the mapping at addr. */
 long dirty_kib(const void *addr);
 /* The number of this process's threads that have that name. */
 int threads_named(const char *name);

@@ -45,7 +45,7 @@ static void make_subvolume(const char *name)
 	close(dir);
 }
 
-/* The first file of a subvolume. */
+/* Make the first file of a subvolume. */
 static void make_twin(struct twin *t, const char *subvolume, int value)
 {
 	char path[64];

@@ -208,7 +208,7 @@ static void success_beside_it_counts_when_it_has_succeeded_too(void **state)
 	flush_start(&other, m.region, m.p + PAGE, PAGE);
 	gate_await(2);
 	m.p[2 * PAGE]++;
-	flush_start(&third, m.region, m.p + 2 * PAGE, PAGE); /* waits for a slot */
+	flush_start(&third, m.region, m.p + 2 * PAGE, PAGE); /* the third flush waits for a slot */
 	assert_int_equal(flush_wait(&other, 50), -ETIMEDOUT);
 	assert_int_equal(flush_wait(&third, 0), -ETIMEDOUT);
 	let_go(thread);

@@ -86,7 +86,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The n-th call from now on fails. */
+/* Make the n-th call from now on fail. */
 static void begin(int n)
 {
 	disk_err = (struct error){0};

@@ -97,7 +97,7 @@ static void whatever_is_left_can_be_made_good(void **state)
 	for (; kill_at(n); n++) {
 		counts[look_at_what_is_left()]++;
 		assert_int_equal(poolset_remove(&place, 0, &disk_err), 0);
-		assert_int_equal(disk_count_files(), 1); /* not even a temporary file */
+		assert_int_equal(disk_count_files(), 1); /* there is not even a temporary file */
 		assert_in_range(n, 1, 10000);
 	}
 	print_message("%u kills: %u times nothing, %u times a half, %u times a pool\n", n - 1,

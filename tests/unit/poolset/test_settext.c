@@ -134,7 +134,7 @@ static void replicas_are_recognised(void **state)
 
 struct size_case {
 	const char *word;
-	uint64_t size; /* 0: refused */
+	uint64_t size; /* 0: the size is refused */
 };
 
 static void sizes_have_suffixes_and_do_not_overflow(void **state)

@@ -168,7 +168,7 @@ static void an_item_that_runs_past_the_end_is_refused(void **state)
 	REFUSES(WORD VERSION "\x00\x03\x00", "past its end");
 	REFUSES(WORD VERSION "\x00\x03\x00\x04\x00\x00\x00", "past its end");
 	REFUSES(WORD VERSION "\x00\x10\xff\xff", "past its end");
-	REFUSES(WORD VERSION "\x00\x10\x00\x01X??", "past its end"); /* padding is missing */
+	REFUSES(WORD VERSION "\x00\x10\x00\x01X??", "past its end"); /* the padding is missing */
 }
 
 static void a_known_item_of_another_length_is_refused(void **state)

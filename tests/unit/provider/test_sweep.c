@@ -39,7 +39,7 @@ struct life {
 
 static atomic_long sends_left = NO_CUT; /* bytes until the connection breaks */
 
-#define INTERPOSED __attribute__((visibility("default"))) /* softrnic's calls come here */
+#define INTERPOSED __attribute__((visibility("default"))) /* Here softrnic's calls arrive. */
 
 INTERPOSED ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {

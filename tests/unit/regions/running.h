@@ -36,12 +36,12 @@ extern const struct secret running_secret;
  */
 void running_init(struct running *r, const struct secret *secret);
 void running_start(struct running *r);
-/* Removes the files, too. */
+/* Stop the server, and remove the files. */
 void running_stop(struct running *r);
 /* Assert that the server has logged such a text, or logs it soon. */
 void running_assert_noted(struct running *r, const char *text);
 
-/* Options for the region "first". */
+/* Returns options for the region "first". */
 struct session_opts running_client(const struct running *r, enum hello_access access);
 void running_open(struct session *s, const struct session_opts *opts);
 /* Returns 0 when the word has arrived at the beginning of dst. */

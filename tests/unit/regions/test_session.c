@@ -347,7 +347,7 @@ static void the_end_of_a_connection_ends_a_wait(void **state)
 	assert_int_equal(completions_next(&s.completions, 10, 0, &wc), COMPLETIONS_TIMEOUT);
 	assert_int_equal(rpma_conn_disconnect(s.conn), 0);
 	while (completions_next(&s.completions, SLACK_MS, 0, &wc) == COMPLETIONS_ONE)
-		assert_int_not_equal(wc.status, IBV_WC_SUCCESS); /* the receives that wait */
+		assert_int_not_equal(wc.status, IBV_WC_SUCCESS); /* the waiting receives fail */
 	assert_int_equal(completions_next(&s.completions, SLACK_MS, 0, &wc), COMPLETIONS_CLOSED);
 	session_close(&s);
 	server_stop(&sv);

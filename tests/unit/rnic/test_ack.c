@@ -279,7 +279,7 @@ static void an_ack_of_more_than_was_sent_is_refused(void **state)
 	inject_ack(FIRST, UINT64_MAX);
 	expect_refused();
 
-	open_bench(); /* posted, and not sent */
+	open_bench(); /* the request is posted, and not sent */
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
 	inject_ack(FIRST, 1);
 	expect_refused();

@@ -19,7 +19,7 @@ static void open_bench(void)
 	bench_open(&t, &o, LEN);
 }
 
-/* Before the culprit: requests that succeed. */
+/* Post requests that succeed before the culprit. */
 static void post_good(void)
 {
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);

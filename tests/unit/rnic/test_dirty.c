@@ -51,7 +51,7 @@ static void clean(int r, size_t unit, size_t n)
 		dirty_units[r][i] = false;
 }
 
-/* Takes everything out of the record. */
+/* Take everything out of the record. */
 static unsigned expect_covered(void)
 {
 	struct dirty_range range;

@@ -17,7 +17,7 @@
 
 static struct bench t;
 
-/* Two ends that have not sent anything yet. */
+/* Open two ends that have not sent anything yet. */
 static void open_strangers(void)
 {
 	struct pair_options o = pair_defaults();

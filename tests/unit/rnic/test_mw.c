@@ -263,7 +263,7 @@ static void a_window_gets_no_more_than_its_region_has(void **state)
 		open_as(IBV_MW_TYPE_2, i & 1, false);
 		uint32_t key = ibv_inc_rkey(window->ibv.rkey);
 
-		if (i / 2 == 0) /* out of bounds */
+		if (i / 2 == 0) /* the range is out of bounds */
 			assert_int_equal(post_bind(key, LEN - 10, 11, write), 0);
 		else if (i / 2 == 1) /* a right that the region does not have */
 			assert_int_equal(post_bind(key, 0, 8, VEXT_ACCESS_FLUSH_PERSISTENT), 0);
@@ -451,7 +451,7 @@ static void what_came_through_it_is_flushed_with_the_region(void **state)
 	open_as(IBV_MW_TYPE_1, false, false);
 	uint32_t key = bind_for_writes();
 
-	window->now->backing.persist = home; /* a medium */
+	window->now->backing.persist = home; /* this stands for a medium */
 	window->now->backing.durable = home->backing.durable = true;
 	home->backing.persist = home;
 	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, 100);
@@ -538,7 +538,7 @@ static void a_local_invalidate_awaits_the_digest(void **state)
 	acks = qp_counters(t.b->qp)->acks_out;
 	assert_int_equal(post_to(IBV_WR_RDMA_WRITE, t.mrb->ibv.rkey, 0, 64), 0);
 	pair_run(&t.p);
-	assert_true(qp_counters(t.b->qp)->acks_out > acks); /* the Write's leaves meanwhile */
+	assert_true(qp_counters(t.b->qp)->acks_out > acks); /* the Write's Ack leaves */
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);

@@ -83,7 +83,7 @@ static void another_first_fpdu_than_agreed_is_refused(void **state)
 	bench_close(&t);
 	o.rtr = QP_RTR_SEND;
 	bench_open(&t, &o, LEN);
-	end_inject_fpdu(t.b, &send, "x", 1); /* not empty */
+	end_inject_fpdu(t.b, &send, "x", 1); /* a body that is not empty */
 	expect_terminated(t.b, true, TERM_MPA_NO_RTR);
 	bench_close(&t);
 	bench_open(&t, &o, LEN);

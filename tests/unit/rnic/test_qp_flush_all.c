@@ -91,8 +91,8 @@ static void a_flush_of_the_range_takes_it_off_the_list(void **state)
 	bench_write(t, 1, t->mrb, 0);
 	bench_write(t, 2, t->mrb, FAR);
 	assert_int_equal(end_flush(t->a, 3, t->mrb, 0, 4096, true), 0);
-	assert_int_equal(end_flush(t->a, 4, t->mrb, FAR, 40, true), 0);       /* the beginning */
-	assert_int_equal(end_flush(t->a, 5, t->mrb, FAR + 60, 100, true), 0); /* the end */
+	assert_int_equal(end_flush(t->a, 4, t->mrb, FAR, 40, true), 0);       /* the first bytes */
+	assert_int_equal(end_flush(t->a, 5, t->mrb, FAR + 60, 100, true), 0); /* the last bytes */
 	assert_int_equal(end_flush(t->a, 6, t->mrb, FAR, 100, false), 0);
 	pair_run(&t->p);
 	bench_flush_all(t, 7);

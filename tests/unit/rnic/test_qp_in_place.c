@@ -169,7 +169,7 @@ static void short_messages_need_no_send_buffer(void **state)
 	expect_wc(&t.b->rcq, 9, IBV_WC_SUCCESS);
 	for (uint64_t id = 1; id <= 3; id++)
 		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 1 + 3); /* the HELLO */
+	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 1 + 3); /* the count includes the HELLO */
 	assert_int_equal(qp_counters(t.a->qp)->tx_bytes, qp_counters(t.b->qp)->rx_bytes);
 	bench_close(&t);
 }

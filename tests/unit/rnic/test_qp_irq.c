@@ -108,7 +108,7 @@ static void more_requests_than_ird_are_refused(void **state)
 		end_run_writebacks(t->b);
 	}
 	expect_terminated(t->b, true, TERM_DDP_NO_BUFFER);
-	end_finish_writeback(t->b, 0); /* late, but harmless */
+	end_finish_writeback(t->b, 0); /* the end comes late, and does no harm */
 }
 
 /* --- Flushes ------------------------------------------------------------------------------ */

@@ -46,7 +46,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, VEXT_WC_VERIFY);
 	assert_memory_equal(&got, &answer, sizeof(got));
-	bench_flush_all(&t, 3); /* the Verify was a flush, too */
+	bench_flush_all(&t, 3); /* the Verify flushed the bytes, too */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 1);

@@ -207,9 +207,9 @@ static void the_limit_event_comes_once_when_the_count_drops_below(void **state)
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(post(i), 0);
 	srq_arm_limit(&srq, 3);
-	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 3 left */
+	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 3 receives are left */
 	assert_int_equal(limits, 0);
-	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 2 left */
+	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 2 receives are left */
 	assert_int_equal(limits, 1);
 	assert_true(srq_take(&srq, &taken, &user.waiter));
 	assert_int_equal(limits, 1);

@@ -32,7 +32,7 @@ static bool take_to(uint8_t host, uint16_t port)
 	return taken;
 }
 
-/* How many of n packets to the first peer. */
+/* Returns the number of packets, of n, that the first peer takes. */
 static int take(int n)
 {
 	int taken = 0;

@@ -17,7 +17,7 @@ extern const struct provider provider_script;
 enum { SCRIPT_LIST_MAX = 8 };
 
 struct script {
-	/* Set by the test. */
+	/* The test sets these: */
 	int read_sink_access;
 	uint32_t caps;             /* capabilities of the peer: VEXT_CAP_* */
 	bool caps_unknown;         /* the state before the connection is established */
@@ -30,7 +30,7 @@ struct script {
 	int polled;          /* result of poll_cq, and number of completions written */
 	int get_event_errno; /* errno of an empty event channel */
 
-	/* Set by the provider. */
+	/* The provider sets these: */
 	int live; /* objects not released, events not acknowledged */
 	int rejects, accepts, connects, flushes, cancels;
 	int posts; /* including advice */

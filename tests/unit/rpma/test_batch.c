@@ -297,7 +297,7 @@ static void a_batch_is_not_larger_than_the_send_queue(void **state)
 
 	assert_int_equal(rpma_batch_new(conn, 11, &other), RPMA_E_INVAL);
 	assert_null(other);
-	assert_int_equal(rpma_batch_new(conn, 10, &other), 0); /* the default */
+	assert_int_equal(rpma_batch_new(conn, 10, &other), 0); /* 10 is the default */
 	assert_int_equal(rpma_batch_delete(&other), 0);
 	assert_null(other);
 }

@@ -121,7 +121,7 @@ static void what_is_above_the_threshold_is_not_heard(void **state)
 	assert_int_equal(heard.calls, 1);
 }
 
-/* A thread. */
+/* Runs as a thread. */
 static void *set_level(void *level)
 {
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, (enum rpma_log_level)(intptr_t)level);

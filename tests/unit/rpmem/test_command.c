@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How ssh is called. */
+/* The command line for ssh. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Target strings. */
+/* The parser of target strings. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -63,7 +63,7 @@ static void the_daemons_proof_covers_what_it_says(void **state)
 	wire_prove_daemon(&ours, &x, &good, a);
 	wire_prove_daemon(&ours, &x, &bad, b);
 	assert_false(mac_is_equal(a, b));
-	memset(good.mac, 0xff, WIRE_MAC); /* the field itself is not covered */
+	memset(good.mac, 0xff, WIRE_MAC); /* the sum does not cover its own field */
 	wire_prove_daemon(&ours, &x, &good, b);
 	assert_true(mac_is_equal(a, b));
 	wire_prove_initiator(&ours, &x, b); /* one end's proof is not valid for the other, either */

@@ -50,7 +50,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The errno of a TCP connect, or 0. */
+/* Returns the errno of a TCP connect, or 0. */
 static int knock(uint16_t port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,

@@ -12,7 +12,7 @@ static struct options opts;
 static struct settings settings;
 static struct error err;
 
-/* The words of a line, parsed and applied. */
+/* Parse and apply the words of a line. */
 static int parse(const char *line)
 {
 	static char words[512];

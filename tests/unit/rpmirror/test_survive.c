@@ -47,7 +47,7 @@ static void the_sentence_is_as_weak_as_the_weakest_part(void **state)
 	     "none of its in-sync copies is reached");
 }
 
-/* Three members, a primary; c is not in-sync. */
+/* A set of three members with a primary; c is not in-sync. */
 static void loss(const char *lonely, int min_copies, int healthy, const char *primary,
 		 mirror_mask lost, enum survive_outcome want)
 {

@@ -76,7 +76,7 @@ void side_perform(struct side *side);
 /* Advance the time, and let both sides check their deadlines. */
 void link_pass(struct link *l, uint64_t ns);
 
-/* The part of a hand-written peer. */
+/* The calls of a hand-written peer. */
 void side_feed(struct side *to, const void *bytes, size_t len);
 void side_feed_fin(struct side *to);
 /* Take bytes that `from` has sent so far, at most max. */

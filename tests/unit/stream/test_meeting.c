@@ -332,8 +332,8 @@ static void test_retry_times_of_verbs(void **state)
 {
 	assert_true(meeting_retry_ns(0, 7) == CLOCK_NEVER);
 	assert_int_equal(meeting_retry_ns(1, 0), 8192);
-	assert_int_equal(meeting_retry_ns(14, 7), 536870912);   /* half a second */
-	assert_int_equal(meeting_retry_ns(20, 7), 34359738368); /* half a minute */
+	assert_int_equal(meeting_retry_ns(14, 7), 536870912);   /* retry after half a second */
+	assert_int_equal(meeting_retry_ns(20, 7), 34359738368); /* retry after half a minute */
 	assert_int_equal(meeting_retry_ns(31, 7), 8 * (4096ull << 31));
 }
 

@@ -101,7 +101,7 @@ static void what_cannot_be_ended_makes_the_connect_fail(void **state)
 	assert_int_equal(l.a.status, -EBUSY);
 	assert_int_equal(l.a.fenced, 0); /* the next question names the connections again */
 	assert_true(stream_is_over(l.a.s));
-	stream_fence_end(l.b.s, l.now, &l.b.u); /* too late */
+	stream_fence_end(l.b.s, l.now, &l.b.u); /* the answer comes too late */
 	link_run(&l);
 	assert_int_equal(l.b.seen[STREAM_EV_ESTABLISHED], 0);
 	link_fini(&l);

@@ -214,7 +214,7 @@ static void a_dial_that_takes_too_long_is_unreachable(void **state)
 	assert_int_equal(stream_deadline(l.a.s), l.now + cfg.connect_ns);
 	link_pass(&l, cfg.connect_ns);
 	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
-	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u); /* too late */
+	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u); /* the dial comes too late */
 	assert_state(&l.a, CLOSED);
 	link_fini(&l);
 }

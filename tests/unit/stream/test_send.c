@@ -14,7 +14,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* Set up by the test, with something to send. */
+/* Make a stream with something to send. */
 static void begin_send(struct side *side)
 {
 	struct iovec iov[QP_TX_IOV];

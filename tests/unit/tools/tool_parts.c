@@ -32,7 +32,7 @@ static void sizes_have_units(void **state)
 		assert_false(number_parse_size(bad[i], &got));
 }
 
-/* Within the histogram's precision. */
+/* Assert that the values agree within the histogram's precision. */
 static void assert_near(double got, double want)
 {
 	assert_true(got >= want * 0.996 && got <= want * 1.004);
