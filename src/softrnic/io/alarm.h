@@ -12,7 +12,7 @@
 #include "softrnic/io/policy.h"
 
 struct alarm {
-	/* ready() calls this function: the alarm has expired, perhaps before it was put off. */
+	/* Its ready() is called after an expiry, even if the alarm was put off since. */
 	struct eng_source source;
 	int fd; /* -1: not opened yet */
 	/* time of expiry; 0: the alarm is not set; also read without the lock */

@@ -73,7 +73,7 @@ void conn_run_job_here(struct conn *c);
 void conn_rings_allow(struct conn *c); /* the connection is established */
 /* Begin the change to rings, if the connection has carried enough messages. */
 void conn_rings_consider(struct conn *c, struct stream_update *u);
-/* The socket of the meeting may be ready. */
+/* Continue the meeting: its socket may be ready. */
 void conn_rings_look(struct conn *c, struct stream_update *u);
 void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u);
 void conn_rings_stop(struct conn *c); /* the link is about to be closed */

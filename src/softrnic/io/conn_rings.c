@@ -238,7 +238,7 @@ static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 		conn_rings_failed(c, SHM_WHY_MEMORY, u);
 }
 
-/* The link is closed. */
+/* The link is closed, so the peer's message has no effect. */
 static void conn_rings_ignore(struct conn *c, const struct qp_link_msg *msg,
 			      struct stream_update *u)
 {

@@ -25,7 +25,7 @@ struct eng_loop;
 enum eng_look {
 	ENG_LOOK_NOTHING,
 	ENG_LOOK_FOUND,
-	ENG_LOOK_OVER, /* other threads check, or no thread may: look_end() is not needed */
+	ENG_LOOK_OVER, /* other threads check, or none may; as after look_end() */
 };
 
 /* An object with a descriptor that the engine watches. Its callbacks, and those of its timers and

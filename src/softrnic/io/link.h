@@ -91,7 +91,7 @@ struct link_ops {
 	void (*forked)(struct link *l);
 };
 
-/* Operations of a link that addresses select: a row of link_table.c. */
+/* Operations of a link that is chosen by its addresses: a row of link_table.c. */
 struct link_connecting {
 	/* Returns 0 if the link does not carry connections to or from this address. Of several
 	 * links the one with the highest number is used. */

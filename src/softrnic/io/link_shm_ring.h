@@ -61,10 +61,10 @@ bool ring_wakes_reader(struct ring *r);
 /* To be called before the writer waits for room. Returns 1: there is room, do not wait; 0: wait;
  * -EPROTO. */
 int ring_writer_sleeps(struct ring *r);
-/* From now on the writer checks by itself. */
+/* From now on the writer polls the ring, and needs no wake-up. */
 void ring_writer_wakes(struct ring *r);
 bool ring_has_room(const struct ring *r);
-/* Is there so much room that it is worth a turn of the writer, which checks by itself? */
+/* Is there so much room that it is worth a turn of the writer, which polls the ring? */
 bool ring_has_room_again(const struct ring *r);
 
 /* For the reader. Returns the number of available bytes; 0: none; -EPROTO: the writer's position is
@@ -94,7 +94,7 @@ bool ring_wakes_writer(struct ring *r);
 /* To be called before the reader waits for bytes. Returns 1: there are some, do not wait; 0: wait;
  * -EPROTO. */
 int ring_reader_sleeps(struct ring *r);
-/* From now on the reader checks by itself. */
+/* From now on the reader polls the ring, and needs no wake-up. */
 void ring_reader_wakes(struct ring *r);
 /* Fetch the cache lines of the next bytes before they arrive: then the bytes come together with the
  * position, and not after it. */

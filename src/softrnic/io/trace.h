@@ -24,7 +24,7 @@ struct trace; /* belongs to one connection, whose lock guards it */
  * it to the same file.
  */
 struct trace *trace_new(const struct link_addr *us, const struct link_addr *peer, bool initiator);
-bool trace_is_wanted(void); /* if false, trace_new() returns NULL */
+bool trace_is_wanted(void); /* false: trace_new() always returns NULL */
 /*
  * To be called before the connection is closed; unread bytes make the close a reset. Accepts NULL.
  */

@@ -189,9 +189,9 @@ static bool worker_wait(struct worker *w, uint64_t until_ns)
 }
 
 enum worker_news {
-	WORKER_HAS_TURN, /* the lock is not held */
-	WORKER_LOOKS,    /* the lock is held */
-	WORKER_ENDS,     /* the lock is held; there was no work for IDLE_SEC */
+	WORKER_HAS_TURN, /* the worker has a turn, and does not hold the lock */
+	WORKER_LOOKS,    /* the worker must look for stalls, and holds the lock */
+	WORKER_ENDS,     /* there was no work for IDLE_SEC; the worker holds the lock */
 };
 
 /* Called with the lock. */

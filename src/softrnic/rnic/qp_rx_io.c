@@ -75,7 +75,7 @@ static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
 }
 
-/* Receive the rest of a payload directly to its place. After it, read so few bytes that they
+/* Receive the rest of a payload directly to its place, and after it only so few bytes that they
  * contain no further payload. */
 static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 {

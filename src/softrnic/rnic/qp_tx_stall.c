@@ -29,7 +29,7 @@ static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 	return false;
 }
 
-/* Also check the request before `next`, which may be half built. */
+/* Check the requests from the one before `next` on, which may be half built. */
 static bool stall_sq(const struct qp *qp)
 {
 	uint64_t from = qp->sq.next > qp->sq.head ? qp->sq.next - 1 : qp->sq.head;

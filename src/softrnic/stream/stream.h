@@ -130,7 +130,7 @@ struct stream_host {
 	void (*fin)(void *owner);
 	void (*close)(void *owner);
 	void (*redial)(void *owner); /* close the link and dial again */
-	/* NULL: the owner has no other link. */
+	/* Handle a message about another link. NULL: the owner has no other link. */
 	void (*step)(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 	void (*set_deadline)(void *owner, uint64_t at);
 	/*
