@@ -15,11 +15,11 @@
  *   flag give RPMIRROR_E_INVAL and change nothing.
  * - Sizes and offsets are in bytes, times in milliseconds, masks have bit i for the member in slot
  *   i (struct rpmirror_state has their names).
- * - Calls on one set may run in parallel, except rpmirror_unmap(), which is called alone. The object
- *   and the mapping belong to the library and are gone after rpmirror_unmap().
- * - A forked child has neither of them: each call in the child gives RPMIRROR_E_INVAL, and the
- *   parent is not affected. The child can neither read nor write the mapping, unless it is isolated:
- *   then the child has a copy of its own, as of any private memory.
+ * - Calls on one set may run in parallel, except rpmirror_unmap(), which is called alone. The
+ *   object and the mapping belong to the library and are gone after rpmirror_unmap().
+ * - A forked child has neither the object nor the mapping: each call in the child gives
+ *   RPMIRROR_E_INVAL, and the parent is not affected. The child can neither read nor write the
+ *   mapping. Exception: of an isolated mapping the child has a copy, as of any private memory.
  *
  * There is a manual page for each function, and librpmirror(7) for the whole.
  */

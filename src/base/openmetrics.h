@@ -2,11 +2,12 @@
 /*
  * openmetrics.h -- metrics as text for Prometheus.
  *
- * Two forms. OpenMetrics 1.0 is what a scrape reads. The older text format 0.0.4 is what the textfile
- * collector of node_exporter and `promtool check metrics` read: there the name of a counter's family
+ * There are two forms. A scrape reads OpenMetrics 1.0. The textfile collector of node_exporter and
+ * `promtool check metrics` read the older text format 0.0.4: there the name of a counter's family
  * ends with _total, and there is neither UNIT nor EOF.
  *
- * No I/O. The writer owns its text. A lack of memory is remembered, and openmetrics_end() reports it.
+ * No I/O. The writer owns its text. The writer remembers a lack of memory, and openmetrics_end()
+ * reports it.
  */
 #ifndef BASE_OPENMETRICS_H
 #define BASE_OPENMETRICS_H

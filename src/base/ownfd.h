@@ -25,9 +25,9 @@ struct ownfd {
 };
 
 /*
- * Not by fstat(): since Linux 6.13 a time that was looked at is exact from then on. The next store to
- * any file of the machine gets a time of its own then, and the next fdatasync() of that file writes
- * its inode, too. False: there is no such descriptor.
+ * Do not use fstat(): since Linux 6.13 a time that fstat() has read is exact from then on. The next
+ * store to any file of the machine then gets a separate time, and the next fdatasync() of that file
+ * also writes its inode. Returns false if fd is not open.
  */
 static inline bool ownfd_look(int fd, struct statx *st)
 {

@@ -20,9 +20,9 @@
 /*
  * Write back the dirty pages, then drop the clean ones, so that the next reads come from the
  * medium. *stay: the number of bytes that stay cached, because another process has them mapped or
- * reads them all the time; the call waits 100 ms for a page that is held. fd is that path, open for
- * writing. If pages cannot be written, the call fails and they are dropped, as they were not acknowledged; the next call does not report
- * them again.
+ * reads them all the time; the call waits 100 ms for a page that is held. fd is path, open for
+ * writing. If pages cannot be written, the call fails and drops them, because they were never
+ * acknowledged. The next call does not report them again.
  */
 int pagecache_evict(int fd, const char *path, uint64_t *stay, struct error *err);
 

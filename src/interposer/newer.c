@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * newer.c -- calls that rdma-core got after release 44. The library has their names only where it is
+ * newer.c -- calls that rdma-core got after release 44. The library has their names only if it is
  * built beside such a release (CMakeLists.txt).
  *
- * The software RNIC has buffers that are allocated for registration, and refuses the rest as a
- * device without the feature does.
+ * The software RNIC has buffers that are allocated for registration, and refuses the other calls
+ * like a device without the feature.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -20,10 +20,10 @@
  *           since 1970. Zeros behind the last one.
  *   2652 4  CRC32C of the bytes before
  *
- * It is replaced as a whole: written under another name, synced, renamed, and its folder synced. On
- * a full disk it is overwritten, since a region whose space is allocated can still be written there;
- * a crash in the middle then leaves a damaged one. No record, and one that is damaged or of another
- * version, say that nothing is known of F's bytes, and that no claim holds.
+ * The record is replaced as a whole: written under another name, synced, renamed, and its folder
+ * synced. On a full disk the record is overwritten instead, because clients can still write a region
+ * whose space is allocated. A crash in the middle then leaves a damaged record. If the record is
+ * missing, damaged or of another version, nothing is known of F's bytes, and no claim holds.
  *
  * Functions return 0 or -errno. Thread-safe, one thread a place.
  */
