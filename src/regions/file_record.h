@@ -21,9 +21,10 @@
  *   2652 4  CRC32C of the bytes before
  *
  * The record is replaced as a whole: written under another name, synced, renamed, and its folder
- * synced. On a full disk the record is overwritten instead, because clients can still write a region
- * whose space is allocated. A crash in the middle then leaves a damaged record. If the record is
- * missing, damaged or of another version, nothing is known of F's bytes, and no claim holds.
+ * synced. On a full disk the record is overwritten instead, because clients can still write a
+ * region whose space is allocated. A crash in the middle then leaves a damaged record. If the
+ * record is missing, damaged or of another version, nothing is known of F's bytes, and no claim
+ * holds.
  *
  * Functions return 0 or -errno. Thread-safe, one thread a place.
  */
