@@ -12,13 +12,14 @@
 #include "mirrord/daemon.h"
 #include "service/forward_log.h"
 #include "service/manager.h"
+#include "service/secret.h"
 
 static const char main_usage[] = "usage: rpmirrord [--config FILE] [--check]\n";
 static const char main_help[] = "\n"
 				"Serves the copies that this host has of mirrored files.\n"
 				"\n"
 				"  -c, --config FILE  instead of " CONF_FILE "\n"
-				"      --check        only read the configuration\n"
+				"      --check        only read the configuration and the secrets\n"
 				"  -h, --help         display this text and exit\n"
 				"  -V, --version      display the version and exit\n"
 				"\n"
@@ -85,6 +86,34 @@ static bool main_parse(struct main_opts *opts, int argc, char **argv)
 	return optind == argc;
 }
 
+/* Can each secret be read as the daemon will read it? All that cannot are named. */
+static bool main_check_secrets(const struct conf *conf)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < conf->set_count; i++) {
+		struct secret secret;
+		struct error err;
+
+		if (!conf->sets[i].secret_file[0])
+			continue;
+		if (secret_load(&secret, conf->sets[i].secret_file, &err)) {
+			LOG_ERROR("set %s: %s", conf->sets[i].name, err.text);
+			all = false;
+		}
+		secret_forget(&secret);
+	}
+	return all;
+}
+
+static int main_check(const struct main_opts *opts, const struct conf *conf)
+{
+	if (!main_check_secrets(conf))
+		return MAIN_FAILED;
+	printf("%s: %u sets\n", opts->config, conf->set_count);
+	return 0;
+}
+
 static int main_serve(const struct main_opts *opts)
 {
 	static struct conf conf;
@@ -95,10 +124,8 @@ static int main_serve(const struct main_opts *opts)
 		return MAIN_USAGE;
 	}
 	main_set_log(conf.log_level);
-	if (opts->checks) {
-		printf("%s: %u sets\n", opts->config, conf.set_count);
-		return 0;
-	}
+	if (opts->checks)
+		return main_check(opts, &conf);
 	if (daemon_run(&conf, opts->config, main_set_log, &err)) {
 		LOG_ERROR("%s", err.text);
 		return MAIN_FAILED;

@@ -28,7 +28,8 @@ start() {
 test_rpmirrord_starts_with_each_of_three() {
 	local member
 	for member in a b c; do
-		"$RPMIRRORD" --config "$folder/rpmirrord-$member.conf" --check >out 2>err || fail "host $member"
+		sed "s#/etc/rpmirror/orders.secret#$work/secret#" "$folder/rpmirrord-$member.conf" >conf
+		"$RPMIRRORD" --config conf --check >out 2>err || fail "host $member"
 		grep -q ': 1 sets$' out || fail "there is no set"
 		{
 			echo "socket = $work/socket"
@@ -39,6 +40,29 @@ test_rpmirrord_starts_with_each_of_three() {
 	# Only the member and the address differ.
 	sed -E 's/192\.0\.2\.[123]:7650//; s/^member = .//; s/^# .*//' "$folder"/rpmirrord-[abc].conf | sort | uniq -c |
 		awk '$1 % 3 { print; bad = 1 } END { exit bad }' || fail "the three hosts' files differ"
+}
+
+# check_refuses PATTERN: 'rpmirrord --check' ends with 1, and says it.
+check_refuses() {
+	local status=0
+	"$RPMIRRORD" --config conf --check >out 2>err || status=$?
+	[ $status = 1 ] || fail "--check ends with $status"
+	grep -q "$1" err || fail "--check does not say '$1'"
+	[ ! -s out ] || fail "--check reports sets as well"
+}
+
+test_check_refuses_a_secret_that_the_daemon_cannot_use() {
+	sed "s#/etc/rpmirror/orders.secret#$work/wanted#" "$folder/rpmirrord-a.conf" >conf
+	rm -f wanted
+	check_refuses "set orders: cannot open secret file $work/wanted: No such file"
+	cp secret wanted
+	chmod 644 wanted
+	check_refuses "set orders: .*chmod 600 $work/wanted"
+	chmod 600 wanted
+	echo short >wanted
+	check_refuses "set orders: secret file $work/wanted has less than"
+	cp secret wanted
+	"$RPMIRRORD" --config conf --check >out 2>err || fail "a good secret is refused"
 }
 
 # The comment is what makes the set.
