@@ -189,6 +189,14 @@ const char *status_next_of_down(const struct set *s)
 
 /* ---- what to do ---- */
 
+/* Does a primary not serve yet, since the host of an in-sync copy does not answer? */
+static bool status_waits_for_member(const struct set *s, const struct primary_words *words)
+{
+	return s->has_entry && s->entry.record.view.phase == MIRROR_PHASE_RECOVERING &&
+	       words->report && words->report->why[0] &&
+	       status_of_use(s, status_insync(s), STATUS_SILENT);
+}
+
 static const char *status_next(const struct set *s, const struct primary_words *words,
 			       enum mirror_health health)
 {
@@ -213,6 +221,10 @@ static const char *status_next(const struct set *s, const struct primary_words *
 	case MIRROR_HEALTH_SPLIT:
 		return status_next_of_split(s->split_reason);
 	case MIRROR_HEALTH_DOWN:
+		if (status_waits_for_member(s, words))
+			return "start the host of the member that the primary waits for; if it is "
+			       "lost for ever: rpmirror member replace; to serve without it until it "
+			       "returns: rpmirror set SET min-copies=1";
 		return status_next_of_down(s);
 	case MIRROR_HEALTH_DEGRADED:
 		if (!s->register_answers)
