@@ -41,7 +41,8 @@ static struct shim_id *event_request_id(struct shim_id *listener, struct shim_ch
 	return s;
 }
 
-/* Can the event change fields of the id without a call (its device and its addresses)? */
+/* May the inner id's device or addresses have changed before this event, although the program did
+ * not call a function for that id? Then they are copied to the shim id. */
 static bool event_changes_id(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||

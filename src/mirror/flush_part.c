@@ -17,8 +17,8 @@ enum flush_try {
 	FLUSH_READY,
 	FLUSH_PIECE, /* a piece of a resync */
 	FLUSH_ROOM,
-	FLUSH_UNREAD,   /* a page of the mapping has to be restored, */
-	FLUSH_UNSTORED, /* or one of the file */
+	FLUSH_UNREAD,   /* a page of the mapping has to be restored */
+	FLUSH_UNSTORED, /* a page of the file has to be restored */
 };
 
 /* Place each piece in the staging memory, with the same offset in a word as in the file. */

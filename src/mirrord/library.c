@@ -125,7 +125,8 @@ static bool library_is_free(const struct set *s)
 	return primary == MIRROR_NO_SLOT || primary == s->meta.super.slot;
 }
 
-/* Has the order that let the process in ended, or was it for another view? */
+/* Does the promotion need an order that does not exist? The order with which the process was let in
+ * may have ended, or may be for another view. */
 static bool library_lacks_order(const struct set *s, const struct client *client,
 				const struct packet_swap_request *swap, enum promotion_kind order)
 {

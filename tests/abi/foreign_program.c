@@ -75,7 +75,7 @@ static void wait_for(struct rpma_conn *conn)
 	CHECK(wc.status != IBV_WC_SUCCESS);
 }
 
-/* The target's region is private data of its answer. */
+/* The target sends its region's descriptor as the private data of its answer. */
 static void connect_both(struct rpma_peer *peer, struct rpma_mr_local *mr,
 			 struct rpma_conn **active, struct rpma_conn **passive)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_refused.c -- calls that the device does not support fail with EOPNOTSUPP, on which programs
- * of libibverbs do without them. The device's capabilities report the same beforehand.
+ * test_refused.c -- calls that the device does not support fail with EOPNOTSUPP. Programs of
+ * libibverbs handle this error: they do without the call. The device's capabilities tell beforehand
+ * what is not supported.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>

@@ -129,7 +129,7 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	struct batch t = {.count = 0};
 	struct ibv_recv_wr *bad = NULL;
 	struct inbox_slot *slot;
-	struct stream_update u; /* the visit performs the update */
+	struct stream_update u; /* not used here: the node's visit performs the update */
 	int err;
 
 	while (t.count < count && t.count < INBOX_BATCH && (slot = inbox_next_slot(b)))

@@ -55,9 +55,10 @@ struct node {
 	struct qp *qp; /* NULL: the QP is destroyed; the stream owns it, tests may look at it */
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;
-	struct memory own_mem, *mem; /* with connections in a row: the first connection's memory */
-	struct model model;          /* the requests of this end to its peer */
-	void *buf[2];                /* one of each kind, for the stream */
+	/* mem: own_mem; at the target of connections in a row, that of the first connection */
+	struct memory own_mem, *mem;
+	struct model model; /* the requests of this end to its peer */
+	void *buf[2];       /* one of each kind, for the stream */
 	bool lent[2];
 	/* a reset came, so the peer's end may be here, whatever the process does */
 	atomic_uint alarm;

@@ -85,7 +85,8 @@ void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct strea
 int conn_renew_stream(struct conn *c, enum stream_role role);
 
 /* conn_link.c */
-/* Returns the link's readiness after these bits were reported to its source. */
+/* Returns what these bits, with which the source was called, mean for the link (READY_*). Without a
+ * link they are returned as they are. */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);
 void conn_dial_done(struct conn *c, struct stream_update *u);
 /* Handle the answer to a dial, which counts even if the time limit passed before a thread checked;

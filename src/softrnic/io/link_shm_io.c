@@ -90,7 +90,8 @@ bool link_shm_pending(const struct link *l, unsigned looks)
 	return false;
 }
 
-/* No thread checks by itself: bytes are reported to the source, or a thread waits on the socket. */
+/* Must the peer wake this end? Yes, if bytes are reported to the source, or a thread waits on the
+ * socket. Otherwise a thread of this end checks the ring by itself. */
 static bool shm_is_to_be_woken(const struct link_shm *s)
 {
 	return !s->silent || s->awaited;

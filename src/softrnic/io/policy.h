@@ -62,7 +62,8 @@ void policy_sent_by_alarm(struct policy_send *s);
 enum policy_use {
 	POLICY_WRITE, /* a deferred Write: its delay is at least this, at most twice this */
 	POLICY_POLLS, /* a lease of threads that poll */
-	POLICY_WAITS, /* a lease of threads that wait, and have time meanwhile */
+	/* a lease of threads that wait: the time for setting the alarm is a part of their wait */
+	POLICY_WAITS,
 };
 /*
  * The interval of that: 40 us, or 150 us for leases, or longer where setting the alarm would take

@@ -31,9 +31,9 @@ void pool_complete(struct list *finished);
 bool here_start(struct persist_job *job, struct file *f);
 
 /*
- * Enclose a slice's use of the memory by its address. pool_touch_begin() returns false if the job
- * was abandoned: then the memory may be gone. NULL stands for an inline job, which cannot be
- * abandoned.
+ * Call these before and after a slice accesses the memory through its address. If the job was
+ * abandoned, pool_touch_begin() returns false: the memory may be gone, so do not access it, and do
+ * not call pool_touch_end(). NULL stands for an inline job, which cannot be abandoned.
  */
 bool pool_touch_begin(struct persist_job *job);
 void pool_touch_end(struct persist_job *job);

@@ -14,11 +14,8 @@
 
 #include "base/clock.h"
 
-/*
- * The smallest effective limit of either end; also the peer's limit until the peer announces one.
- */
-#define LIVENESS_MIN_NS     (300 * NSEC_PER_MS)
-#define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC)
+#define LIVENESS_MIN_NS     (300 * NSEC_PER_MS) /* a shorter limit of either end counts as this */
+#define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC) /* the peer's limit until the peer announces one */
 
 struct liveness {
 	uint64_t limit_ns; /* CLOCK_NEVER: the peer is never lost, but still gets heartbeats */

@@ -148,7 +148,8 @@ void stream_settle_hello(struct stream *s, uint64_t now);
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
 
 /* startup_origin.c */
-/* The HELLOs are exchanged: returns whether full operation may begin, and posts what is missing. */
+/* To be called when the HELLOs are exchanged. The initiator posts its next ORIGIN, the responder
+ * handles those that have arrived. Returns whether full operation may begin. */
 bool stream_origin_settles(struct stream *s, uint64_t now);
 /* Responder: an ORIGIN that comes after this end has begun to leave. */
 void stream_origin_late(struct stream *s);

@@ -27,8 +27,8 @@ static void control_characters_become_question_marks(void **state)
 	assert_string_equal(text, "a?[31m??\303\251");
 }
 
-/* C1 as UTF-8 and as a single byte, an overlong NUL
- * and '/', a surrogate, beyond Unicode, cut off. */
+/* Rows: C1 control characters (as UTF-8, as one byte), overlong NUL and '/', a surrogate, code
+ * points beyond U+10FFFF, valid characters, truncated sequences. */
 static void what_is_no_valid_utf8_is_made_visible(void **state)
 {
 	static const struct {

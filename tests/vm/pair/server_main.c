@@ -101,7 +101,7 @@ static int serve_one(struct end *e)
 	if (m->what == ASK_ERROR || m->what == ASK_EXPECT_LOSS) {
 		struct ask_msg asked = *m;
 
-		/* A receive for the announced mistake. */
+		/* The client's mistake may be a Send (MISTAKE_LENGTH), which needs a receive. */
 		end_receive(e);
 		end_send(e, &done, sizeof(done));
 		if (asked.what == ASK_ERROR)
