@@ -63,42 +63,34 @@ static bool probe_is_up(const struct probe *p)
 
 /* ---- metrics ---- */
 
-#define GAUGE(name, help, unit)                                                                    \
-	{                                                                                          \
-		name, help, unit, OPENMETRICS_GAUGE                                                \
-	}
-#define COUNTER(name, help, unit)                                                                  \
-	{                                                                                          \
-		name, help, unit, OPENMETRICS_COUNTER                                              \
-	}
-
 static const struct openmetrics_family probe_up =
-	GAUGE("rpma_up", "1 if the server answers, also by a refusal.", NULL);
+	OM_GAUGE("rpma_up", "1 if the server answers, also by a refusal.", NULL);
 static const struct openmetrics_family probe_refused =
-	GAUGE("rpma_secret_refused", "1 if the secrets of both ends differ.", NULL);
+	OM_GAUGE("rpma_secret_refused", "1 if the secrets of both ends differ.", NULL);
 static const struct openmetrics_family probe_seconds =
-	GAUGE("rpma_answer_seconds", "Time of the connection and the answer.", "seconds");
+	OM_GAUGE("rpma_answer_seconds", "Time of the connection and the answer.", "seconds");
 static const struct openmetrics_family probe_clients =
-	GAUGE("rpma_serve_clients", "Clients that are served.", NULL);
+	OM_GAUGE("rpma_serve_clients", "Clients that are served.", NULL);
 static const struct openmetrics_family probe_served =
-	COUNTER("rpma_serve_served_clients", "Clients that were served.", NULL);
+	OM_COUNTER("rpma_serve_served_clients", "Clients that were served.", NULL);
 static const struct openmetrics_family probe_refusals =
-	COUNTER("rpma_serve_refusals", "Clients that were refused.", NULL);
+	OM_COUNTER("rpma_serve_refusals", "Clients that were refused.", NULL);
 
 /* The order of hello_value_name(). */
 static const struct openmetrics_family probe_values[HELLO_VALUES] = {
-	COUNTER("rpma_serve_received_bytes", "Bytes from clients.", "bytes"),
-	COUNTER("rpma_serve_sent_bytes", "Bytes to clients.", "bytes"),
-	COUNTER("rpma_serve_writes", "Writes of clients.", NULL),
-	COUNTER("rpma_serve_sends", "Sends of clients.", NULL),
-	COUNTER("rpma_serve_reads", "Reads of clients.", NULL),
-	COUNTER("rpma_serve_flushes", "Flushes of clients.", NULL),
-	COUNTER("rpma_serve_atomics", "Atomic operations of clients.", NULL),
-	COUNTER("rpma_serve_writebacks", "Write-backs to the medium.", NULL),
-	COUNTER("rpma_serve_crc_errors", "Frames with a wrong checksum.", NULL),
-	COUNTER("rpma_serve_terminates_received", "Errors that clients reported.", NULL),
-	COUNTER("rpma_serve_terminates_sent", "Errors that were reported to clients.", NULL),
-	COUNTER("rpma_serve_writeback_failures",
+	OM_COUNTER("rpma_serve_received_bytes", "Bytes from clients.", "bytes"),
+	OM_COUNTER("rpma_serve_sent_bytes", "Bytes to clients.", "bytes"),
+	OM_COUNTER("rpma_serve_writes", "Writes of clients.", NULL),
+	OM_COUNTER("rpma_serve_sends", "Sends of clients.", NULL),
+	OM_COUNTER("rpma_serve_reads", "Reads of clients.", NULL),
+	OM_COUNTER("rpma_serve_flushes", "Flushes of clients.", NULL),
+	OM_COUNTER("rpma_serve_atomics", "Atomic operations of clients.", NULL),
+	OM_COUNTER("rpma_serve_writebacks", "Write-backs to the medium.", NULL),
+	OM_COUNTER("rpma_serve_crc_errors", "Frames with a wrong checksum.", NULL),
+	OM_COUNTER("rpma_serve_terminates_received", "Errors that clients reported.", NULL),
+	OM_COUNTER("rpma_serve_terminates_sent", "Errors that were reported to clients.", NULL),
+	OM_COUNTER(
+		"rpma_serve_writeback_failures",
 		"Write-backs that failed: their file's region refuses every flush until a restart.",
 		NULL),
 };
@@ -136,18 +128,19 @@ static double probe_get_room(const struct hello_region_counts *r)
 }
 
 static const struct probe_region_row probe_region_rows[] = {
-	{GAUGE("rpma_serve_region_size_bytes", "Size of the region.", "bytes"), false,
+	{OM_GAUGE("rpma_serve_region_size_bytes", "Size of the region.", "bytes"), false,
 	 probe_get_size},
-	{GAUGE("rpma_serve_region_usable",
-	       "0 if the region's file was removed, replaced or truncated, or cannot be looked at.",
-	       NULL),
+	{OM_GAUGE(
+		 "rpma_serve_region_usable",
+		 "0 if the region's file was removed, replaced or truncated, or cannot be looked at.",
+		 NULL),
 	 false, probe_get_usable},
-	{GAUGE("rpma_serve_region_persistent", "0 if nothing can persist the region.", NULL), false,
-	 probe_get_persistent},
-	{GAUGE("rpma_serve_filesystem_avail_bytes",
-	       "Room that is left in the file system of the region's file.", "bytes"),
+	{OM_GAUGE("rpma_serve_region_persistent", "0 if nothing can persist the region.", NULL),
+	 false, probe_get_persistent},
+	{OM_GAUGE("rpma_serve_filesystem_avail_bytes",
+		  "Room that is left in the file system of the region's file.", "bytes"),
 	 true, probe_get_avail},
-	{GAUGE("rpma_serve_filesystem_size_bytes", "Size of that file system.", "bytes"), true,
+	{OM_GAUGE("rpma_serve_filesystem_size_bytes", "Size of that file system.", "bytes"), true,
 	 probe_get_room},
 };
 

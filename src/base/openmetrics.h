@@ -26,6 +26,20 @@ struct openmetrics_family {
 	enum openmetrics_type type;
 };
 
+/* Initializers of a family. */
+#define OM_GAUGE(name, help, unit)                                                                 \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_GAUGE                                                \
+	}
+#define OM_COUNTER(name, help, unit)                                                               \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_COUNTER                                              \
+	}
+#define OM_SUMMARY(name, help, unit)                                                               \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_SUMMARY                                              \
+	}
+
 struct openmetrics_label {
 	const char *name,
 		*value; /* value: any bytes; invalid UTF-8 and control characters become '?' */

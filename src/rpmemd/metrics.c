@@ -109,20 +109,15 @@ static int metrics_look(struct metrics *m)
 
 /* ---- the text ---- */
 
-#define GAUGE(name, help, unit)                                                                    \
-	{                                                                                          \
-		name, help, unit, OPENMETRICS_GAUGE                                                \
-	}
-
 static const struct openmetrics_family metrics_up =
-	GAUGE("rpmemd_up", "1 if rpmemd --listen accepts a connection.", NULL);
+	OM_GAUGE("rpmemd_up", "1 if rpmemd --listen accepts a connection.", NULL);
 static const struct openmetrics_family metrics_pools =
-	GAUGE("rpmemd_pools", "Pool sets in poolset-dir.", NULL);
+	OM_GAUGE("rpmemd_pools", "Pool sets in poolset-dir.", NULL);
 static const struct openmetrics_family metrics_avail =
-	GAUGE("rpmemd_filesystem_avail_bytes",
-	      "Room that is left in the file system of poolset-dir.", "bytes");
+	OM_GAUGE("rpmemd_filesystem_avail_bytes",
+		 "Room that is left in the file system of poolset-dir.", "bytes");
 static const struct openmetrics_family metrics_room =
-	GAUGE("rpmemd_filesystem_size_bytes", "Size of that file system.", "bytes");
+	OM_GAUGE("rpmemd_filesystem_size_bytes", "Size of that file system.", "bytes");
 
 static double metrics_get_size(const struct poolset_state *state)
 {
@@ -148,16 +143,17 @@ static const struct metrics_row {
 	struct openmetrics_family family;
 	double (*get)(const struct poolset_state *state);
 } metrics_rows[] = {
-	{GAUGE("rpmemd_pool_size_bytes", "Size of the pool's parts, by its set file.", "bytes"),
+	{OM_GAUGE("rpmemd_pool_size_bytes", "Size of the pool's parts, by its set file.", "bytes"),
 	 metrics_get_size},
-	{GAUGE("rpmemd_pool_in_use", "1 if a process has the pool open.", NULL),
+	{OM_GAUGE("rpmemd_pool_in_use", "1 if a process has the pool open.", NULL),
 	 metrics_get_in_use},
-	{GAUGE("rpmemd_pool_usable",
-	       "0 if the set file is malformed, or parts are missing, of another size or damaged.",
-	       NULL),
+	{OM_GAUGE(
+		 "rpmemd_pool_usable",
+		 "0 if the set file is malformed, or parts are missing, of another size or damaged.",
+		 NULL),
 	 metrics_get_usable},
-	{GAUGE("rpmemd_pool_missing_parts", "Parts that are not there; all: not created yet.",
-	       NULL),
+	{OM_GAUGE("rpmemd_pool_missing_parts", "Parts that are not there; all: not created yet.",
+		  NULL),
 	 metrics_get_missing},
 };
 

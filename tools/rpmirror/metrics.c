@@ -147,101 +147,90 @@ static void metrics_put_capacity(struct openmetrics *om, struct metrics_at *at)
 	metrics_put_room(om, at, true);
 }
 
-#define GAUGE(name, help, unit)                                                                    \
-	{                                                                                          \
-		name, help, unit, OPENMETRICS_GAUGE                                                \
-	}
-#define COUNTER(name, help, unit)                                                                  \
-	{                                                                                          \
-		name, help, unit, OPENMETRICS_COUNTER                                              \
-	}
-#define SUMMARY(name, help, unit)                                                                  \
-	{                                                                                          \
-		name, help, unit, OPENMETRICS_SUMMARY                                              \
-	}
-
 static const struct openmetrics_family metrics_up =
-	GAUGE("rpmirror_up", "1 if rpmirrord of this host answers.", NULL);
+	OM_GAUGE("rpmirror_up", "1 if rpmirrord of this host answers.", NULL);
 static const struct openmetrics_family metrics_sets =
-	GAUGE("rpmirror_sets", "Sets of this host's configuration.", NULL);
+	OM_GAUGE("rpmirror_sets", "Sets of this host's configuration.", NULL);
 
 /* The table of rpmirror(1) has the same order. */
 static const struct metrics_row metrics_rows[] = {
-	{GAUGE("rpmirror_set_health", "1 for the health that the set has, as this host sees it.",
-	       NULL),
+	{OM_GAUGE("rpmirror_set_health", "1 for the health that the set has, as this host sees it.",
+		  NULL),
 	 METRICS_SET, METRICS_STATE, "health", 0, "health", metrics_healths, NULL},
-	{GAUGE("rpmirror_set_progressing", "1 if a degraded set repairs itself.", NULL),
+	{OM_GAUGE("rpmirror_set_progressing", "1 if a degraded set repairs itself.", NULL),
 	 METRICS_SET, METRICS_FLAG, "progressing", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_set_removed",
-	       "1 if this host's copy belongs to a member that the set has removed.", NULL),
+	{OM_GAUGE("rpmirror_set_removed",
+		  "1 if this host's copy belongs to a member that the set has removed.", NULL),
 	 METRICS_SET, METRICS_FLAG, "removed", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_set_epoch", "Number of the epoch.", NULL), METRICS_SET, METRICS_NUMBER,
+	{OM_GAUGE("rpmirror_set_epoch", "Number of the epoch.", NULL), METRICS_SET, METRICS_NUMBER,
 	 "epoch", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_set_size_bytes", "Size of the file.", "bytes"), METRICS_SET,
+	{OM_GAUGE("rpmirror_set_size_bytes", "Size of the file.", "bytes"), METRICS_SET,
 	 METRICS_NUMBER, "size", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_set_members", "Members of the set.", NULL), METRICS_SET, METRICS_OTHER,
+	{OM_GAUGE("rpmirror_set_members", "Members of the set.", NULL), METRICS_SET, METRICS_OTHER,
 	 NULL, 0, NULL, NULL, metrics_put_members},
-	{GAUGE("rpmirror_set_insync_members", "Members in-sync, by the register.", NULL),
+	{OM_GAUGE("rpmirror_set_insync_members", "Members in-sync, by the register.", NULL),
 	 METRICS_SET, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_insync},
-	{GAUGE("rpmirror_set_min_copies", "In-sync copies without which flushes wait.", NULL),
+	{OM_GAUGE("rpmirror_set_min_copies", "In-sync copies without which flushes wait.", NULL),
 	 METRICS_SET, METRICS_NUMBER, "min_copies", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_set_slow_threshold_seconds", "The set's limit for a slow flush.",
-	       "seconds"),
+	{OM_GAUGE("rpmirror_set_slow_threshold_seconds", "The set's limit for a slow flush.",
+		  "seconds"),
 	 METRICS_SET, METRICS_NUMBER, "slow_ms", 1e-3, NULL, NULL, NULL},
-	{COUNTER("rpmirror_set_blocked_seconds",
-		 "For how long this host has found the set blocked, since its daemon started.",
-		 "seconds"),
+	{OM_COUNTER("rpmirror_set_blocked_seconds",
+		    "For how long this host has found the set blocked, since its daemon started.",
+		    "seconds"),
 	 METRICS_SET, METRICS_NUMBER, "blocked_s", 1, NULL, NULL, NULL},
-	{COUNTER("rpmirror_events", "Events since the daemon started, by kind.", NULL), METRICS_SET,
-	 METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_events},
-	{GAUGE("rpmirror_set_findings_bytes",
-	       "Bytes in which copies differ, found by comparisons of this host and not repaired.",
-	       "bytes"),
+	{OM_COUNTER("rpmirror_events", "Events since the daemon started, by kind.", NULL),
+	 METRICS_SET, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_events},
+	{OM_GAUGE(
+		 "rpmirror_set_findings_bytes",
+		 "Bytes in which copies differ, found by comparisons of this host and not repaired.",
+		 "bytes"),
 	 METRICS_SET, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_findings},
-	{GAUGE("rpmirror_register_reachable",
-	       "1 if the register answers this host and does not refuse it.", NULL),
+	{OM_GAUGE("rpmirror_register_reachable",
+		  "1 if the register answers this host and does not refuse it.", NULL),
 	 METRICS_REGISTER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_register},
-	{GAUGE("rpmirror_register_members", "Members of the etcd.", NULL), METRICS_REGISTER,
+	{OM_GAUGE("rpmirror_register_members", "Members of the etcd.", NULL), METRICS_REGISTER,
 	 METRICS_NUMBER, "members", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_register_healthy_members", "Members of the etcd that answer.", NULL),
+	{OM_GAUGE("rpmirror_register_healthy_members", "Members of the etcd that answer.", NULL),
 	 METRICS_REGISTER, METRICS_NUMBER, "healthy", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_copy_state", "1 for the state that the copy has, by its own daemon.",
-	       NULL),
+	{OM_GAUGE("rpmirror_copy_state", "1 for the state that the copy has, by its own daemon.",
+		  NULL),
 	 METRICS_MEMBER, METRICS_STATE, "copy", 0, "state", metrics_copies, NULL},
-	{GAUGE("rpmirror_copy_link", "1 for the state of the link to the copy's host.", NULL),
+	{OM_GAUGE("rpmirror_copy_link", "1 for the state of the link to the copy's host.", NULL),
 	 METRICS_MEMBER, METRICS_STATE, "link", 0, "link", metrics_links, NULL},
-	{GAUGE("rpmirror_copy_flow", "1 for what goes on with the copy.", NULL), METRICS_MEMBER,
+	{OM_GAUGE("rpmirror_copy_flow", "1 for what goes on with the copy.", NULL), METRICS_MEMBER,
 	 METRICS_STATE, "flow", 0, "flow", metrics_flows, NULL},
-	{GAUGE("rpmirror_copy_refused",
-	       "1 for the reason for which the copy's daemon refuses this host.", NULL),
+	{OM_GAUGE("rpmirror_copy_refused",
+		  "1 for the reason for which the copy's daemon refuses this host.", NULL),
 	 METRICS_MEMBER, METRICS_STATE, "refusal", 0, "reason", metrics_refusals, NULL},
-	{GAUGE("rpmirror_copy_insync", "1 if the register counts the copy.", NULL), METRICS_MEMBER,
-	 METRICS_FLAG, "insync", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_copy_primary", "1 if the member is the primary.", NULL), METRICS_MEMBER,
+	{OM_GAUGE("rpmirror_copy_insync", "1 if the register counts the copy.", NULL),
+	 METRICS_MEMBER, METRICS_FLAG, "insync", 1, NULL, NULL, NULL},
+	{OM_GAUGE("rpmirror_copy_primary", "1 if the member is the primary.", NULL), METRICS_MEMBER,
 	 METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_primary},
-	{GAUGE("rpmirror_copy_local", "1 if the copy is on this host.", NULL), METRICS_MEMBER,
+	{OM_GAUGE("rpmirror_copy_local", "1 if the copy is on this host.", NULL), METRICS_MEMBER,
 	 METRICS_FLAG, "local", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_copy_size_bytes", "Size of the copy's file.", "bytes"), METRICS_MEMBER,
+	{OM_GAUGE("rpmirror_copy_size_bytes", "Size of the copy's file.", "bytes"), METRICS_MEMBER,
 	 METRICS_NUMBER, "size", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_copy_behind_bytes", "Bytes that the copy certainly lacks.", "bytes"),
+	{OM_GAUGE("rpmirror_copy_behind_bytes", "Bytes that the copy certainly lacks.", "bytes"),
 	 METRICS_MEMBER, METRICS_NUMBER, "behind", 1, NULL, NULL, NULL},
-	{GAUGE("rpmirror_copy_resync_bytes_per_second", "Speed of the copy's resync.", NULL),
+	{OM_GAUGE("rpmirror_copy_resync_bytes_per_second", "Speed of the copy's resync.", NULL),
 	 METRICS_MEMBER, METRICS_NUMBER, "rate", 1, NULL, NULL, NULL},
-	{COUNTER("rpmirror_flushes", "Flushes that the primary's process has begun.", NULL),
+	{OM_COUNTER("rpmirror_flushes", "Flushes that the primary's process has begun.", NULL),
 	 METRICS_MEMBER, METRICS_NUMBER, "flushes", 1, NULL, NULL, NULL},
-	{COUNTER("rpmirror_flushes_acknowledged", "Flushes of it that are durable.", NULL),
+	{OM_COUNTER("rpmirror_flushes_acknowledged", "Flushes of it that are durable.", NULL),
 	 METRICS_MEMBER, METRICS_NUMBER, "acked", 1, NULL, NULL, NULL},
-	{SUMMARY("rpmirror_flush_latency_seconds",
+	{OM_SUMMARY(
+		 "rpmirror_flush_latency_seconds",
 		 "Time of the last flushes, without those that waited while the set was blocked.",
 		 "seconds"),
 	 METRICS_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_latency},
-	{SUMMARY("rpmirror_copy_flush_latency_seconds",
-		 "Time of the last flushes until this copy had them.", "seconds"),
+	{OM_SUMMARY("rpmirror_copy_flush_latency_seconds",
+		    "Time of the last flushes until this copy had them.", "seconds"),
 	 METRICS_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_copy_latency},
-	{GAUGE("rpmirror_copy_filesystem_avail_bytes",
-	       "Room that is left in the file system of this host's copy.", "bytes"),
+	{OM_GAUGE("rpmirror_copy_filesystem_avail_bytes",
+		  "Room that is left in the file system of this host's copy.", "bytes"),
 	 METRICS_LOCAL_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_avail},
-	{GAUGE("rpmirror_copy_filesystem_size_bytes", "Size of that file system.", "bytes"),
+	{OM_GAUGE("rpmirror_copy_filesystem_size_bytes", "Size of that file system.", "bytes"),
 	 METRICS_LOCAL_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_capacity},
 };
 #define METRICS_ROWS (sizeof(metrics_rows) / sizeof(metrics_rows[0]))
