@@ -776,7 +776,7 @@ int rpma_batch_delete(struct rpma_batch **batch_ptr);
 int rpma_batch_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 		     const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 		     const void *op_context);
-/* An atomic write behind a flush in the batch takes effect only after the flush succeeded. */
+/* An atomic write after a flush in the batch takes effect only after the flush succeeded. */
 int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 			    const char src[8], int flags, const void *op_context);
 int rpma_batch_atomic_compare_swap(struct rpma_batch *batch, struct rpma_mr_local *result,

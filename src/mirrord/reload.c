@@ -109,7 +109,7 @@ static void reload_agent(struct set *s, struct agent *agent)
 		free(job);
 }
 
-/* Do both uris name the same register? Another one would lack the records of this one. */
+/* Do both URIs name the same register? Another register would not have this set's records. */
 static bool reload_is_same_store(const char *live, const char *fresh)
 {
 	size_t len = strcspn(live, "?");
