@@ -195,6 +195,23 @@ static int newfile_give_name(struct newfile *nf, bool replace)
 	return 0;
 }
 
+int newfile_write(int fd, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	while (len) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 int newfile_sync_folder(const char *path)
 {
 	char folder[4096];

@@ -10,6 +10,7 @@
 #define BASE_NEWFILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -64,6 +65,8 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err);
 /* Ask the watch of a long step whether to go on. 0, or ERROR_LOCAL with ECANCELED. */
 int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress *progress,
 		struct error *err);
+/* Write all bytes at the position of fd. 0 or -errno. */
+int newfile_write(int fd, const void *bytes, size_t len);
 /* Put the folder of a name on the disk, for instance after the name was removed. 0 or -errno. */
 int newfile_sync_folder(const char *path);
 /* Put the name of the file on the disk: sync its folder and, for a symbolic link, the folder of the

@@ -11,13 +11,10 @@
 
 static int openmetrics_write(const struct openmetrics *om, int fd)
 {
-	for (size_t at = 0; at < om->len;) {
-		ssize_t n = write(fd, om->text + at, om->len - at);
+	int rc = newfile_write(fd, om->text, om->len);
 
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += n > 0 ? (size_t)n : 0;
-	}
+	if (rc)
+		return rc;
 	/* Let every user read the file, whatever the umask: node_exporter runs as another user. */
 	return fchmod(fd, 0644) ? -errno : 0;
 }

@@ -172,21 +172,6 @@ static bool file_holds(const struct backend_value *now, const struct backend_val
 					       !memcmp(now->text, expect->text, now->len))));
 }
 
-static int file_write_all(int fd, const char *text, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Only the lock's holder writes the new file. So one fixed name is enough, and the next writer
  * overwrites the remains of a killed process. */
 static int file_write_new(struct file_register *f, size_t len)
@@ -196,7 +181,7 @@ static int file_write_new(struct file_register *f, size_t len)
 
 	if (fd < 0)
 		return -errno;
-	rc = file_write_all(fd, f->text, len);
+	rc = newfile_write(fd, f->text, len);
 	if (!rc && fsync(fd))
 		rc = -errno;
 	if (close(fd) && !rc)
