@@ -236,7 +236,7 @@ int info_check(const struct remote_opts *opts)
 		printf("RPMA UNKNOWN - %s\n", p.err.text);
 		return INFO_UNKNOWN;
 	}
-	failures = p.counts.values[HELLO_VALUES - 1];
+	failures = p.counts.values[HELLO_WRITEBACK_FAILURES];
 	lost = info_count_lost(&p.counts);
 	bad = failures || lost;
 	printf("RPMA %s - server %s, %u regions, %u of them without their file, %" PRIu64

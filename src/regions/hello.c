@@ -387,9 +387,12 @@ bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list)
 const char *hello_value_name(unsigned index)
 {
 	static const char *const names[HELLO_VALUES] = {
-		"rx_bytes",   "tx_bytes",      "writes_in",      "sends_in",
-		"reads_in",   "flushes_in",    "atomics_in",     "writebacks",
-		"crc_errors", "terminates_in", "terminates_out", "writeback_failures",
+		"rx_bytes",       "tx_bytes",
+		"writes_in",      "sends_in",
+		"reads_in",       "flushes_in",
+		"atomics_in",     "writebacks",
+		"crc_errors",     "terminates_in",
+		"terminates_out", [HELLO_WRITEBACK_FAILURES] = "writeback_failures",
 	};
 
 	return index < HELLO_VALUES ? names[index] : NULL;

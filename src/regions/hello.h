@@ -168,8 +168,9 @@ enum hello_type {
 
 /* Counters of connections, which a server adds up for COUNTS: hello_value_name() has their
  * names. */
-#define HELLO_VALUES     12
-#define HELLO_VALUES_MAX 64 /* a newer server may send more */
+#define HELLO_VALUES             12
+#define HELLO_VALUES_MAX         64 /* a newer server may send more */
+#define HELLO_WRITEBACK_FAILURES 11 /* index of this counter */
 
 /* Counters of a server since its start. */
 struct hello_counts {
