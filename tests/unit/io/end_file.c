@@ -11,6 +11,12 @@
 
 void end_file_open(struct end_file *f, struct end *e)
 {
+	end_file_open_as(f, e->pd,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+}
+
+void end_file_open_as(struct end_file *f, struct ibv_pd *pd, int access)
+{
 	static int number;
 
 	snprintf(f->name, sizeof(f->name), "end_file.%ld.%d", (long)getpid(), number++);
@@ -20,9 +26,7 @@ void end_file_open(struct end_file *f, struct end *e)
 	assert_int_equal(fsync(f->fd), 0);
 	f->map = mmap(NULL, END_FILE, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	assert_ptr_not_equal(f->map, MAP_FAILED);
-	f->mr = softrnic_reg_mr(e->pd, f->map, END_FILE,
-				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-					IBV_ACCESS_REMOTE_READ);
+	f->mr = softrnic_reg_mr(pd, f->map, END_FILE, access);
 	assert_non_null(f->mr);
 }
 

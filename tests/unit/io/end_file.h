@@ -15,6 +15,7 @@ struct end_file {
 };
 
 void end_file_open(struct end_file *f, struct end *e);
+void end_file_open_as(struct end_file *f, struct ibv_pd *pd, int access);
 void end_file_close(struct end_file *f); /* deregisters the memory, unless mr is NULL */
 /* Is the current directory on a medium, so that write-backs have an effect? */
 bool end_file_is_possible(void);

@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "end_file.h"
+#include "lib/medium.h"
 #include "softrnic/rnic/mr_impl.h"
 #include "softrnic/rnic/mw.h"
 
@@ -70,16 +72,21 @@ static uint32_t bind_type_1(void)
 	return window->rkey;
 }
 
-static uint32_t bind_type_2(void)
+static uint32_t bind_type_2_to(struct ibv_mw_bind_info info)
 {
 	uint32_t key = ibv_inc_rkey(window->rkey);
 	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW,
-				 .bind_mw = {.mw = window, .rkey = key, .bind_info = part()}},
+				 .bind_mw = {.mw = window, .rkey = key, .bind_info = info}},
 			   *bad;
 
 	assert_int_equal(ibv_post_send(owner.qp, &wr, &bad), 0);
 	assert_int_equal(plain_wait(&owner).status, IBV_WC_SUCCESS);
 	return key;
+}
+
+static uint32_t bind_type_2(void)
+{
+	return bind_type_2_to(part());
 }
 
 static void post_write(uint32_t key, size_t at)
@@ -194,6 +201,80 @@ static void objects_are_checked(void **state)
 	assert_int_equal(ibv_dealloc_mw(window), 0);
 	window = NULL;
 	assert_int_equal(softrnic_dealloc_pd(pd), 0);
+}
+
+/* --- the medium ------------------------------------------------------------------------------ */
+
+static struct end_file file; /* the owner's, for windows alone */
+
+static int open_file(void **state)
+{
+	open_pair(state);
+	end_file_open_as(&file, owner.pd, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	make(IBV_MW_TYPE_2);
+	return 0;
+}
+
+static int close_file(void **state)
+{
+	assert_int_equal(ibv_dealloc_mw(window), 0);
+	window = NULL;
+	end_file_close(&file);
+	return close_pair(state);
+}
+
+static uint32_t bind_to_file(void)
+{
+	struct ibv_mw_bind_info info = {
+		.mr = file.mr,
+		.addr = (uintptr_t)file.map + OPEN_AT,
+		.length = OPEN_LEN,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	};
+
+	return bind_type_2_to(info);
+}
+
+/* One request of the user's at the beginning of the window; op 0: a request of verbs. */
+static void ask_file(uint32_t key, enum ibv_wr_opcode opcode, enum vext_op op)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)user.buf, .length = 64, .lkey = user.mr->lkey};
+	struct vext_wr wr = {
+		.wr = {.opcode = opcode,
+		       .send_flags = IBV_SEND_SIGNALED,
+		       .sg_list = &sge,
+		       .num_sge = op ? 0 : 1,
+		       .wr.rdma = {.remote_addr = (uintptr_t)file.map + OPEN_AT, .rkey = key}},
+		.op = op,
+		.len = op ? 64 : 0,
+		.type = op ? VEXT_FLUSH_PERSISTENT : 0};
+	int posted = 0;
+
+	assert_int_equal(softrnic_post(user.qp, &wr, 1, &posted), 0);
+	assert_int_equal(plain_wait(&user).status, IBV_WC_SUCCESS);
+}
+
+static void expect_durable_after(enum ibv_wr_opcode opcode, enum vext_op op)
+{
+	uint32_t key = bind_to_file();
+
+	strcpy(user.buf, "through a window");
+	ask_file(key, IBV_WR_RDMA_WRITE, 0);
+	assert_true(medium_dirty(file.fd, OPEN_AT, 64) > 0);
+	ask_file(key, opcode, op);
+	assert_int_equal(medium_dirty(file.fd, OPEN_AT, 64), 0);
+	assert_string_equal((char *)file.map + OPEN_AT, "through a window");
+}
+
+static void a_flush_through_it_reaches_the_medium(void **state)
+{
+	expect_durable_after(0, VEXT_OP_FLUSH);
+}
+
+/* Programs that know only verbs flush by a Read. */
+static void a_read_through_it_reaches_the_medium(void **state)
+{
+	expect_durable_after(IBV_WR_RDMA_READ, 0);
 }
 
 /* --- at the same time ----------------------------------------------------------------------- */
@@ -346,6 +427,16 @@ int main(void)
 		CASE(a_bind_goes_on_when_the_former_binding_is_idle),
 		CASE(a_request_of_the_program_binds_no_type_1),
 	};
+#define FILE_CASE(name) cmocka_unit_test_setup_teardown(name, open_file, close_file)
+	const struct CMUnitTest file_tests[] = {
+		FILE_CASE(a_flush_through_it_reaches_the_medium),
+		FILE_CASE(a_read_through_it_reaches_the_medium),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (!end_file_is_possible()) {
+		print_message("the current directory has no medium\n");
+		return failed ? failed : 77;
+	}
+	return failed + cmocka_run_group_tests(file_tests, NULL, NULL);
 }
