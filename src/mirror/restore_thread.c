@@ -27,11 +27,16 @@ static void restore_answer(struct restore_request *q, enum restore_verdict verdi
 
 static bool restore_serve_one(struct restore *r, struct restore_request *q)
 {
+	enum restore_verdict verdict;
 	unsigned state = RESTORE_ASKED;
 
 	if (!atomic_compare_exchange_strong(&q->state, &state, RESTORE_SERVED))
 		return false;
-	restore_answer(q, restore_page(r, q));
+	verdict = restore_page(r, q);
+	/* The flush that asks takes the report before it ends. */
+	if (q->flags & RESTORE_LIBRARY)
+		restore_send_held(r);
+	restore_answer(q, verdict);
 	atomic_fetch_add(&r->progress, 1);
 	return true;
 }
