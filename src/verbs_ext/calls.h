@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * calls.h -- the calls of verbs and rdma_cm that the provider table of librpma and the interposer
- * share. Tables, stubs, decorators, declarations and look-ups are generated from this list; each of
- * the two adds rows of its own.
+ * share. Tables, stubs, decorators, declarations and look-ups are generated from this list. The
+ * provider table and the interposer each add calls that only one of them needs.
  *
  * X(return type, name, parameters, arguments, failure, act)
  *
@@ -20,7 +20,7 @@
 #include <rdma/rdma_cma.h>
 
 /* clang-format off */
-/* rdma_cm: calls on event channels and their ids. */
+/* Calls of rdma_cm on event channels and their ids. */
 #define VEXT_EVENT_CALLS(X)                                                                        \
 	X(struct rdma_event_channel *, create_event_channel, (void), (), NUL, CALL)                \
 	X(void, destroy_event_channel, (struct rdma_event_channel *ch), (ch), VOID, RELEASE)       \
@@ -35,7 +35,7 @@
 	X(int, migrate_id, (struct rdma_cm_id *id, struct rdma_event_channel *ch), (id, ch),       \
 	  NEG, CALL)
 
-/* rdma_cm: addresses, listening, and the end of a connection. */
+/* Calls of rdma_cm for addresses, listening, and the end of a connection. */
 #define VEXT_ID_CALLS(X)                                                                           \
 	X(int, bind_addr, (struct rdma_cm_id *id, struct sockaddr *addr), (id, addr), NEG, CALL)   \
 	X(int, resolve_addr,                                                                       \
@@ -49,7 +49,7 @@
 	X(int, disconnect, (struct rdma_cm_id *id), (id), NEG, RELEASE)                            \
 	X(void, destroy_qp, (struct rdma_cm_id *id), (id), VOID, RELEASE)
 
-/* rdma_cm: the beginning of a connection. */
+/* Calls of rdma_cm for the beginning of a connection. */
 #define VEXT_CONNECT_CALLS(X)                                                                      \
 	X(int, create_qp_ex, (struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr),            \
 	  (id, attr), NEG, CALL)                                                                   \
@@ -64,8 +64,8 @@
 	VEXT_CONNECT_CALLS(X)
 
 /*
- * verbs: calls on a device, and on objects made from it. The first argument is the object of the
- * call.
+ * Calls of verbs on a device, and on objects made from a device. The first argument is the object
+ * of the call.
  */
 #define VEXT_VERBS_CALLS(X)                                                                        \
 	X(struct ibv_pd *, alloc_pd, (struct ibv_context *ctx), (ctx), NUL, CALL)                  \

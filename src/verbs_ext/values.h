@@ -15,15 +15,16 @@
 enum vext_flush_type {
 	VEXT_FLUSH_VISIBLE = 1,
 	VEXT_FLUSH_PERSISTENT = 2,
-	VEXT_FLUSH_STRICT = 3, /* persistent, but refused if the memory cannot be persistent */
+	VEXT_FLUSH_STRICT = 3, /* persistent; refused if the memory cannot be persistent */
 };
 
-/* Durability of memory under a persistent flush, the weakest first. */
+/* Durability class of memory after a persistent flush, the weakest first. */
 enum vext_durability {
 	VEXT_DURABILITY_UNKNOWN,
 	VEXT_DURABILITY_VOLATILE, /* no flush can persist the memory */
-	VEXT_DURABILITY_FILE,     /* shared mapping of a file: msync(MS_SYNC) */
-	VEXT_DURABILITY_DAX,      /* MAP_SYNC or device DAX: cache-line write-back and fence */
+	VEXT_DURABILITY_FILE,     /* shared mapping of a file; a flush calls msync(MS_SYNC) */
+	/* MAP_SYNC mapping or device DAX; a flush writes back cache lines and fences */
+	VEXT_DURABILITY_DAX,
 };
 
 enum vext_digest_alg {
@@ -31,27 +32,28 @@ enum vext_digest_alg {
 	VEXT_DIGEST_CRC32C,
 	VEXT_DIGEST_BLAKE2B,
 };
-#define VEXT_DIGEST_SMALL 4096 /* AUTO: CRC32C up to here */
+#define VEXT_DIGEST_SMALL 4096 /* AUTO chooses CRC32C up to this length */
 
 /* The place from which the bytes were read, the weakest evidence first. */
 enum vext_digest_source {
 	VEXT_DIGEST_FROM_MEMORY, /* volatile memory, which has no medium */
-	/* from the page cache of the kernel, or of the server of the file */
+	/* from the page cache of the kernel or of a file server */
 	VEXT_DIGEST_FROM_CACHE,
 	VEXT_DIGEST_FROM_MEDIUM, /* from the medium, by a direct read */
-	VEXT_DIGEST_FROM_DAX,    /* by loads */
+	VEXT_DIGEST_FROM_DAX,    /* by loads from a DAX mapping */
 };
 
 #define VEXT_DIGEST_LEN 32
 struct vext_digest {
-	uint32_t alg;                   /* enum vext_digest_alg, never AUTO */
-	uint32_t source;                /* enum vext_digest_source: the weakest in the range */
-	uint32_t durability;            /* enum vext_durability: the weakest in the range */
-	uint32_t len;                   /* length of the range */
-	uint8_t bytes[VEXT_DIGEST_LEN]; /* CRC32C: 4, big-endian; the rest 0 */
+	uint32_t alg;        /* enum vext_digest_alg, never AUTO */
+	uint32_t source;     /* enum vext_digest_source: the weakest in the range */
+	uint32_t durability; /* enum vext_durability: the weakest in the range */
+	uint32_t len;        /* length of the range */
+	/* a CRC32C has 4 bytes, big-endian; the remaining bytes are 0 */
+	uint8_t bytes[VEXT_DIGEST_LEN];
 };
 
-/* The algorithm for a range of len bytes: if `alg` is AUTO a choice by the length, else `alg`. */
+/* The algorithm for a range of len bytes. For AUTO the length decides; else the result is `alg`. */
 static inline uint32_t vext_digest_pick(uint32_t alg, size_t len)
 {
 	if (alg != VEXT_DIGEST_AUTO)
@@ -74,7 +76,8 @@ static inline int vext_digest_is_alg(uint32_t alg)
  */
 #define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
-/* Capability bits of a device (device_cap_flags_ex), also from release 45 on. */
+/* Capability bits of a device (device_cap_flags_ex). rdma-core names these, too, from release 45
+ * on. */
 #define VEXT_DEVICE_FLUSH_GLOBAL     (1ULL << 38)
 #define VEXT_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
 #define VEXT_DEVICE_FLUSH            (VEXT_DEVICE_FLUSH_GLOBAL | VEXT_DEVICE_FLUSH_PERSISTENT)
@@ -87,36 +90,38 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_WC_QUERY        0x51
 
 /* The operations that the peer of a connection supports. */
-#define VEXT_CAP_SOFTRNIC     (1u << 0) /* a softrnic that has agreed to the extensions */
+/* the peer is a softrnic that has agreed to the extensions */
+#define VEXT_CAP_SOFTRNIC     (1u << 0)
 #define VEXT_CAP_FLUSH        (1u << 1)
 #define VEXT_CAP_FLUSH_ALL    (1u << 2)
 #define VEXT_CAP_ATOMIC_WRITE (1u << 3)
 #define VEXT_CAP_VERIFY       (1u << 4)
 #define VEXT_CAP_QUERY        (1u << 5)
-/* immediate data with a Write; with a Send only if SOFTRNIC is also set */
+/* immediate data with a Write; with a Send only if VEXT_CAP_SOFTRNIC is also set */
 #define VEXT_CAP_IMM     (1u << 6)
 #define VEXT_CAP_ATOMICS (1u << 7)
 #define VEXT_CAP_KNOWN   (1u << 31) /* the connection is or was established */
 
-/* The end that rejected a connection (RDMA_CM_EVENT_REJECTED). */
+/* Which end rejected a connection (RDMA_CM_EVENT_REJECTED). */
 enum vext_rejection {
 	VEXT_REJECTION_NONE,
-	VEXT_REJECTION_UNKNOWN,     /* the device does not report the end */
+	/* the device does not report which end rejected the connection */
+	VEXT_REJECTION_UNKNOWN,
 	VEXT_REJECTION_NO_LISTENER, /* there is no listener */
 	VEXT_REJECTION_REFUSED,     /* the application rejected the connection */
 	VEXT_REJECTION_CLOSED,      /* the other program closed the connection without an answer */
 };
 
-/* vendor_err of a failed completion: a reason, and a code that explains it. */
+/* Reason in vendor_err of a failed completion. A code that explains the reason accompanies it. */
 enum vext_reason {
 	VEXT_REASON_NONE,
-	VEXT_REASON_WRITE_BACK,    /* errno at the target */
+	VEXT_REASON_WRITE_BACK,    /* the write-back failed; code: errno at the target */
 	VEXT_REASON_VOLATILE,      /* a strict flush of memory that cannot be persistent */
 	VEXT_REASON_GONE,          /* the range is unmapped, or past the end of its file */
-	VEXT_REASON_TERMINATE_IN,  /* the peer's Terminate: 0xLTCC = layer, type, code */
-	VEXT_REASON_TERMINATE_OUT, /* this end's Terminate, as above */
-	VEXT_REASON_LINK,          /* errno of the connection */
-	VEXT_REASON_LOCAL,         /* errno at this end */
+	VEXT_REASON_TERMINATE_IN,  /* the peer sent a Terminate; code: 0xLTCC = layer, type, code */
+	VEXT_REASON_TERMINATE_OUT, /* this end sent a Terminate; code: 0xLTCC = layer, type, code */
+	VEXT_REASON_LINK,          /* the connection broke; code: errno of the connection */
+	VEXT_REASON_LOCAL,         /* an error at this end; code: errno */
 };
 
 static inline uint32_t vext_vendor_err(enum vext_reason reason, uint32_t code)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define CUT 8u /* length of an aligned word, which must not be split */
+#define CUT 8u /* length of an aligned word; a segment boundary must not split such a word */
 
 int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr)
 {
@@ -32,6 +32,6 @@ uint32_t ddp_segment(uint32_t max, uint64_t at, uint32_t left)
 {
 	if (left <= max)
 		return left;
-	/* With max >= CUT at least one cut lies in (0, max]. */
+	/* Because max >= CUT, at least one multiple of CUT lies in the next max bytes. */
 	return max - (uint32_t)((at + max) % CUT);
 }

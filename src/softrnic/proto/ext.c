@@ -149,7 +149,7 @@ void ext_ack_get(struct rcursor *c, struct ext_ack *msg)
 	msg->count = rcursor_be64(c);
 }
 
-/* The answer's length field has 32 bits, and an empty range has no digest. */
+/* A VERIFY's answer has a length field of 32 bits, and an empty range has no digest. */
 bool ext_verify_is_valid(const struct ext_range *req)
 {
 	uint32_t alg = ext_verify_alg(req), flags = req->word.arg & ~EXT_VERIFY_ALG(alg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ext.h -- the extension messages (opcodes 0xC and 0xD, doc/wire.md s6): their kinds, the table of
- * kinds, and their headers. Each message beyond RFC 5040 and RFC 7306 between two peers of our kind
- * is a kind here; its opcode only distinguishes requests from responses.
+ * kinds, and their headers. Each message that two softrnic peers exchange beyond RFC 5040 and RFC
+ * 7306 has a kind in this list. Its opcode only distinguishes requests from responses.
  */
 #ifndef PROTO_EXT_H
 #define PROTO_EXT_H
@@ -15,7 +15,8 @@
 #include "verbs_ext/values.h"
 
 /*
- * The values are those of the wire. Each value is a bit number in a HELLO's set, so it is below 64.
+ * The values are those on the wire. Each value is also a bit number in the set of kinds that a
+ * HELLO states, so each value is below 64.
  */
 enum ext_kind {
 	EXT_HELLO = 1,
@@ -34,7 +35,8 @@ enum ext_kind {
 #define EXT_BIT(kind) (1ull << (kind))
 
 /*
- * Every extension message begins with this word: the kind, and 24 bits whose meaning depends on it.
+ * Every extension message begins with this word: 8 bits for the kind, and 24 bits whose meaning
+ * depends on the kind.
  */
 #define EXT_WORD_LEN 4
 #define EXT_ARG_MAX  0xffffffu
@@ -44,9 +46,10 @@ struct ext_word {
 };
 
 /*
- * One row for each kind. Lengths are those of the whole message after the DDP header. A kind of the
- * control queue takes no credit, is not for the user, and may be longer than the known part. The
- * other kinds are executed in turn, and have exactly the length given here.
+ * One row for each kind. `request` and `response` are the lengths of whole messages after the DDP
+ * header. A message of a control kind (queue DDP_QN_CONTROL) takes no credit and is not for the
+ * user, and a longer message than this version knows is accepted. Messages of the other kinds are
+ * executed in turn, and have exactly the length in their row.
  */
 struct ext_row {
 	const char *name; /* NULL: the kind does not exist */
@@ -64,7 +67,7 @@ static inline const struct ext_row *ext_row(uint8_t kind)
 	return kind < EXT_KINDS && ext_rows[kind].name ? &ext_rows[kind] : NULL;
 }
 
-/* The word at the start of a message of at least EXT_WORD_LEN bytes. */
+/* Read the word at the start of a message. The message has at least EXT_WORD_LEN bytes. */
 static inline struct ext_word ext_word_of(const uint8_t *bytes)
 {
 	return (struct ext_word){
@@ -73,7 +76,8 @@ static inline struct ext_word ext_word_of(const uint8_t *bytes)
 	};
 }
 
-/* FLUSH, VERIFY and QUERY name a range at the target. `arg` contains flags, see below. */
+/* FLUSH, VERIFY and QUERY name a range of memory at the target. `arg` contains the flags
+ * EXT_FLUSH_... below. */
 #define EXT_RANGE_LEN 24
 struct ext_range {
 	struct ext_word word;
@@ -81,10 +85,11 @@ struct ext_range {
 	uint64_t to;
 	uint64_t len;
 };
-/* FLUSH_ALL, with flags only: everything that this stream placed before it. */
+/* FLUSH_ALL has flags and no range: it flushes everything that this stream placed before the
+ * FLUSH_ALL. */
 #define EXT_ALL_LEN EXT_WORD_LEN
 
-/* Flags of FLUSH, FLUSH_ALL and VERIFY, and a VERIFY's algorithm. */
+/* Flags of FLUSH, FLUSH_ALL and VERIFY. A VERIFY's `arg` also contains the digest algorithm. */
 #define EXT_FLUSH_PERSIST   0x1u
 #define EXT_FLUSH_VISIBLE   0x2u
 #define EXT_FLUSH_STRICT    0x4u                   /* refuse memory that cannot persist */
@@ -96,7 +101,7 @@ static inline uint32_t ext_verify_alg(const struct ext_range *req)
 }
 
 /* Is this combination of flags valid for a FLUSH or FLUSH_ALL? Visible, persistent or both must be
- * set; strict needs persistent. */
+ * set. The flag strict is valid only together with persistent. */
 static inline bool ext_flush_is_valid(uint32_t flags)
 {
 	bool persist = flags & EXT_FLUSH_PERSIST;
@@ -109,7 +114,7 @@ static inline bool ext_flush_is_valid(uint32_t flags)
 bool ext_verify_is_valid(const struct ext_range *req);
 bool ext_query_is_valid(const struct ext_range *req);
 
-/* ATOMIC_WRITE: 8 bytes, in their order in memory. */
+/* ATOMIC_WRITE: writes 8 bytes, given in the order of memory. */
 #define EXT_ATOMIC_WRITE_LEN 24
 struct ext_atomic_write {
 	struct ext_word word;
@@ -118,11 +123,13 @@ struct ext_atomic_write {
 	uint8_t bytes[8];
 };
 
-/* The response to any of these requests, and to an ORIGIN; `arg` is the status. */
+/*
+ * The response to a FLUSH, FLUSH_ALL, VERIFY, QUERY, ATOMIC_WRITE or ORIGIN. `arg` is the status.
+ */
 #define EXT_ANSWER_LEN 8
 enum ext_status {
 	EXT_OK,
-	EXT_FAILED,   /* write-back failed */
+	EXT_FAILED,   /* the write-back failed */
 	EXT_VOLATILE, /* the request is strict, and the memory cannot persist */
 	EXT_GONE,     /* the range is gone or past the end of its file */
 };
@@ -138,42 +145,45 @@ static inline bool ext_is_durability(uint32_t value)
 /* This struct vext_digest follows the answer to a successful VERIFY. */
 #define EXT_DIGEST_LEN 48
 
-/* ORIGIN, a message between the devices: ext_origin.h. Its response is a struct ext_answer. */
-#define EXT_ORIGIN_LEN 48 /* without ranges */
-/* LEAVE: the sender ends its direction before the peer has ended the other direction. */
+/* ORIGIN is a message between the devices (ext_origin.h). Its response is a struct ext_answer. */
+#define EXT_ORIGIN_LEN 48 /* length of an ORIGIN without ranges */
+/* LEAVE is sent by an end that closes its direction of the stream before the peer has closed the
+ * other direction. */
 #define EXT_LEAVE_LEN EXT_WORD_LEN
 
-/* ACK, a message between the devices: the number of the peer's messages that the sender has placed
- * or delivered, in order, without a gap. Complete Writes and messages of QN 0 count. */
+/* ACK is a message between the devices. It states how many of the peer's messages the sender has
+ * placed or delivered in order, without a gap. Whole Writes and messages of queue 0 count. */
 #define EXT_ACK_LEN 12
 struct ext_ack {
-	struct ext_word word; /* its arg is 0 */
+	struct ext_word word; /* `arg` of this word is 0 */
 	uint64_t count;
 };
 
-/* A heartbeat between the devices: the request is a ping, the response a pong. */
+/* HEARTBEAT is a message between the devices: the request is a ping, and the response is a pong. */
 #define EXT_HEARTBEAT_LEN 16
 struct ext_heartbeat {
-	struct ext_word word; /* its arg is 0 */
-	uint32_t limit_ms;    /* of a ping: a silence of this length is the end; 0: not stated */
-	uint64_t token;       /* a pong returns its ping's token; 0: there was no ping */
+	struct ext_word word; /* `arg` of this word is 0 */
+	/* in a ping: a silence of this length ends the connection; 0: no limit stated */
+	uint32_t limit_ms;
+	/* a pong returns the token of the ping that it answers; 0 means that there was no ping */
+	uint64_t token;
 };
 
-/* A message between the devices: a step of moving the stream to another link. The token is a name
- * or a nonce; SWITCH and STOP have 0. */
+/* LINK is a message between the devices: one step of moving the stream to another link. The token
+ * is a socket's name or a nonce; it is zero in SWITCH and STOP. */
 #define EXT_LINK_TOKEN 16
 #define EXT_LINK_LEN   (EXT_WORD_LEN + EXT_LINK_TOKEN)
 enum ext_link_step {
-	EXT_LINK_MEET = 1, /* the responder sends the name of a socket of its host */
-	/* the responder returns the initiator's nonce, as that socket received it */
+	EXT_LINK_MEET = 1, /* the responder sends the name of a socket on its host */
+	/* the responder returns the initiator's nonce, which that socket received */
 	EXT_LINK_MET = 2,
-	/* the initiator returns the responder's nonce, as that socket received it */
+	/* the initiator returns the responder's nonce, which that socket received */
 	EXT_LINK_PROOF = 3,
 	EXT_LINK_SWITCH = 4, /* all later bytes of this direction use the other link */
 	EXT_LINK_STOP = 5,   /* the stream stays on its present link */
 };
 struct ext_link {
-	struct ext_word word; /* arg: the step */
+	struct ext_word word; /* `arg` is the step */
 	uint8_t token[EXT_LINK_TOKEN];
 };
 

@@ -7,8 +7,9 @@
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/mpa.h"
 
-#define ITEM_ALIGN  4u
-#define KINDS_WORD  8u /* bytes; further words are for kinds that this version does not know */
+#define ITEM_ALIGN 4u
+/* bytes; a newer version may send further words, which this version ignores */
+#define KINDS_WORD  8u
 #define SCALAR_LEN  4u
 #define ITEM_BIT(t) (1ull << (t))
 
@@ -71,7 +72,8 @@ static const char *hello_take_version(struct rcursor *v, struct ext_hello *hello
 					       : "it is of another version of the extensions";
 }
 
-/* A limit above the largest ULPDU that this end sends has the effect of that largest one. */
+/* If the peer's limit is above the largest ULPDU that this end sends, it has the same effect as
+ * that ULPDU's length. */
 static const char *hello_take_ulpdu(struct rcursor *v, struct ext_hello *hello)
 {
 	uint32_t most = rcursor_be32(v);

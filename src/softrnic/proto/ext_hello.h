@@ -10,25 +10,35 @@
 
 #include "softrnic/proto/ext_origin.h"
 
-#define EXT_HELLO_MAJOR 2 /* version of the extensions; the consent patterns name it, too */
+/* major version of the extensions; the consent patterns contain this number as well */
+#define EXT_HELLO_MAJOR 2
 #define EXT_HELLO_MINOR 2
 #define EXT_HELLO_LEN   40 /* length of a HELLO with its fixed items only */
 #define EXT_HELLO_MAX   76 /* length of a HELLO with an instance, rings and acknowledgements */
-/* smallest limit that a HELLO may state; any extension message fits */
+/* smallest limit that a HELLO may state; every extension message fits into this length */
 #define EXT_HELLO_ULPDU_MIN 2048
 
 #define EXT_ACKS_VERSION 1
 
-/* Types of the items. Unknown ones are skipped. 0x11 to 0x1f are reserved for another link. */
+/* Types of the items in a HELLO. An end skips items of unknown types. The types 0x11 to 0x1f are
+ * reserved for further kinds of link. */
 enum ext_hello_item {
-	EXT_HELLO_VERSION = 1,   /* major (16), minor (16); required */
-	EXT_HELLO_KINDS = 2,     /* set of 64-bit words; absent: none */
-	EXT_HELLO_LIMIT = 3,     /* milliseconds (32); absent: no limit stated */
-	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the greatest possible */
-	EXT_HELLO_INSTANCE = 5,  /* 16 bytes; absent: no ORIGIN is sent and none is expected */
-	EXT_HELLO_RINGS = 0x10,  /* version (32) of the rings that it supports; absent: none */
+	/* major version (16 bits), minor version (16 bits); this item is required */
+	EXT_HELLO_VERSION = 1,
+	EXT_HELLO_KINDS = 2, /* set of kinds in 64-bit words; an absent item means no kinds */
+	/* milliseconds (32 bits); an absent item means that no limit is stated */
+	EXT_HELLO_LIMIT = 3,
+	/* bytes (32 bits); an absent item means the greatest possible value */
+	EXT_HELLO_MAX_ULPDU = 4,
+	/* 16 bytes; if the item is absent, the sender sends no ORIGIN and expects none */
+	EXT_HELLO_INSTANCE = 5,
+	/* version (32 bits) of the rings that the sender supports; absent: no rings */
+	EXT_HELLO_RINGS = 0x10,
 	EXT_HELLO_ACKS =
-		0x20, /* version (32) of the Acks that it sends and requests; absent: none */
+		/*
+		 * version (32 bits) of the Acks that the sender sends and requests; absent: no Acks
+		 */
+	0x20,
 };
 
 struct ext_hello {

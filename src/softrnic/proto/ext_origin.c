@@ -37,7 +37,7 @@ static void origin_get_id(struct rcursor *c, uint8_t id[EXT_ID_LEN])
 		memcpy(id, bytes, EXT_ID_LEN);
 }
 
-/* The ranges ascend and do not overlap. */
+/* Read the ranges, and check that they ascend and do not overlap. */
 static bool origin_get_ranges(struct rcursor *c, struct ext_origin *origin)
 {
 	uint64_t after = 0;

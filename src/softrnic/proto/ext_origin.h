@@ -14,18 +14,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXT_ID_LEN            16
-#define EXT_ORIGIN_RANGES     61 /* number of ranges that fit into one message */
-#define EXT_ORIGIN_RANGE_LEN  16
-#define EXT_ORIGIN_ASKS       0x1u /* the sender awaits an answer, and then sends another ORIGIN */
+#define EXT_ID_LEN           16
+#define EXT_ORIGIN_RANGES    61 /* number of ranges that fit into one message */
+#define EXT_ORIGIN_RANGE_LEN 16
+/* the sender awaits an answer, and sends another ORIGIN after the answer */
+#define EXT_ORIGIN_ASKS       0x1u
 #define EXT_ORIGIN_COUNT(arg) ((arg) >> 8 & 0xffu)
 
-/* Status of the answer; other values mean failure as well. Detail: number of remaining connections,
- * 0 for BUSY. */
+/* Status of the answer. A value outside of this list also means failure. The answer's `detail` is
+ * the number of former connections that remain, or 0 with BUSY. */
 enum ext_origin_status {
-	EXT_ORIGIN_CUT = 0,   /* no bytes of the former connections are placed any more */
-	EXT_ORIGIN_STUCK = 1, /* one of them still places bytes, and the time limit is over */
-	EXT_ORIGIN_BUSY = 2,  /* too many questions are being processed */
+	EXT_ORIGIN_CUT = 0, /* no bytes of the former connections are placed any more */
+	/* a former connection still places bytes, and the time limit has passed */
+	EXT_ORIGIN_STUCK = 1,
+	EXT_ORIGIN_BUSY = 2, /* the responder already processes too many ORIGINs */
 };
 
 struct ext_range_of_serials {
@@ -33,12 +35,12 @@ struct ext_range_of_serials {
 };
 
 struct ext_origin {
-	bool asks;         /* without this flag the message has neither owner nor ranges */
-	uint32_t limit_ms; /* time limit of the answer */
+	bool asks;         /* without this flag the message has neither an owner nor ranges */
+	uint32_t limit_ms; /* time limit for the answer */
 	uint64_t serial;   /* serial number of this connection, from 1 on */
 	uint8_t id[EXT_ID_LEN];
 	bool has_owner;
-	uint8_t owner[EXT_ID_LEN]; /* zeros: none */
+	uint8_t owner[EXT_ID_LEN]; /* all zeros: no owner */
 	unsigned n;
 	struct ext_range_of_serials ranges[EXT_ORIGIN_RANGES];
 };

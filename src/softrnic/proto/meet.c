@@ -6,7 +6,7 @@
 
 #include "base/cursor.h"
 
-#define MEET_MAGIC   0x73525150u /* "sRQP" */
+#define MEET_MAGIC   0x73525150u /* the bytes "sRQP" */
 #define MEET_VERSION 1u
 #define MEET_FLAG_UC 1u
 
@@ -40,7 +40,7 @@ static void meet_get_gid(struct rcursor *c, uint8_t gid[MEET_GID_LEN])
 		memcpy(gid, bytes, MEET_GID_LEN);
 }
 
-/* Read the words before the names. */
+/* Read the fixed part of the message, up to the names of the two ends. */
 static const char *meet_get_head(struct rcursor *c, struct meet_data *data)
 {
 	uint32_t magic = rcursor_be32(c);
@@ -76,7 +76,7 @@ static uint32_t meet_get_limits(struct rcursor *c, struct meet_data *data)
 	return rcursor_be32(c);
 }
 
-/* Queue pairs' numbers and packet sequence numbers have 24 bits. */
+/* Check that the numbers of queue pairs and the packet sequence numbers fit into 24 bits. */
 static const char *meet_check(const struct meet_data *data)
 {
 	if (data->from.qpn > MEET_QPN_MAX || data->to.qpn > MEET_QPN_MAX)

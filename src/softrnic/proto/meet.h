@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meet.h -- the messages of two meeting queue pairs without rdma_cm: the private data of an MPA
- * request and of its reply (doc/wire.md s15). RoCE's names identify each end: a queue pair's number
- * and its GID.
+ * meet.h -- the messages by which two queue pairs connect ("meet") without rdma_cm: the private
+ * data of an MPA request and of its reply (doc/wire.md s15). Each end has the name that it would
+ * have in RoCE: the queue pair's number and the GID.
  */
 #ifndef PROTO_MEET_H
 #define PROTO_MEET_H
@@ -15,10 +15,10 @@
 #define MEET_GID_LEN 16
 #define MEET_QPN_MAX 0xffffffu
 #define MEET_NO_PSN  0xffffffffu /* the sender is not in RTS yet */
-#define MEET_NO_RD   0xffu       /* max_rd_atomic is not known before RTS either */
+#define MEET_NO_RD   0xffu       /* max_rd_atomic is unknown because the sender is not in RTS yet */
 #define MEET_MTU_MAX 5u          /* IBV_MTU_4096 */
 
-/* Why a request is rejected: sent in a reply with MPA's reject bit. */
+/* Reasons to reject a request. The reply with MPA's reject bit carries the reason. */
 enum meet_reason {
 	MEET_REASON_NONE = 0,
 	MEET_NO_QP = 1,     /* the process has no queue pair with this number */
@@ -35,18 +35,18 @@ struct meet_end {
 struct meet_data {
 	bool uc; /* true: an unreliable connection; false: a reliable one */
 	struct meet_end from, to;
-	uint32_t rq_psn, sq_psn; /* the sender's; sq_psn may be MEET_NO_PSN */
+	uint32_t rq_psn, sq_psn; /* sequence numbers of the sender; sq_psn may be MEET_NO_PSN */
 	uint8_t path_mtu;        /* enum ibv_mtu; 0 in a reject */
 	uint8_t max_dest_rd_atomic;
 	uint8_t max_rd_atomic; /* may be MEET_NO_RD */
 	uint8_t reason;        /* enum meet_reason */
 };
 
-/* Returns the length written, MEET_LEN, or -ENOSPC. */
+/* Returns the number of bytes written (always MEET_LEN), or -ENOSPC. */
 int meet_data_encode(void *buf, size_t size, const struct meet_data *data);
 /* Returns 0, or -EBADMSG with a text in *why. */
 int meet_data_decode(const void *buf, size_t len, struct meet_data *data, const char **why);
-/* Are number and GID of both ends equal? */
+/* Do both ends have the same queue pair number and GID? */
 bool meet_end_equals(const struct meet_end *a, const struct meet_end *b);
 const char *meet_reason_str(uint8_t reason);
 

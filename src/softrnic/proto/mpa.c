@@ -8,17 +8,19 @@
 #include "base/cursor.h"
 #include "softrnic/proto/mpa_marker.h"
 
-#define KEY_LEN   16
-#define PD_AT     18 /* offset of PD_Length */
-#define FLAG_M    0x80
-#define FLAG_C    0x40
-#define FLAG_R    0x20
-#define FLAG_S    0x10
-#define BLOCK_HI  0x8000 /* A beside the IRD, C beside the ORD */
-#define BLOCK_LO  0x4000 /* B beside the IRD, D beside the ORD */
+#define KEY_LEN 16
+#define PD_AT   18 /* offset of the field PD_Length */
+#define FLAG_M  0x80
+#define FLAG_C  0x40
+#define FLAG_R  0x20
+#define FLAG_S  0x10
+/* top bit of the word: flag A in the IRD's word, flag C in the ORD's word */
+#define BLOCK_HI 0x8000
+/* next bit of the word: flag B in the IRD's word, flag D in the ORD's word */
+#define BLOCK_LO  0x4000
 #define BLOCK_NUM 0x3fff
 
-/* 16 characters each, no NUL on the wire. */
+/* Keys have 16 characters each; the NUL is not sent. */
 static const char request_key[] = "MPA ID Req Frame";
 static const char reply_key[] = "MPA ID Rep Frame";
 
@@ -80,7 +82,8 @@ bool mpa_start_may_begin(const void *buf, size_t len)
 	return memcmp(buf, request_key, n) == 0 || memcmp(buf, reply_key, n) == 0;
 }
 
-/* S has a meaning from revision 2 on. In an older frame the bit is reserved, hence ignored. */
+/* The S bit has a meaning from revision 2 on. In frames of older revisions the bit is reserved, so
+ * it is ignored. */
 static bool mpa_is_enhanced(uint8_t flags, uint8_t revision)
 {
 	return revision >= MPA_REVISION_2 && flags & FLAG_S;

@@ -5,7 +5,9 @@
 
 #include "base/cursor.h"
 
-/* Number of bytes from stream position pos to the next marker; 0: pos is a marker's place. */
+/*
+ * Number of bytes from stream position pos to the next marker. Returns 0 if a marker stands at pos.
+ */
 static size_t mpa_marker_distance(uint64_t pos)
 {
 	return (size_t)(-pos % MPA_MARKER_PERIOD);
@@ -15,12 +17,12 @@ unsigned mpa_marker_count(uint64_t pos, size_t fpdu_len)
 {
 	size_t gap = mpa_marker_distance(pos), between = MPA_MARKER_PERIOD - MPA_MARKER_LEN;
 
-	/* A marker directly after the last byte belongs to the next FPDU. */
+	/* A marker directly after the last byte belongs to the next FPDU and is not counted. */
 	return fpdu_len <= gap ? 0 : (unsigned)((fpdu_len - gap + between - 1) / between);
 }
 
-/* 16 reserved bits, then the FPDUPTR: the distance back to the ULPDU_Length field, earlier markers
- * included. Zero directly before an FPDU. */
+/* Write one marker: 16 reserved bits, then the FPDUPTR. The FPDUPTR is the distance back to the
+ * ULPDU_Length field, including earlier markers. It is zero in a marker directly before an FPDU. */
 static void mpa_marker_put(uint8_t *marker, uint16_t fpduptr)
 {
 	struct wcursor c = wcursor_init(marker, MPA_MARKER_LEN);
@@ -54,9 +56,7 @@ int mpa_marker_gather(uint64_t pos, const struct iovec *in, int n, uint8_t *mark
 			mpa_marker_put(markers, (uint16_t)done);
 			out[k++] = (struct iovec){.iov_base = markers, .iov_len = MPA_MARKER_LEN};
 			markers += MPA_MARKER_LEN;
-			/*
-			 * A marker before the FPDU does not count in the distance to ULPDU_Length.
-			 */
+			/* A marker before the FPDU is not part of the distance to ULPDU_Length. */
 			done += done ? MPA_MARKER_LEN : 0;
 			gap = MPA_MARKER_PERIOD - MPA_MARKER_LEN;
 		}

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #define TERM_MIN 4
-#define TERM_MAX 128 /* the largest known echo, that of an atomic request, has 76 bytes */
+#define TERM_MAX 128 /* the longest known echo is that of an atomic request: 76 bytes */
 
 #define SEND_ROW(text, se, inv)                                                                    \
 	{                                                                                          \
@@ -68,8 +68,9 @@ static inline bool rdmap_fits_row(const struct rdmap_op *op, const struct ddp_hd
 		 (hdr->tagged ^ op->tagged) | (hdr->qn ^ op->qn));
 }
 
-/* The header does not match its opcode's row: find the violated rule, from the lower layer up. Only
- * extension messages have a second queue; for it the function returns 0. */
+/* The header does not match its opcode's row: find the violated rule, and report the one of the
+ * lowest layer. Only extension messages may use a second queue. If the header is valid on that
+ * queue, the function returns 0. */
 static __attribute__((noinline)) unsigned
 rdmap_header_error(const struct rdmap_op *op, const struct ddp_hdr *hdr, enum rdmap_level level)
 {
@@ -84,21 +85,22 @@ rdmap_header_error(const struct rdmap_op *op, const struct ddp_hdr *hdr, enum rd
 	return TERM_RDMAP_UNEXPECTED_OPCODE;
 }
 
-/* A message of one segment must have exactly the length of its row. In a longer message, a first or
- * middle segment can only exceed the row's maximum. A tagged segment has no MO, so hdr->mo is 0. */
+/* A message of one segment must have exactly the length of its row. A first or middle segment of a
+ * longer message can only be checked against the row's maximum. A tagged segment has no MO, so
+ * hdr->mo is 0. */
 static unsigned rdmap_check_length(const struct rdmap_op *op, const struct ddp_hdr *hdr, size_t len)
 {
 	if ((uint64_t)hdr->mo + len > op->max)
 		return TERM_DDP_TOO_LONG;
 	if (op->hdr_len == 0)
 		return 0;
-	/* A message with a header of its own is always one segment (RFC 5040 s4.4, s4.8). */
+	/* A message that has an RDMAP header is always one segment (RFC 5040 s4.4, s4.8). */
 	if (hdr->mo)
 		return TERM_DDP_BAD_MO;
 	return hdr->last && len >= op->min ? 0 : TERM_RDMAP_STREAM_CATASTROPHIC;
 }
 
-/* Does the message have the length of its kind's row? */
+/* Does the message have the length in the row of its extension kind? */
 static unsigned rdmap_check_kind(const struct ext_row *row, bool request, struct ext_word word,
 				 size_t len)
 {

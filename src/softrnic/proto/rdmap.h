@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rdmap.h -- RDMAP messages: opcodes, their table, and their headers (RFC 5040 s4, RFC 7306 s5 to
- * s7). Send with Immediate and the extension messages are ours (doc/wire.md); ext.h has the kinds
- * of extension messages.
+ * s7). Send with Immediate and the extension messages are additions of softrnic (doc/wire.md).
+ * ext.h lists the kinds of extension messages.
  */
 #ifndef PROTO_RDMAP_H
 #define PROTO_RDMAP_H
@@ -38,26 +38,31 @@ enum rdmap_opcode {
 };
 #define RDMAP_OPCODES 16
 
-/* The peers to which an opcode may be sent, and from which it is expected. */
+/* The sets of peers to which an opcode may be sent, and from which the opcode is accepted. */
 enum rdmap_level {
-	RDMAP_LEVEL_BASE,  /* RFC 5040: every peer */
-	RDMAP_LEVEL_7306,  /* immediate data and atomics: consenting or declared capable */
-	RDMAP_LEVEL_OURS,  /* consenting only */
+	RDMAP_LEVEL_BASE, /* RFC 5040: every peer */
+	/*
+	 * immediate data and atomics: peers that agreed to the extensions or are declared capable
+	 */
+	RDMAP_LEVEL_7306,
+	RDMAP_LEVEL_OURS,  /* only peers that agreed to the extensions */
 	RDMAP_LEVEL_NEVER, /* no peer: no standard assigns the opcode */
 };
 
-/* One row for each opcode. hdr_len: length of the RDMAP header after the DDP header. min, max:
- * length of the whole message after the DDP header, hdr_len included. */
+/* One row for each opcode. hdr_len is the length of the RDMAP header after the DDP header. `min`
+ * and `max` limit the length of the whole message after the DDP header; this length includes
+ * hdr_len. */
 struct rdmap_op {
 	const char *name; /* NULL: the opcode does not exist */
 	enum rdmap_level level;
 	bool tagged;
-	bool solicited;  /* a Solicited Event variant */
-	bool invalidate; /* ulp_word is an STag to invalidate */
+	bool solicited;  /* the opcode is a Solicited Event variant */
+	bool invalidate; /* ulp_word is the STag to invalidate */
 	bool immediate;  /* ulp_word is immediate data */
 	bool is_answer;  /* the message answers a request */
-	bool extension;  /* a kind follows (ext.h); also on DDP_QN_CONTROL */
-	uint8_t qn;      /* untagged only */
+	/* an extension kind follows (ext.h); the message may also arrive on DDP_QN_CONTROL */
+	bool extension;
+	uint8_t qn; /* queue number of an untagged message */
 	uint8_t hdr_len;
 	uint32_t min, max;
 };
@@ -70,8 +75,8 @@ static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
 	return (uint8_t)(RDMAP_VERSION << 6 | op);
 }
 
-/* One spare opcode serves Sends with and without Solicited Event; a reserved bit distinguishes the
- * two. */
+/* The standards leave only one opcode for Sends with Immediate. This reserved bit of the control
+ * byte marks the variant with Solicited Event. */
 #define RDMAP_CTRL_SEND_IMM_SE 0x10
 
 static inline enum rdmap_opcode rdmap_ctrl_opcode(uint8_t ctrl)
@@ -98,11 +103,12 @@ static inline bool rdmap_ctrl_is_solicited(uint8_t ctrl)
 
 /*
  * May a peer of this level send this segment, with len bytes after its DDP header? Checks the
- * versions, the opcode, its T bit, its QN, an extension's kind, and the length as far as one
- * segment shows it. op: the opcode's row, rdmap_op_of(). bytes: the bytes after the DDP header;
- * read only if the length is that of a message with a header of its own. Returns 0, or the
- * Terminate to answer with (enum term_error; never 0, because no check here yields
- * TERM_RDMAP_LOCAL_CATASTROPHIC). The caller checks MSN, MO and STag.
+ * versions, the opcode, its T bit, its QN, the kind of an extension message, and the length as far
+ * as one segment shows the length. `op` is the opcode's row (rdmap_op_of()). `bytes` are the bytes
+ * after the DDP header; the function reads them only if `len` is the length of a message with an
+ * RDMAP header. Returns 0, or the error (enum term_error) of the Terminate with which this end
+ * answers. The value 0 of that enum, TERM_RDMAP_LOCAL_CATASTROPHIC, is never an error that these
+ * checks find. The caller checks MSN, MO and STag.
  */
 unsigned rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr, const uint8_t *bytes,
 		     size_t len, enum rdmap_level level);
@@ -117,8 +123,8 @@ struct rdmap_read_req {
 	uint64_t src_to;
 };
 
-/* Immediate Data header (RFC 7306 s6.1). The 32 bits of verbs are in its high half, first on the
- * wire. */
+/* Immediate Data header (RFC 7306 s6.1). The immediate value of verbs has 32 bits. It is the high
+ * half of the field, which is sent first. */
 #define RDMAP_IMM_LEN 8
 struct rdmap_imm {
 	uint64_t data;
@@ -136,7 +142,7 @@ struct rdmap_atomic_req {
 	uint32_t id;
 	uint32_t stag;
 	uint64_t to;
-	uint64_t data, data_mask; /* the values to add or to swap in */
+	uint64_t data, data_mask; /* the values to add or to swap in, and their masks */
 	uint64_t compare, compare_mask;
 };
 struct rdmap_atomic_resp {
@@ -148,7 +154,7 @@ struct rdmap_atomic_resp {
 union rdmap_request {
 	struct rdmap_read_req read;
 	struct rdmap_atomic_req atomic;
-	/* every request of the extensions begins with this word; two of them have more: */
+	/* Every extension request begins with `word`. Two requests have more fields: */
 	struct ext_word word;
 	struct ext_range range;
 	struct ext_atomic_write atomic_write;

@@ -5,7 +5,8 @@
 
 #include "base/cursor.h"
 
-/* Header control bits (RFC 5040 s4.8). siw has them mirrored into the low three bits. */
+/* Positions of the header control bits (RFC 5040 s4.8). siw places them mirrored in the low three
+ * bits. */
 struct hdrct {
 	uint8_t m, d, r;
 };
@@ -21,8 +22,8 @@ static const struct {
 #undef X
 };
 
-/* For two error types any code is legal: RDMAP defines none for its local errors, and the LLP
- * defines those of DDP's LLP type. */
+/* Two error types allow any code: RDMAP defines no codes for its local errors, and the codes of
+ * DDP's LLP type are defined by the LLP. */
 #define ERROR_TYPE(error) ((error) >> 8)
 #define TYPE_RDMAP_LOCAL  ERROR_TYPE(TERM_RDMAP_LOCAL_CATASTROPHIC)
 #define TYPE_DDP_LLP      ERROR_TYPE(TERM_CODE(TERM_DDP, TERM_DDP_LLP, 0))
@@ -82,7 +83,8 @@ int terminate_encode(void *buf, size_t size, const struct terminate *t)
 	wcursor_u8(&c, (uint8_t)((t->has_segment_len ? bits->m : 0) | (t->has_ddp ? bits->d : 0) |
 				 (t->has_ddp && t->has_read_req ? bits->r : 0)));
 	wcursor_u8(&c, 0);
-	/* The length field is present with either bit, as a DDP header always follows a length. */
+	/* The length field is present if either bit is set, because a DDP header always follows a
+	 * length. */
 	if (t->has_segment_len || t->has_ddp)
 		wcursor_be16(&c, t->segment_len);
 	if (t->has_ddp)
@@ -92,8 +94,8 @@ int terminate_encode(void *buf, size_t size, const struct terminate *t)
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
 
-/* Find the layout. Usually only one of the two readings is a known error. If both are, the control
- * bits decide; without these bits the RFC's layout is assumed. */
+/* Does the control word have siw's layout? Usually only one of the two layouts gives a known error.
+ * If both give one, the control bits decide. If these bits are 0, the RFC's layout is assumed. */
 static bool terminate_is_siw_layout(uint8_t types, uint8_t code, uint8_t flags)
 {
 	bool flags_low = !(flags & 0xe0) && flags & 0x07;
@@ -114,8 +116,8 @@ static void terminate_decode_echo(struct rcursor *c, uint8_t flags, const struct
 		ddp_get(c, &t->ddp);
 		t->has_ddp = !c->bad;
 	}
-	/* Another RDMAP header, an atomic's for instance (RFC 7306 s8), adds nothing to the DDP
-	 * header. */
+	/* An RDMAP header that is not a Read Request's, for instance an atomic's (RFC 7306 s8), is
+	 * not decoded. */
 	if (flags & bits->r && rdmap_ctrl_opcode(t->ddp.ulp) == RDMAP_READ_REQ) {
 		rdmap_read_req_get(c, &t->read_req);
 		t->has_read_req = t->has_ddp && !c->bad;

@@ -14,7 +14,9 @@
 #define TERM_CTRL_LEN 4
 #define TERM_MAX_LEN  (TERM_CTRL_LEN + 2 + DDP_HDR_MAX + RDMAP_READ_REQ_LEN)
 
-/* Always sent as the whole of an untagged message on DDP_QN_TERMINATE, MSN 1, MO 0. */
+/*
+ * A Terminate is always sent as a whole untagged message on DDP_QN_TERMINATE, with MSN 1 and MO 0.
+ */
 struct terminate {
 	uint8_t layer; /* enum term_layer; 4 bits */
 	uint8_t etype; /* 4 bits */
@@ -27,7 +29,7 @@ struct terminate {
 	uint16_t segment_len; /* length of the offending DDP segment */
 	bool has_ddp;
 	struct ddp_hdr ddp; /* header of that segment */
-	bool has_read_req;  /* only with has_ddp */
+	bool has_read_req;  /* can be true only if has_ddp is true */
 	struct rdmap_read_req read_req;
 };
 
@@ -40,8 +42,9 @@ static inline unsigned terminate_error(const struct terminate *t)
 }
 
 /*
- * Echo the offending headers as RFC 5040 s4.8 requires for this error: the DDP header for RDMAP
- * remote and DDP errors, the read request for remote protection errors of a read. Both may be NULL.
+ * Add an echo of the offending headers, as RFC 5040 s4.8 requires for this error. RDMAP remote
+ * errors and DDP errors echo the DDP header; remote protection errors of a read also echo the read
+ * request. `ddp` and `read_req` may be NULL.
  */
 void terminate_echo(struct terminate *t, const struct ddp_hdr *ddp, uint16_t segment_len,
 		    const struct rdmap_read_req *read_req);

@@ -6,7 +6,7 @@
 
 #include "base/cursor.h"
 
-#define UD_MAGIC          0x73525544u /* "sRUD" */
+#define UD_MAGIC          0x73525544u /* the bytes "sRUD" */
 #define UD_VERSION        1u
 #define UD_FLAG_SOLICITED 1u
 #define UD_FLAG_ASKS      2u
@@ -43,7 +43,7 @@ static bool ud_get_head(struct rcursor *c, struct ud_header *h)
 	       !(flags & ~(UD_FLAG_SOLICITED | UD_FLAG_ASKS));
 }
 
-/* Are the fields that the opcode does not use 0? */
+/* Are all fields that the opcode does not use 0? */
 static bool ud_is_consistent(const struct ud_header *h, size_t len)
 {
 	switch (h->opcode) {
@@ -93,7 +93,7 @@ bool ud_gid_is_ipv4(const uint8_t gid[UD_GID_LEN])
 	return !memcmp(gid, prefix, sizeof(prefix));
 }
 
-/* RFC 1071: the checksum of a whole header. */
+/* The checksum of a whole header (RFC 1071). */
 static uint16_t ud_checksum(const uint8_t *bytes, size_t len)
 {
 	uint32_t sum = 0;
@@ -105,7 +105,7 @@ static uint16_t ud_checksum(const uint8_t *bytes, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* RFC 791 s3.1: a header without options. */
+/* Write an IPv4 header without options (RFC 791 s3.1). */
 static void ud_put_ipv4(uint8_t *to, const struct ud_path *path, size_t len)
 {
 	struct wcursor c = wcursor_init(to, IPV4_LEN);
@@ -125,7 +125,7 @@ static void ud_put_ipv4(uint8_t *to, const struct ud_path *path, size_t len)
 	to[IPV4_CHECKSUM_AT + 1] = (uint8_t)sum;
 }
 
-/* RFC 8200 s3. */
+/* Write an IPv6 header (RFC 8200 s3). */
 static void ud_put_ipv6(uint8_t *to, const struct ud_path *path, size_t len)
 {
 	struct wcursor c = wcursor_init(to, IPV6_LEN);

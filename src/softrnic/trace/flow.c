@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/trace/flow.h"
 
-/* Readers of a capture keep unacknowledged bytes, and compare numbers in a window of 2 GiB. */
+/* Emit an ACK after this many bytes. Readers of a capture keep unacknowledged bytes, and compare
+ * sequence numbers within a window of 2 GiB. */
 #define ACK_AFTER (256u << 10)
 
 static void flow_packet(struct flow *f, enum flow_side from, uint8_t flags, size_t len,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flow.h -- a TCP connection in a capture: packets with IP and TCP headers. Pure.
+ * flow.h -- makes the packets of a TCP connection for a capture file, with IP and TCP headers.
+ * Pure.
  *
- * The kernel's own segments and sequence numbers can only be read with a privilege. A flow makes
- * up others that carry the same bytes, such that a reader can reassemble them:
+ * The kernel's own segments and sequence numbers can only be read with a privilege. A flow makes up
+ * packets that carry the same bytes, so that a reader can reassemble the stream:
  *
  *   flow_open    SYN, SYN|ACK, ACK: the handshake, from the end that connected
  *   flow_data    PSH|ACK and the payload; sequence numbers without a gap. An ACK of the other end
@@ -11,9 +12,9 @@
  *   flow_fin     FIN|ACK, once an end; after the second one an ACK of it
  *   flow_reset   RST|ACK; nothing follows it
  *
- * Headers (tcpip_): IPv4 (RFC 791) or IPv6 (RFC 8200), then TCP (RFC 9293), with right checksums.
- * A SYN carries two options: the MSS TCPIP_PAYLOAD_MAX, and the largest window scale. The window is
- * always open.
+ * The functions tcpip_...() make the headers: IPv4 (RFC 791) or IPv6 (RFC 8200), then TCP (RFC
+ * 9293), with correct checksums. A SYN carries two options: the MSS TCPIP_PAYLOAD_MAX, and the
+ * largest window scale. The window is always open.
  */
 #ifndef TRACE_FLOW_H
 #define TRACE_FLOW_H
@@ -23,7 +24,7 @@
 #include <stdint.h>
 
 #define TCPIP_HEADERS_MAX (40 + 28) /* IPv6, and TCP with options */
-/* Limit of a packet's payload: its length must fit IP's 16 bits. */
+/* Limit of a packet's payload. IP's length field has 16 bits. */
 #define TCPIP_PAYLOAD_MAX (0xffffu - TCPIP_HEADERS_MAX)
 
 enum tcp_flags { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_PSH = 0x08, TCP_ACK = 0x10 };
@@ -66,19 +67,20 @@ struct flow {
 	uint32_t next[2];        /* sequence numbers */
 	uint32_t unacked[2];     /* bytes since the other side's last packet */
 	bool fin[2];
-	bool over; /* after a reset no packet follows */
+	bool over; /* true after a reset: no packet follows */
 };
 
-/* One packet: its headers are in front of the payload, which may be NULL if len is 0. */
+/* Takes one packet. Memory for its headers is directly in front of the payload, which may be NULL
+ * if len is 0. */
 typedef void flow_emit_fn(void *to, const struct tcpip_segment *seg, enum flow_side from,
 			  size_t len);
 
-/* The first sequence numbers follow the clock (RFC 9293 s3.4.1), so that a later connection between
- * the same ports begins with other numbers. */
+/* Sequence numbers start at a value from the clock (RFC 9293 s3.4.1), so that a later connection
+ * between the same ports starts at other numbers. */
 void flow_init(struct flow *f, uint64_t now_ns);
 void flow_open(struct flow *f, enum flow_side initiator, flow_emit_fn *emit, void *to);
 void flow_data(struct flow *f, enum flow_side from, size_t len, flow_emit_fn *emit, void *to);
-/* To be called once for each end; later data of that end are ignored. */
+/* The caller calls flow_fin() once for each end. Later data of this end are ignored. */
 void flow_fin(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *to);
 void flow_reset(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *to);
 

@@ -12,19 +12,21 @@
 #define MPA_SCAN_FPDU_MIN 8  /* length of the shortest FPDU, so every FPDU has this many bytes */
 
 struct mpa_scan {
-	bool markers;       /* here: the other direction has wants_markers */
-	bool wants_markers; /* as in the start-up frame */
-	bool operational;   /* the start-up frame has ended: FPDUs follow */
-	bool foreign;       /* the first bytes were no start-up frame */
-	uint64_t pos;       /* position of the next FPDU in full operation, for markers */
-	size_t left;        /* missing bytes of the last frame */
+	/* this direction has markers: the other direction's start-up frame requested them */
+	bool markers;
+	bool wants_markers; /* the start-up frame of this direction requests markers */
+	bool operational;   /* the start-up frame has ended, and FPDUs follow */
+	bool foreign;       /* the first bytes are not a start-up frame */
+	/* stream position of the next FPDU, counted from the first FPDU; needed for markers */
+	uint64_t pos;
+	size_t left; /* number of bytes that the last frame still lacks */
 };
 
 /*
- * Scan the next bytes of the direction; *s is all zero at first. Returns the number of bytes that
- * do not belong to an incomplete head of a frame, which has MPA_SCAN_HEAD_MAX or MPA_SCAN_FPDU_MIN
- * bytes. The caller must pass the other bytes, less than MPA_SCAN_HEAD_MAX, again with more bytes
- * after them.
+ * Scan the next bytes of the direction. Before the first call *s is all zero. If the bytes end
+ * within the head of a frame (MPA_SCAN_HEAD_MAX or MPA_SCAN_FPDU_MIN bytes), the function scans
+ * only the bytes before that head. Returns the number of scanned bytes. The caller must pass the
+ * rest, fewer than MPA_SCAN_HEAD_MAX bytes, again with more bytes after them.
  */
 size_t mpa_scan(struct mpa_scan *s, const void *bytes, size_t len);
 /* Length of the next frame's head. */

@@ -15,7 +15,7 @@
 
 enum { OPT_END = 0, OPT_COMMENT = 1, SHB_USERAPPL = 4, IF_NAME = 2, IF_TSRESOL = 9, EPB_FLAGS = 2 };
 
-/* A section has the byte order of its writer; its header shows that order. */
+/* Integers are written in the host's byte order, which the section header shows to readers. */
 static void pcapng_put16(struct wcursor *c, uint16_t v)
 {
 	wcursor_bytes(c, &v, sizeof(v));
@@ -62,7 +62,7 @@ static void pcapng_put_section(struct wcursor *c, const char *writer)
 	pcapng_put32(c, BYTE_ORDER_OURS);
 	pcapng_put16(c, 1); /* version 1.0 */
 	pcapng_put16(c, 0);
-	pcapng_put32(c, UINT32_MAX); /* the length of the section: unknown */
+	pcapng_put32(c, UINT32_MAX); /* length of the section: unknown */
 	pcapng_put32(c, UINT32_MAX);
 	pcapng_put_option(c, SHB_USERAPPL, writer, strlen(writer));
 	pcapng_put_option(c, OPT_END, NULL, 0);
@@ -78,7 +78,8 @@ static void pcapng_put_interface(struct wcursor *c, const char *name)
 	pcapng_put32(c, total);
 	pcapng_put16(c, LINKTYPE_RAW);
 	pcapng_put16(c, 0);
-	pcapng_put32(c, 0); /* no limit on a packet's length: other sections may have one */
+	/* snap length: no limit, because other sections of the file may have longer packets */
+	pcapng_put32(c, 0);
 	pcapng_put_option(c, IF_NAME, name, strlen(name));
 	pcapng_put_option(c, IF_TSRESOL, &nanoseconds, 1);
 	pcapng_put_option(c, OPT_END, NULL, 0);
@@ -118,7 +119,7 @@ void pcapng_encode_head(uint8_t head[PCAPNG_HEAD], const struct pcapng_packet *p
 
 	pcapng_put32(&c, ENHANCED_PACKET);
 	pcapng_put32(&c, pcapng_block_len(packet));
-	pcapng_put32(&c, 0); /* the section's first interface */
+	pcapng_put32(&c, 0); /* interface 0, the only one of the section */
 	pcapng_put32(&c, (uint32_t)(packet->time_ns >> 32));
 	pcapng_put32(&c, (uint32_t)packet->time_ns);
 	pcapng_put32(&c, packet->captured);

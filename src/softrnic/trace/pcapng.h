@@ -28,20 +28,22 @@
 #define PCAPNG_MAGIC_LEN   12  /* bytes that identify a capture file */
 #define PCAPNG_SECTION_MAX 256 /* enough for the writer and interface names in use */
 #define PCAPNG_COMMENT_MAX 64
-#define PCAPNG_HEAD        28 /* in front of a packet's bytes */
+#define PCAPNG_HEAD        28 /* length of the block's part in front of a packet's bytes */
 #define PCAPNG_TAIL_MAX    (3 + 4 + PCAPNG_COMMENT_MAX + 3 + 8 + 4 + 4)
 
 struct pcapng_packet {
 	uint64_t time_ns;            /* since 1970 */
-	uint32_t captured, original; /* bytes in the file, and in the packet */
+	uint32_t captured, original; /* number of bytes in the file, and in the original packet */
 	bool outbound;
-	const char *comment; /* or NULL; cut off after PCAPNG_COMMENT_MAX bytes */
+	/* NULL: no comment; a longer one is cut off after PCAPNG_COMMENT_MAX bytes */
+	const char *comment;
 };
 
-/* Do these first bytes of a file identify a capture, of either byte order? */
+/* Do these first bytes of a file identify a capture? Both byte orders are accepted. */
 bool pcapng_is_section(const uint8_t first[PCAPNG_MAGIC_LEN]);
 
-/* Encode section header and interface description. Returns their length; 0: no room. */
+/* Encode the section header and the interface description. Returns their length, or 0 if `size` is
+ * too small. */
 size_t pcapng_encode_section(void *buf, size_t size, const char *writer, const char *interface);
 
 /* The two parts around a packet's bytes. The second function returns the tail's length. */

@@ -13,9 +13,11 @@
 #define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
 #define HOPS         64
-#define WINDOW       0xffff /* 1 GiB after scaling: the window never looks full */
+/* 65535 << 14 = 1 GiB with the scale of the SYN, so the window never looks full */
+#define WINDOW 0xffff
 
-/* The Internet checksum (RFC 1071), in parts: all but the last have an even length. */
+/* Sum of a part of the bytes for the Internet checksum (RFC 1071). All parts except the last have
+ * an even length. */
 static uint64_t tcpip_sum(const uint8_t *p, size_t len)
 {
 	uint64_t sum = 0;
@@ -41,7 +43,7 @@ static void tcpip_store_be16(uint8_t *p, uint16_t v)
 /* The fields of the IP header besides the addresses. */
 struct ip_fields {
 	uint8_t protocol, traffic_class, hop_limit;
-	size_t below; /* bytes that follow the header */
+	size_t below; /* number of bytes after the header */
 };
 
 static size_t tcpip_ip_len(bool v6)
@@ -99,7 +101,9 @@ static void tcpip_encode_ip(uint8_t *ip, bool v6, const struct tcpip_end *from,
 		tcpip_encode_ipv4(ip, from, to, f);
 }
 
-/* The checksums of TCP and UDP cover addresses, protocol and length, too (RFC 9293 s3.1, RFC 768). */
+/*
+ * The checksums of TCP and UDP also cover addresses, protocol and length (RFC 9293 s3.1, RFC 768).
+ */
 static uint64_t tcpip_sum_pseudo_header(bool v6, const struct tcpip_end *from,
 					const struct tcpip_end *to, const struct ip_fields *f)
 {
@@ -110,7 +114,7 @@ static uint64_t tcpip_sum_pseudo_header(bool v6, const struct tcpip_end *from,
 
 static void tcpip_encode_tcp(uint8_t *tcp, const struct tcpip_segment *seg)
 {
-	/* RFC 9293 s3.2; RFC 7323 s2.2; a no-op */
+	/* MSS (RFC 9293 s3.2), window scale (RFC 7323 s2.2), one no-op */
 	static const uint8_t options[SYN_OPTIONS] = {
 		2, 4, TCPIP_PAYLOAD_MAX >> 8, TCPIP_PAYLOAD_MAX & 0xff, 3, 3, 14, 1};
 	struct wcursor c = wcursor_init(tcp, tcpip_tcp_len(seg));
