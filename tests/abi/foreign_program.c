@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * foreign_program.c -- compiled with the distribution's librpma.h and linked to its library, then
- * run with ours: both sides of a connection in one thread, a write, a flush and a read back.
+ * run with this project's library. One thread has both sides of a connection, and writes, flushes
+ * and reads back.
  *
  * foreign_program LIBRARY: LIBRARY must be the loaded library.
  */
@@ -39,7 +40,7 @@ static void expect_loaded(const char *library)
 	}
 }
 
-/* A listener on a free port. */
+/* Listen on a free port. */
 static struct rpma_ep *listen_somewhere(struct rpma_peer *peer, char *port, size_t len)
 {
 	struct rpma_ep *ep = NULL;
@@ -75,7 +76,7 @@ static void wait_for(struct rpma_conn *conn)
 	CHECK(wc.status != IBV_WC_SUCCESS);
 }
 
-/* The target sends its region's descriptor as the private data of its answer. */
+/* The target's answer carries its region's descriptor as private data. */
 static void connect_both(struct rpma_peer *peer, struct rpma_mr_local *mr,
 			 struct rpma_conn **active, struct rpma_conn **passive)
 {

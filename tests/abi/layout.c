@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout.c -- the numbers and layouts that librpmafile.h, librpmirror.h and librpmem.h promise to programs that were built
- * before (doc/stability.md); values.h has librpma.h's. It is compiled only. A line here never changes: a new value or a new
- * member at the end of a structure that begins with its size gets a line of its own.
+ * layout.c -- the numbers and layouts that librpmafile.h, librpmirror.h and librpmem.h promise to
+ * programs that were built before (doc/stability.md); values.h has librpma.h's. This file is only
+ * compiled. A line here never changes: a new value or a new member at the end of a structure that
+ * begins with its size gets a line of its own.
  */
 #include <librpmafile.h>
 #include <librpmem.h>
@@ -10,14 +11,15 @@
 #include <stddef.h>
 
 #define IS(expression, value) _Static_assert((expression) == (value), #expression " has changed")
-/* A caller states the size that it knows, so that a later library fills no more than that. */
+/* A caller states the size of the structure that it was built with, so a later library fills no
+ * more than that. */
 #define MAY_GROW(name, least)                                                                      \
 	_Static_assert(sizeof(struct name) >= (least) && offsetof(struct name, size) == 0,         \
 		       "struct " #name " has shrunk")
 
 #ifdef __LP64__
 
-/* librpmafile.h */
+/* numbers of librpmafile.h */
 IS(RPMA_FILE_HOLDS_BYTES, 0);
 IS(RPMA_FILE_HOLDS_PARTIAL, 1);
 IS(RPMA_FILE_HOLDS_WHOLE, 2);
@@ -83,7 +85,7 @@ IS(offsetof(struct rpma_file_server_options, max_clients), 32);
 IS(offsetof(struct rpma_file_server_options, note), 40);
 IS(offsetof(struct rpma_file_server_options, note_arg), 48);
 
-/* librpmirror.h */
+/* numbers of librpmirror.h */
 IS(RPMIRROR_ROLE_READER, 0);
 IS(RPMIRROR_ROLE_PRIMARY, 1);
 IS(RPMIRROR_ROLE_FENCED, 2);
@@ -188,7 +190,7 @@ IS(offsetof(struct rpmirror_error, repaired), 24);
 IS(offsetof(struct rpmirror_error, dirty), 25);
 IS(offsetof(struct rpmirror_error, text), 26);
 
-/* librpmem.h */
+/* numbers of librpmem.h */
 IS(RPMEM_MAJOR_VERSION, 1);
 IS(RPMEM_MINOR_VERSION, 3);
 IS(RPMEM_POOL_HDR_SIG_LEN, 8);

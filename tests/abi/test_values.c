@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_values.c -- the numbers of this project's header are the documented ones, and the
+ * test_values.c -- the numbers in this project's librpma.h equal the documented ones and the
  * distribution's.
  */
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /*
  * values.h -- every number that the header promises: X(expression, its value).
  *
- * Compiled once with our header and once with the distribution's.
+ * This list is compiled once with this project's librpma.h and once with the distribution's.
  */
 #ifndef TEST_ABI_VALUES_H
 #define TEST_ABI_VALUES_H
@@ -63,7 +63,7 @@
 	X(sizeof(((struct rpma_conn_private_data *)0)->len), 1)                                    \
 	X(sizeof(struct ibv_wc), 48)
 
-/* Numbers beyond librpma 1.3, which no other header has. */
+/* Numbers that are new after librpma 1.3; the distribution's header does not have them. */
 #define ABI_VALUES_14(X)                                                                           \
 	X(RPMA_CAP_SOFTRNIC, 1)                                                                    \
 	X(RPMA_CAP_FLUSH, 2)                                                                       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * values_table.c -- the numbers of the list VALUES, as one header defines them; TABLE is the name
- * of the table.
+ * values_table.c -- a table of the numbers in the list VALUES, as one header defines them; the
+ * macro TABLE names the table.
  */
 #include <librpma.h>
 

@@ -84,7 +84,7 @@ static bool ends_device_can(uint64_t caps)
 	return (attr.device_cap_flags_ex & caps) == caps;
 }
 
-/* HAVE_WR_FLUSH: librpma was compiled with an rdma-core that can post flushes. */
+/* HAVE_WR_FLUSH means that librpma was compiled with an rdma-core that can post flushes. */
 static bool ends_device_flushes(void)
 {
 #ifdef HAVE_WR_FLUSH

@@ -37,8 +37,8 @@ static uint8_t ends_pattern(size_t i, unsigned seed)
 }
 
 /*
- * Memory that peers read and write. The ends agree over the socket when each may use it, which
- * ThreadSanitizer cannot see.
+ * Functions that access memory of peers. Messages on the socket order the accesses of the two ends,
+ * which ThreadSanitizer cannot see.
  */
 #define PEER_MEMORY __attribute__((no_sanitize("thread")))
 

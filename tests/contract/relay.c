@@ -48,7 +48,7 @@ static void relay_keep(struct relay *r, enum relay_way way, const uint8_t *bytes
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* False: that side has closed. */
+/* Returns false if that side has closed. */
 static bool relay_pass(struct relay *r, enum relay_way way)
 {
 	int from = way == RELAY_TO_SERVER ? r->to_client : r->to_server;
@@ -103,7 +103,7 @@ void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per
 	r->slow = bytes_per_s;
 	pthread_mutex_init(&r->lock, NULL);
 	r->listener = relay_tcp_socket();
-	if (bytes_per_s) /* limit the accepted socket's buffer, too */
+	if (bytes_per_s) /* limit the buffer of the accepted socket, too */
 		setsockopt(r->listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	assert_int_equal(bind(r->listener, (struct sockaddr *)&sin, len), 0);
 	assert_int_equal(listen(r->listener, 1), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.h -- a TCP relay between the two ends of one connection, which records all bytes. It parses
- * only the lengths of frames.
+ * relay.h -- a TCP relay between the two ends of one connection, which records all bytes. The relay
+ * parses only the lengths of frames.
  */
 #ifndef CONTRACT_RELAY_H
 #define CONTRACT_RELAY_H
@@ -20,9 +20,9 @@ struct relay_count {
 };
 
 struct relay {
-	char port[8]; /* port to connect to */
+	char port[8]; /* the port that clients connect to */
 	int listener, to_server, to_client;
-	size_t slow; /* bytes a second to the server; 0: without a limit */
+	size_t slow; /* bytes a second towards the server; 0: no limit */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct relay_way_state {
@@ -32,15 +32,15 @@ struct relay {
 	} way[RELAY_WAYS];
 };
 
-/* Waits for one client, then connects it to the server's port. */
+/* Start a thread that waits for one client and connects this client to the server's port. */
 void relay_start(struct relay *r, const char *server_port);
-/* Like relay_start(), as a slow link to the server, which buffers little. */
+/* Like relay_start(), but the link to the server is slow and buffers little. */
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
 /* Call this after both sides have closed. */
 void relay_join(struct relay *r);
-/* Wait until no byte passes for a while, then count the bytes so far. */
+/* Wait until no byte has passed for a while, then count the bytes so far. */
 void relay_count(struct relay *r, enum relay_way way, struct relay_count *count);
-/* Do these bytes occur in what has passed? */
+/* Returns true if the bytes that have passed contain these bytes. */
 bool relay_saw(struct relay *r, enum relay_way way, const void *bytes, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_atomic.c -- the atomic write: native between consenting ends, a fenced write otherwise. */
+/* test_atomic.c -- the atomic write: native if both ends consent, otherwise a fenced write. */
 #include "ends.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ static void atomic_write_places_eight_bytes(void **state)
 	ends_open(&d, NULL);
 	memcpy(want, word, 8);
 	OK(rpma_atomic_write(d.cli, d.at_srv, 4088, word, RPMA_F_COMPLETION_ALWAYS, &d));
-	memset(word, 0xee, sizeof(word)); /* the source may be changed at once */
+	memset(word, 0xee, sizeof(word)); /* the program may change the source at once */
 	ends_expect_wc(d.cli, ends_atomic_write_opcode(), &d);
 	ends_flush(d.cli, d.at_srv, 4088, 8);
 	assert_memory_equal(d.srv_buf + 4088, want, 8);
@@ -35,7 +35,8 @@ static void atomic_write_refuses_an_unaligned_target(void **state)
 	ends_close(&d);
 }
 
-/* Post data, flush, and then the word that commits the data, without waiting between them. */
+/* Post data, a flush, and then the word that commits the data, without waiting between the
+ * posts. */
 static void atomic_write_follows_a_flush(void **state)
 {
 	const char flag[8] = "written";
@@ -55,8 +56,8 @@ static void atomic_write_follows_a_flush(void **state)
 	ends_close(&d);
 }
 
-/* A log: the writer flushes every record before the counter includes it, and does not wait
- * between. */
+/* The writer appends to a log. It flushes every record before the counter includes the record, and
+ * does not wait between the posts. */
 static void a_reader_never_sees_the_counter_before_its_record(void **state)
 {
 	enum { RECORDS = 500, SIZE = 64, BATCH = 3 };
@@ -117,7 +118,7 @@ static void an_atomic_write_is_never_seen_torn(void **state)
 	struct ends d;
 
 	if (ends_is_kernels() && ends_atomic_write_opcode() != ENDS_WC_ATOMIC_WRITE)
-		skip(); /* a plain write on a device may be torn: siw's is */
+		skip(); /* readers may see a part of a plain write on a device, as with siw */
 	ends_open(&d, NULL);
 	w.word = (const uint64_t *)(d.srv_buf + 64);
 	assert_int_equal(pthread_create(&reader, NULL, look_for_torn_words, &w), 0);
@@ -149,7 +150,8 @@ static void an_atomic_write_needs_the_right_and_the_bounds(void **state)
 		remote = ends_remote(mr);
 		OK(rpma_atomic_write(d.cli, remote, outside ? 4096 : 0, word,
 				     RPMA_F_COMPLETION_ALWAYS, NULL));
-		/* Over TCP a Write that is not acknowledged fails only by the end of the connection. */
+		/* Over TCP a failed Write without an acknowledgement is only reported by the
+		 * connection's end. */
 		if (!ends_flushes_by_reading() || !ends_is_tcp() || ends_acknowledges())
 			assert_int_equal(ends_wait_failure(d.cli), IBV_WC_REM_ACCESS_ERR);
 		else

@@ -9,9 +9,9 @@
 #include "ends.h"
 
 #define PAGE  4096u
-#define INNER (4 * PAGE) /* registered; the pages before and after are not */
+#define INNER (4 * PAGE) /* only this part is registered: not the pages before and after */
 
-/* A region in the middle of memory whose every other byte is known. */
+/* A region in the middle of memory. The test knows every byte of the memory around the region. */
 struct fenced {
 	struct ends d;
 	uint8_t *all;
@@ -96,7 +96,8 @@ static void write_across_the_end_touches_nothing_behind_it(void **state)
 	}
 }
 
-/* A descriptor that a client may forge: of the region, but with a begin `before` bytes earlier. */
+/* Returns a descriptor of the region that begins `before` bytes too early, as a hostile client may
+ * forge it. */
 static struct rpma_mr_remote *remote_from_before(const struct rpma_mr_local *mr, uint64_t before)
 {
 	struct rpma_mr_remote *remote;
@@ -149,7 +150,7 @@ static void read_without_the_right_fails(void **state)
 	fenced_close(&f);
 }
 
-/* A Read gives the peer the STag of its sink and the sink's address. */
+/* A Read gives the peer the STag and the address of the Read's sink. */
 static void the_sink_of_a_read_cannot_be_written_by_its_peer(void **state)
 {
 	struct fenced f;
@@ -157,7 +158,7 @@ static void the_sink_of_a_read_cannot_be_written_by_its_peer(void **state)
 	struct ibv_wc wc;
 
 	if (ends_is_kernels() && ends_is_tcp())
-		skip(); /* iWARP cards need that right for every read */
+		skip(); /* iWARP cards require the right to write for every read */
 	fenced_open(&f, RPMA_MR_USAGE_READ_DST);
 	memset(d->srv_buf, 0x33, ENDS_BUF);
 	OK(rpma_read(d->cli, f.mr, 0, d->at_srv, 0, 64, RPMA_F_COMPLETION_ALWAYS, &f));

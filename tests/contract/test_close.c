@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_close.c -- how connections end, and that nothing is left over. */
+/* test_close.c -- connections end in each possible way and leave no resources. */
 #include "ends.h"
 #include "lib/fds.h"
 
@@ -47,7 +47,7 @@ static void cycles_leave_no_descriptor_open(void **state)
 
 	ends_listen(&d, NULL);
 	connect_and_part(
-		/* some descriptors come with the first connection, and belong to the process */
+		/* the first connection opens descriptors that the process keeps */
 		&d);
 	before = settled_fds();
 	for (int i = 0; i < CYCLES; i++)
@@ -82,7 +82,7 @@ static void closing_everything_leaves_no_descriptor_open(void **state)
 	struct ends d;
 	int before;
 
-	ends_open(&d, NULL); /* the device itself keeps a few descriptors */
+	ends_open(&d, NULL); /* the device keeps a few descriptors of its own */
 	ends_close(&d);
 	before = settled_fds();
 	ends_open(&d, NULL);
@@ -162,14 +162,15 @@ static void closed_is_reported_once(void **state)
 	ends_close(&d);
 }
 
-/* The client's last message is posted unsignalled, and the client disconnects at once. */
+/* The client posts its last message unsignalled, and then disconnects at once. */
 static void last_message_arrives_before_closed(void **state)
 {
 	struct ibv_wc wc = {0};
 	struct ends d;
 
 	if (!ends_is_tcp())
-		skip(); /* InfiniBand's end drops requests that are under way */
+		/* InfiniBand drops the requests that are under way when a connection ends */
+		skip();
 	ends_open(&d, NULL);
 	strcpy((char *)d.cli_buf, "bye");
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, NULL));
@@ -189,7 +190,8 @@ static void last_write_arrives_before_deletion_after_a_disconnect(void **state)
 	struct ends d;
 
 	if (!ends_is_tcp())
-		skip(); /* InfiniBand's end drops requests that are under way */
+		/* InfiniBand drops the requests that are under way when a connection ends */
+		skip();
 	ends_open(&d, NULL);
 	ends_fill(d.cli_buf, 60000, 9);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 60000, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -221,7 +223,7 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	struct ends d;
 
 	if (!ends_late_posts_complete())
-		skip(); /* either result is permitted */
+		skip(); /* a device may give either result */
 	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -231,14 +233,14 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	ends_close(&d);
 }
 
-/* Then more requests are flushed than the completion queue holds. */
+/* More requests are flushed than the completion queue holds. */
 static void end_with_more_work_than_completions_is_harmless(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct ends d;
 
 	if (!ends_sends_wait())
-		skip(); /* these ends close the connection themselves */
+		skip(); /* on such a device the ends close the connection themselves */
 	ends_open(&d, NULL);
 	for (int i = 0; i < 10; i++) {
 		OK(rpma_recv(d.cli, d.cli_mr, 0, 64, NULL));
@@ -293,6 +295,7 @@ int main(void)
 		cmocka_unit_test(posting_after_closed_fails_at_once_or_completes_with_an_error),
 	};
 
-	setenv("SOFTRNIC_THREADS", "1", 1); /* each further thread has descriptors of its own */
+	/* each further thread of the device opens descriptors */
+	setenv("SOFTRNIC_THREADS", "1", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

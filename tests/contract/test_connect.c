@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_connect.c -- how connections are established, and the private data of both ends. */
+/* test_connect.c -- connections are established, and each end gets the other's private data. */
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 static void expect_pdata(const struct rpma_conn_private_data *got, const uint8_t *want, size_t len)
 {
-	if (!ends_is_tcp()) { /* InfiniBand's messages have a fixed field, padded with zeros */
+	if (!ends_is_tcp()) { /* InfiniBand's private data have a fixed length, padded with zeros */
 		assert_true(got->len >= len);
 		assert_memory_equal(got->ptr, want, len);
 		return;
@@ -21,7 +21,7 @@ static void expect_pdata(const struct rpma_conn_private_data *got, const uint8_t
 		assert_null(got->ptr);
 }
 
-/* Exchange private data of the same length and different bytes in both directions. */
+/* Both ends send private data of the same length but with different bytes. */
 static void exchange_pdata(uint8_t len)
 {
 	uint8_t ask[255], answer[255];
@@ -104,7 +104,7 @@ static void request_given_up_is_rejected_at_the_client(void **state)
 	assert_null(req);
 	ends_expect_event(d.cli, RPMA_CONN_REJECTED);
 	OK(rpma_conn_delete(&d.cli));
-	/* The endpoint still works. */
+	/* The endpoint still works after the refusal. */
 	ends_connect(&d, NULL, &d.cli, &d.srv);
 	ends_close(&d);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_dereg.c -- regions are deregistered while they are in use. After that their memory is not
- * accessed.
+ * test_dereg.c -- regions are deregistered while peers use them. No peer accesses the memory
+ * afterwards.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ struct writer {
 	atomic_bool stop;
 };
 
-/* Overwrite the target until it is deregistered or the test stops this thread. */
+/* Write to the target until the region is deregistered or the test stops this thread. */
 static void *write_on(void *arg)
 {
 	struct writer *w = arg;
@@ -63,7 +63,7 @@ static void no_write_lands_after_deregistration(void **state)
 	free(copy);
 }
 
-/* The memory may even be unmapped, as no peer accesses it any more. */
+/* The program may even unmap the memory, because no peer accesses it any more. */
 static void memory_may_go_after_deregistration(void **state)
 {
 	size_t len = 4u << 20;
@@ -98,7 +98,7 @@ static void source_is_free_after_deregistration(void **state)
 	size_t len = 8u << 20;
 	struct ends_opts opts = {.buf_size = len};
 
-	SOFTRNIC_ONLY(); /* a device may go on until the request is complete */
+	SOFTRNIC_ONLY(); /* a device may use the source until the request is complete */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
 		struct ends d;
@@ -113,7 +113,8 @@ static void source_is_free_after_deregistration(void **state)
 		ends_sleep_ms(10);
 		OK(rpma_mr_dereg(&d.srv_mr));
 		assert_null(memchr(d.srv_buf, 0x22, len));
-		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* the peer needs the size */
+		/* the private data carry the size of this region to the peer */
+		d.cli_mr = ends_reg(&d, d.cli_buf, len);
 		ends_close(&d);
 	}
 }
@@ -123,7 +124,7 @@ static void sink_of_a_read_is_free_after_deregistration(void **state)
 	size_t len = 8u << 20;
 	struct ends_opts opts = {.buf_size = len};
 
-	SOFTRNIC_ONLY(); /* a device may go on with the Read, as above */
+	SOFTRNIC_ONLY(); /* a device may use the sink until the Read is complete */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
 		struct ends d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_device.c -- the device of an address, and its queries. */
+/* test_device.c -- find the device of an address, and query the device. */
 #include <sys/mman.h>
 
 #include "ends.h"
@@ -52,7 +52,7 @@ static void on_demand_paging_is_answered(void **state)
 	if (ends_is_kernels())
 		assert_in_range(capable, 0, 1);
 	else
-		/* no capability is needed, as any mapping can be registered */
+		/* the software RNIC registers any mapping without this capability */
 		assert_int_equal(capable, 0);
 	assert_int_equal(rpma_utils_ibv_context_is_odp_capable(NULL, &capable), RPMA_E_INVAL);
 }
@@ -64,7 +64,7 @@ static void advice_is_taken(void **state)
 	ends_open(&d, NULL);
 	if (rpma_mr_advise(d.srv_mr, 0, ENDS_BUF, IBV_ADVISE_MR_ADVICE_PREFETCH, 0) ==
 		    RPMA_E_NOSUPP &&
-	    ends_is_kernels()) { /* a device without on-demand paging takes no such mapping */
+	    ends_is_kernels()) { /* a device without ODP refuses such a mapping */
 		ends_close(&d);
 		return;
 	}
@@ -105,7 +105,7 @@ static void large_regions_need_no_locked_memory(void **state)
 	struct ends d;
 	void *p;
 
-	SOFTRNIC_ONLY(); /* devices pin registered memory */
+	SOFTRNIC_ONLY(); /* devices pin registered memory, which this limit forbids */
 	ends_open(&d, NULL);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		 0);

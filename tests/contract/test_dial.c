@@ -35,7 +35,7 @@ static void hang_up(struct ends *d)
 	OK(rpma_peer_delete(&d->peer));
 }
 
-/* A listening socket of a program without iWARP. */
+/* Returns a TCP socket that listens, of a program that is no iWARP endpoint. */
 static int tcp_listener(char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -142,7 +142,7 @@ static void garbage_instead_of_a_request_is_no_request(void **state)
 	sin.sin_port = htons((uint16_t)atoi(d.port));
 	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
 	assert_int_equal(send(fd, junk, sizeof(junk), MSG_NOSIGNAL), sizeof(junk));
-	assert_true(recv(fd, junk, 1, 0) <= 0); /* the listener hangs up */
+	assert_true(recv(fd, junk, 1, 0) <= 0); /* the connecting side hangs up */
 	OK(rpma_ep_get_fd(d.ep, &epfd));
 	assert_false(ends_readable(epfd, 20));
 	close(fd);

@@ -24,7 +24,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 #define ALWAYS RPMA_F_COMPLETION_ALWAYS
 
-/* Every operation that takes a place in the send queue. */
+/* Every operation that occupies a slot of the send queue. */
 static int do_read(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_read(c, d->cli_mr, 0, d->at_srv, 0, 8, ALWAYS, d);
@@ -95,7 +95,8 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts the request */
+	/* no program accepts the request, so the connection is not established */
+	OK(rpma_conn_req_connect(&req, NULL, &conn));
 	expect_all_refused(&d, conn);
 	expect_no_completion(conn);
 	OK(rpma_conn_delete(&conn));
@@ -164,7 +165,7 @@ static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **st
 	struct ends d;
 
 	if (!ends_late_posts_complete())
-		skip(); /* and the Send does not complete */
+		skip(); /* on such a device the Send does not complete */
 	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -177,7 +178,7 @@ static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **st
 	ends_close(&d);
 }
 
-/* Two flushes, or reads that are flushes, wait for the disk and fill the queue. */
+/* Two flushes, or the reads that replace them, wait for the disk and fill the queue. */
 static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 2, 0);
@@ -211,7 +212,8 @@ static void a_full_receive_queue_takes_no_more(void **state)
 	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 2);
 	struct ends_opts opts = {.srv_cfg = cfg};
 	struct rpma_conn_req *req;
-	int ret = 0, more = ends_is_kernels() ? 1000 : 1; /* devices may round up */
+	/* a device may round the queue size up: post more */
+	int ret = 0, more = ends_is_kernels() ? 1000 : 1;
 	struct ends d;
 
 	ends_open(&d, &opts);
@@ -264,7 +266,8 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 		OK(rpma_srq_cfg_set_rq_size(cfg, sizes[i]));
 		assert_int_equal(rpma_srq_new(d.peer, cfg, &srq), RPMA_E_PROVIDER);
 		OK(rpma_srq_cfg_set_rq_size(cfg, 4));
-		if (sizes[i]) { /* 0: the connection has no completion queue of its own */
+		/* size 0 means that the connection has no completion queue of its own */
+		if (sizes[i]) {
 			OK(rpma_srq_cfg_set_rcq_size(cfg, sizes[i]));
 			assert_int_equal(rpma_srq_new(d.peer, cfg, &srq), RPMA_E_PROVIDER);
 		}
@@ -274,13 +277,14 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 	ends_close(&d);
 }
 
-/* From the leak sanitizer, if it runs: it ignores leaks of objects made between the two calls. */
+/* Functions of the leak sanitizer, if it runs: leaks of objects made between the two calls are
+ * ignored. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
 /*
- * An object in use is not released: the librpma object is gone nevertheless, and the device's
- * object leaks.
+ * A delete call on an object in use fails. The librpma object is freed nevertheless, and the
+ * device's object leaks.
  */
 static void an_object_in_use_is_reported_when_it_is_released(void **state)
 {
@@ -310,7 +314,7 @@ static void an_object_in_use_is_reported_when_it_is_released(void **state)
 	OK(rpma_mr_dereg(&mr));
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_ep_shutdown(&d.ep));
-	/* The shared queue above keeps its protection domain until the process ends. */
+	/* The shared queue of the case above keeps its protection domain until the process ends. */
 	assert_int_equal(rpma_peer_delete(&d.peer), RPMA_E_PROVIDER);
 	if (__lsan_enable)
 		__lsan_enable();
@@ -336,7 +340,7 @@ static void advice_must_fit_the_region_and_the_device(void **state)
 {
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* contract_test_device checks whether a device accepts any */
+	SOFTRNIC_ONLY(); /* contract_test_device tests whether a device accepts some such mapping */
 	ends_open(&d, NULL);
 	assert_int_equal(
 		rpma_mr_advise(d.cli_mr, ENDS_BUF - 4096, 8192, IBV_ADVISE_MR_ADVICE_PREFETCH, 0),

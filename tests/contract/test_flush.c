@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_flush.c -- the two types of flush: their requirements, and the pages of a file that each
- * leaves dirty.
+ * test_flush.c -- the two types of flush: what each requires, and which pages of a file stay dirty.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +59,7 @@ static void persistent_flush_leaves_no_page_dirty(void **state)
 	backing_open(&b);
 	mr = ends_reg(&d, b.map, FILE_SIZE);
 	remote = ends_remote(mr);
-	/* A device does not call this msync(). */
+	/* A device does not call this program's msync(). */
 	behind = !ends_is_kernels() && medium_is_behind(b.fd);
 	for (unsigned i = 0; i < 16; i++) {
 		size_t at = i * 40960u;
@@ -102,7 +101,7 @@ static void flush_of_the_last_byte_succeeds(void **state)
 	struct ends d;
 
 	if (ends_is_older_librpma())
-		skip(); /* the flush reads past the end */
+		skip(); /* a flush that is sent as a read reads past the end */
 	ends_open(&d, NULL);
 	for (size_t n = 1; n <= 8; n++)
 		ends_flush(d.cli, d.at_srv, ENDS_BUF - n, n);
@@ -153,8 +152,8 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 }
 
 /*
- * softrnic targets make the bytes durable themselves; other targets must have declared that they
- * write directly.
+ * A softrnic target makes the bytes durable itself; for any other target the program must declare
+ * that it writes directly.
  */
 static void persistent_flush_needs_a_declaration_only_towards_others(void **state)
 {
@@ -218,7 +217,7 @@ static void flush_outside_the_region_fails(void **state)
 static void flush_past_the_end_fails_although_its_start_is_inside(void **state)
 {
 	if (ends_is_older_librpma())
-		skip(); /* the flush reads only the first bytes */
+		skip(); /* a flush that is sent as a read reads only the first bytes */
 	flush_fails(0, ENDS_BUF + 1);
 	flush_fails(ENDS_BUF - 16, 17);
 	flush_fails(0, (size_t)1 << 40);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_imm.c -- immediate data: with a consenting peer, with a declared peer, and refused. */
+/* test_imm.c -- immediate data: the peer consents, is declared to consent, or refuses. */
 #include "ends.h"
 
 #include <arpa/inet.h>
 
-/* Has the environment declared that the peer supports RFC 7306, and nothing more? */
+/* Returns true if the environment declares that the peer supports RFC 7306 and no other
+ * extension. */
 static bool is_declared(void)
 {
 	const char *s = getenv("SOFTRNIC_PEER_RFC7306");
@@ -12,13 +13,15 @@ static bool is_declared(void)
 	return s && !strcmp(s, "1");
 }
 
-/* RFC 5040 has no immediate data; InfiniBand and RoCE always have. */
+/* Returns true if a Write can carry immediate data: always with InfiniBand and RoCE, never by RFC
+ * 5040. */
 static bool writes_carry_imm(void)
 {
 	return !ends_is_plain() || is_declared() || !ends_is_tcp();
 }
 
-/* Can a Send carry immediate data? RFC 7306 has no such Send, either. */
+/* Returns true if a Send can carry immediate data. Neither RFC 5040 nor RFC 7306 has such a
+ * Send. */
 static bool sends_carry_imm(void)
 {
 	return !ends_is_plain() || !ends_is_tcp();
@@ -33,7 +36,7 @@ static void expect_imm(struct rpma_conn *conn, enum ibv_wc_opcode opcode, size_t
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, opcode);
 	assert_int_equal(wc.byte_len, len);
-	/* RoCE has an additional header. */
+	/* On RoCE the completion has the flag of a global routing header, too. */
 	assert_int_equal(wc.wc_flags & ~(unsigned)IBV_WC_GRH, IBV_WC_WITH_IMM);
 	assert_int_equal(ntohl(wc.imm_data), imm);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);

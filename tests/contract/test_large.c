@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_large.c -- half a GiB in one operation, without checksums: the bytes go straight into the
- * region.
+ * test_large.c -- half a GiB in one operation, without checksums: the device receives the bytes
+ * straight into the region, with no buffer of that size.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ static size_t private_resident(void)
 	return kb * 1024;
 }
 
-/* Fill each step with other bytes, which are fast to compare. */
+/* Fill each step with a value of its own, because memset() and memcmp() are fast. */
 static void fill_steps(uint8_t *p, size_t size)
 {
 	for (size_t at = 0; at < size; at += STEP) {

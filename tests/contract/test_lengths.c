@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_lengths.c -- the longest operations: 2^32 - 1 bytes arrive, and one byte more is refused at
- * once. The memory is a small file: its first half is mapped repeatedly, and its second half only
- * at the end, which only an operation of the full length reaches.
+ * once. The memory is a small file. The file's first half is mapped again and again; the second
+ * half is mapped only at the end, so that only an operation of the full length reaches the second
+ * half.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -14,7 +15,7 @@
 #define LONGEST ((size_t)UINT32_MAX)
 #define SPAN    (LONGEST + 1)
 
-/* Sanitizers are too slow for 4 GiB in the time of a test; the refusals are the same. */
+/* A sanitizer build only tests the refusals: moving 4 GiB takes too long there. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define MOVES_ALL 0
 #else
@@ -23,7 +24,7 @@
 
 struct vast {
 	int fd;
-	uint8_t *at, *end; /* end: the last slice */
+	uint8_t *at, *end; /* end: the last slice of the mapping */
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
 };
@@ -93,7 +94,8 @@ static void longer_ones_are_refused_without_effect(void **state)
 			RPMA_E_INVAL);
 		assert_int_equal(rpma_recv(s.d.cli, s.cli.mr, 0, lens[i], NULL), RPMA_E_INVAL);
 	}
-	/* The connection is unaffected, and a flush has a length of 64 bits. */
+	/* The refusal does not affect the connection. A flush has a 64-bit length, so it may be
+	 * longer. */
 	OK(rpma_write(s.d.cli, s.srv.remote, 0, s.cli.mr, 0, 1, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	ends_flush(s.d.cli, s.srv.remote, 0, LONGEST + 1);
 	assert_int_equal(s.srv.at[0], 0x11);

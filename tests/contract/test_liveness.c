@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_liveness.c -- peers that are alive and send nothing for several times the liveness limit are
- * not reported lost.
+ * test_liveness.c -- a peer that is alive but sends nothing for several liveness limits is not
+ * reported lost.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 #define LIMIT_MS  1200 /* SOFTRNIC_LIVENESS_MS of this test */
 #define LONG_MS   (3 * LIMIT_MS)
 #define FILE_SIZE (1u << 20)
-#define SENDS     600 /* more than can be parked */
+#define SENDS     600 /* more than the server's device can park */
 
 static atomic_int slow_ms, slow_syncs;
 
@@ -88,7 +88,7 @@ static void a_write_back_that_takes_long(void **state)
 	ends_close(&d);
 }
 
-/* Without receives the server's device stops reading, and so misses the heartbeat, too. */
+/* Without receives the server's device stops reading, so it does not see the heartbeat, either. */
 static void a_server_that_posts_no_receives_for_long(void **state)
 {
 	struct rpma_conn_cfg *cli_cfg = ends_cfg(64, 0, SENDS + 8, 0),
@@ -115,7 +115,7 @@ static void a_server_that_posts_no_receives_for_long(void **state)
 	ends_close(&d);
 }
 
-/* One large message delays its sender's heartbeat. */
+/* One large message delays the heartbeat of its sender. */
 static void a_large_write_on_a_slow_link(void **state)
 {
 	struct ends_opts opts = {.buf_size = 4u << 20};

@@ -15,7 +15,7 @@ struct end {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	bool is_server, established, answered, closed;
-	size_t at; /* offset in the buffer of its side */
+	size_t at; /* offset in this side's buffer */
 };
 
 /* The data of the epoll events. */
@@ -152,7 +152,7 @@ static void crowd_turn(struct crowd *c)
 	struct epoll_event evs[16];
 	int n = epoll_wait(c->epfd, evs, 16, 10000);
 
-	assert_true(n > 0); /* otherwise the test hangs */
+	assert_true(n > 0); /* a timeout means that an event was lost */
 	for (int i = 0; i < n; i++) {
 		const struct watch *w = evs[i].data.ptr;
 

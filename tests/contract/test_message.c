@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_message.c -- sends and receives. test_waiting.c tests Sends that wait for their receive. */
+/* test_message.c -- Sends and receives; test_waiting.c has the Sends that wait for a receive. */
 #include "ends.h"
 
 #define MSG 1024
@@ -70,7 +70,7 @@ static void receives_may_be_posted_before_connecting(void **state)
 	ends_close(&d);
 }
 
-/* The server sends right after its accept; the client only listens. */
+/* The server sends right after it accepts; the client sends nothing. */
 static void passive_side_speaks_first(void **state)
 {
 	struct rpma_conn_req *req;
@@ -94,8 +94,8 @@ static void passive_side_speaks_first(void **state)
 	OK(rpma_send(d.srv, d.srv_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	ends_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
 	ends_expect_event(d.srv, RPMA_CONN_ESTABLISHED);
-	if (ends_is_plain() &&
-	    ends_is_tcp()) { /* held until the initiator has sent something (RFC 5044 s7.1.2) */
+	/* The server's device holds the Send until the initiator sends (RFC 5044 s7.1.2). */
+	if (ends_is_plain() && ends_is_tcp()) {
 		OK(rpma_conn_get_cq(d.cli, &cq));
 		OK(rpma_cq_get_fd(cq, &fd));
 		assert_false(ends_readable(fd, 50));
@@ -106,10 +106,10 @@ static void passive_side_speaks_first(void **state)
 	ends_close(&d);
 }
 
-/* Their places become free although no completion is polled. */
+/* The send queue frees the slots of unsignalled Sends although the program polls no completion. */
 static void unsignalled_sends_never_fill_the_queue(void **state)
 {
-	const unsigned n = ends_is_kernels() ? 1000 : 10000; /* the guest is slow */
+	const unsigned n = ends_is_kernels() ? 1000 : 10000; /* the guest lab is slow */
 	struct ends d;
 
 	ends_open(&d, NULL);

@@ -27,7 +27,7 @@ static void expect_copied(const uint8_t *dst, size_t at, size_t len, unsigned se
 
 static void for_all_sizes(transfer_fn *transfer)
 {
-	/* The guest is slow. */
+	/* The guest lab is slow. */
 	const size_t large_begins = ends_is_kernels() ? 1 : N_BEGINS;
 	const size_t largest = ends_is_kernels() ? MIB : BIGGEST;
 	struct ends_opts opts = {.buf_size = BIGGEST + 2 * MARGIN};
@@ -79,7 +79,7 @@ static void either_end_may_write_and_read(void **state)
 	struct ends d;
 
 	ends_open(&d, NULL);
-	if (ends_is_plain()) /* the initiator has to send first */
+	if (ends_is_plain()) /* the initiator has to send the first message (RFC 5044 s7.1.3) */
 		ends_flush(d.cli, d.at_srv, 0, 8);
 	ends_fill(d.srv_buf, 1000, 1);
 	OK(rpma_write(d.srv, d.at_cli, 500, d.srv_mr, 0, 1000, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -91,7 +91,7 @@ static void either_end_may_write_and_read(void **state)
 	ends_close(&d);
 }
 
-/* One thread writes far more than either socket takes, in both directions. */
+/* One thread posts, at both ends, far more Writes than the sockets buffer. */
 static void both_ends_write_at_once(void **state)
 {
 	struct ends_opts opts = {.buf_size = 2 * BIGGEST};
@@ -111,7 +111,7 @@ static void both_ends_write_at_once(void **state)
 	ends_close(&d);
 }
 
-/* More reads than may be under way at once; they complete in order. */
+/* The queue holds more Reads than may be under way at once; all complete in order. */
 static void many_reads_wait_their_turn(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(400, 0, 400, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_processes.c -- server and client as two processes, which share only the private data of the
- * connection. The first server is forked before this process has used the device, the others after.
+ * connection. The first server is forked before this process uses the device, all later servers
+ * afterwards.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static int serve_connection(struct rpma_conn *conn)
 	return rpma_conn_disconnect(conn);
 }
 
-/* Another process may take the port after it was chosen. */
+/* Another process may take the chosen port before this one listens: choose again. */
 static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep **ep)
 {
 	char port[8] = "";
@@ -70,8 +71,8 @@ static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep 
 }
 
 /*
- * The server's main(). It uses plain checks, as a failed assertion would continue in the wrong
- * process.
+ * The server's main(). The function uses plain checks, because a failed assertion would jump to the
+ * test's code in the child.
  */
 static int serve(uint8_t *mem, int port_fd, enum how how)
 {
@@ -117,7 +118,7 @@ static void server_start(struct server *s, enum how how)
 	if (s->pid == 0)
 		_exit(serve(s->mem, ready[1], how));
 	close(ready[1]);
-	/* The end of the pipe: the server failed before. */
+	/* A short read means that the server has failed and closed the pipe. */
 	assert_int_equal(read(ready[0], s->port, sizeof(s->port)), sizeof(s->port));
 	close(ready[0]);
 }
@@ -223,7 +224,7 @@ static void operations_under_way_fail_when_the_server_is_killed(void **state)
 	ends_close(&d);
 }
 
-/* Work under way may take SOFTRNIC_DRAIN_MS, and not longer. */
+/* Deletion waits at most SOFTRNIC_DRAIN_MS for the work under way. */
 static void deletion_does_not_wait_for_a_stopped_server(void **state)
 {
 	struct timespec begin, end;
@@ -247,7 +248,7 @@ static void deletion_does_not_wait_for_a_stopped_server(void **state)
 	ends_close(&d);
 }
 
-/* A child that inherited a connection neither disturbs the connection nor keeps it alive. */
+/* A child process that inherits a connection neither disturbs the connection nor keeps it open. */
 static void forking_does_not_disturb_connections(void **state)
 {
 	struct ends d;

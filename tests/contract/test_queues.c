@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_queues.c -- completion queues: waiting, separate ones, shared channels, overrun. */
+/* test_queues.c -- completion queues: waits, a queue for receives, a shared channel, overrun. */
 #include <time.h>
 
 #include "ends.h"
@@ -21,7 +21,7 @@ static void each_wait_announces_one_completion(void **state)
 	ends_close(&d);
 }
 
-/* Arming again with a queued completion announces only later completions. */
+/* If a completion is already queued, arming the queue again announces only later completions. */
 static void announced_completion_is_not_announced_again(void **state)
 {
 	struct rpma_cq *cq;
@@ -154,7 +154,7 @@ static void connection_without_shared_channel_is_refused_with_the_reason(void **
 	ends_close(&d);
 }
 
-/* A queue that overruns ends its connection; completions that were queued before can still be
+/* A queue that overruns ends its connection. The completions that it already holds can still be
  * polled. */
 static void overrun_is_an_error_not_a_hang(void **state)
 {
@@ -166,12 +166,13 @@ static void overrun_is_an_error_not_a_hang(void **state)
 	struct ends d;
 	int n = 0;
 
-	SOFTRNIC_ONLY(); /* siw loses the completions, and goes on */
+	/* siw loses the completions that do not fit, and the connection works on */
+	SOFTRNIC_ONLY();
 	ends_open(&d, &opts);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (int i = 0; i < 10; i++)
 		if (rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, NULL))
-			break; /* the connection is in error already */
+			break; /* the overrun has already ended the connection */
 	assert_true(ends_event_within(d.cli, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 	assert_true(ends_event_within(d.srv, 5000, &ev));
@@ -196,7 +197,7 @@ static void full_send_queue_is_an_error_that_passes(void **state)
 				NULL);
 		posted += !ret;
 	}
-	if (ret) { /* answers may arrive before this line */
+	if (ret) { /* completions may arrive before this line */
 		assert_int_equal(ret, RPMA_E_PROVIDER);
 		assert_true(posted >= 4);
 	}

@@ -5,7 +5,7 @@
 #define CONNS 4
 #define SLOT  128
 
-/* Four clients, whose server ends take receives from one queue. */
+/* Four clients. The server ends of their connections take receives from one shared queue. */
 struct star {
 	struct ends d;
 	struct rpma_srq *srq;
@@ -105,7 +105,7 @@ static void four_connections_share_receives_and_their_queue(void **state)
 	star_close(&s);
 }
 
-/* Every connection waits without a receive, and goes on after one is posted. */
+/* Each connection waits for a receive, and proceeds when one is posted. */
 static void posted_receives_wake_waiting_connections(void **state)
 {
 	int from[CONNS] = {0};
@@ -114,7 +114,7 @@ static void posted_receives_wake_waiting_connections(void **state)
 	struct star s;
 
 	if (!ends_sends_wait())
-		skip(); /* connections do not wait */
+		skip(); /* on such a device connections do not wait for a receive */
 	star_open(&s, 20, 0);
 	OK(rpma_srq_get_rcq(s.srq, &rcq));
 	for (int i = 0; i < CONNS; i++)
@@ -131,7 +131,8 @@ static void posted_receives_wake_waiting_connections(void **state)
 	star_close(&s);
 }
 
-/* A shared receive queue without a completion queue: the connection's own are used. */
+/* The shared receive queue has no completion queue, so the connection's own queues get the
+ * completions. */
 static void completions_go_to_the_connections_when_the_srq_has_no_queue(void **state)
 {
 	for (uint32_t rcq_size = 0; rcq_size <= 10; rcq_size += 10) {
@@ -174,7 +175,7 @@ static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	assert_int_equal(rpma_ep_next_conn_req(d.ep, cfg, &req), RPMA_E_INVAL);
-	ends_expect_event(d.cli, RPMA_CONN_REJECTED); /* the connection ends */
+	ends_expect_event(d.cli, RPMA_CONN_REJECTED); /* the device ends the connection */
 	OK(rpma_conn_delete(&d.cli));
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_srq_delete(&srq));
@@ -219,7 +220,8 @@ static void one_connection_in_error_leaves_the_others_alone(void **state)
 	post_shared(&s, 1);
 	OK(rpma_conn_delete(&s.cli[0]));
 	ends_expect_event(s.srv[0], RPMA_CONN_CLOSED);
-	/* The receives belong to the queue, not to the connection: they are not flushed. */
+	/* The unused receives belong to the shared queue, so the connection's end does not flush
+	 * them. */
 	assert_int_equal(rpma_cq_get_wc(rcq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
 	for (int i = 1; i < 3; i++) {
 		star_send(&s, i);

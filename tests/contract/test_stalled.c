@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stalled.c -- an end that follows more Sends than can wait for their receives. */
+/* test_stalled.c -- a connection ends after more Sends than the receiving end can park. */
 #include "ends.h"
 
-#define BIG  16384 /* many of them are more than can be parked, and than sockets and rings hold */
+/* a few of these fit; BIGS of them are more than parking, sockets and rings hold */
+#define BIG  16384
 #define BIGS 600
 
 /*
- * Sends without a receive hold up the sender's FIN. The end is still reported, and then each Send
- * that was complete at the sender gets a receive, in order.
+ * Sends without a receive hold up the sender's FIN, but the end is still reported. Each Send that
+ * completed at the sender then gets a receive, in order.
  */
 static unsigned end_behind_waiting_sends(size_t len, unsigned n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_threads.c -- one peer used by several threads at once. */
+/* test_threads.c -- several threads use one peer at once. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -9,7 +9,8 @@
 #define THREADS 4
 #define ROUNDS  300
 
-/* A thread must not assert, because a failed cmocka assertion jumps; it counts failures instead. */
+/* A failed cmocka assertion jumps, which a thread must not do: the thread counts failures
+ * instead. */
 struct worker {
 	struct ends *d;
 	struct rpma_conn *conn;
@@ -199,7 +200,8 @@ static void *wait_for_message(void *arg)
 	return NULL;
 }
 
-/* One thread sleeps for a completion while another posts on the same connection. */
+/* One thread sleeps until a completion arrives, while another thread posts on the same
+ * connection. */
 static void posting_wakes_a_thread_that_waits(void **state)
 {
 	struct ends d;
@@ -233,7 +235,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* Any mixture of bytes may arrive, but bytes do arrive, and the connection stays alive. */
+/* Any mixture of old and new bytes may arrive, but the connection stays alive. */
 static void changing_source_does_not_break_the_stream(void **state)
 {
 	struct ends_opts opts = {.buf_size = 1 << 20};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_waiting.c -- Sends that arrive long before their receive, and the operations that may
- * overtake them. */
+/* test_waiting.c -- Sends that arrive long before their receive is posted, and the operations that
+ * may overtake these Sends. */
 #include <time.h>
 
 #include "ends.h"
@@ -48,7 +48,7 @@ static void post_flush(struct ends *d, int from_server)
 		      RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, d));
 }
 
-/* If both sides flush, wait, and then post the next receive, neither side may hang. */
+/* Each end flushes, waits, and then posts the next receive; neither end may hang. */
 static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 {
 	struct ends d;
@@ -77,8 +77,7 @@ static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.5: a request is executed after all messages that were sent before it are
- * delivered. */
+/* RFC 5040 s5.5: the target executes a request after it has delivered all earlier messages. */
 static void flush_after_a_waiting_send_waits_with_it(void **state)
 {
 	struct rpma_cq *cq;
@@ -98,12 +97,12 @@ static void flush_after_a_waiting_send_waits_with_it(void **state)
 	ends_close(&d);
 }
 
-/* More Sends than can be parked: the sender has to wait, and no Send is lost. */
+/* More Sends arrive than can be parked: the sender has to wait, and no Send is lost. */
 static void flood_without_receives_is_held_back(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(600, 0, 600, 600);
 	struct ends_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
-	/* A RoCE device asks again after 655 ms each time. */
+	/* A RoCE sender repeats the Send only every 655 ms. */
 	const unsigned n = ends_is_kernels() ? 5 : 500;
 	struct ends d;
 
@@ -121,7 +120,7 @@ static void flood_without_receives_is_held_back(void **state)
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
-/* Larger than everything that can be parked. */
+/* The message is larger than all that can be parked. */
 static void large_message_waits_for_its_receive(void **state)
 {
 	size_t len = 4u << 20;
@@ -139,7 +138,7 @@ static void large_message_waits_for_its_receive(void **state)
 	ends_close(&d);
 }
 
-/* The sender has disconnected in good order; its message still waits for the receive. */
+/* The sender has disconnected in good order; its message still waits for a receive. */
 static void message_waits_even_if_its_sender_is_gone(void **state)
 {
 	struct rpma_cq *cq;
@@ -148,12 +147,14 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	int ret;
 
 	if (!ends_is_tcp())
-		skip(); /* InfiniBand drops the Send; the receive waits for this end's disconnect */
+		/* InfiniBand drops the Send; the receive completes only when this end
+		 * disconnects */
+		skip();
 	ends_open(&d, NULL);
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_conn_disconnect(d.cli));
 	ends_expect_event(d.srv, RPMA_CONN_CLOSED);
-	/* Delivery is not promised any more, but each receive completes. */
+	/* After the end the Send need not be delivered, but each receive completes. */
 	OK(rpma_conn_get_cq(d.srv, &cq));
 	ret = rpma_recv(d.srv, d.srv_mr, 0, MSG, &d);
 	if (!ret) {
@@ -163,7 +164,7 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	ends_close(&d);
 }
 
-/* Work that cannot be done may take SOFTRNIC_DRAIN_MS, and not longer. */
+/* Deletion waits at most SOFTRNIC_DRAIN_MS for work that cannot complete. */
 static void deletion_does_not_wait_for_ever(void **state)
 {
 	struct timespec begin, end;
@@ -180,7 +181,7 @@ static void deletion_does_not_wait_for_ever(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.3: if Sends do not wait, a Send without a receive ends the connection in good
+/* RFC 5040 s5.3: without waiting for receives, a Send that finds none ends the connection in good
  * order. */
 static void a_send_without_a_receive_ends_the_connection(void **state)
 {

@@ -4,8 +4,8 @@
 #include "relay.h"
 
 /*
- * Bytes that each end sends after the start-up frames: both send a HELLO, and then the connecting
- * end names its connection.
+ * Bytes of the extension messages at the start: each end sends a HELLO, and then the connecting end
+ * sends an Origin, which names its connection.
  */
 #define HELLO  84
 #define ORIGIN 72
@@ -22,7 +22,7 @@ static void wired_mark(struct wired *w)
 		relay_count(&w->relay, (enum relay_way)way, &w->base[way]);
 }
 
-/* Two ends with the relay in between. */
+/* Connect the two ends through the relay. */
 static void wired_open(struct wired *w, const struct ends_opts *opts)
 {
 	char real[8];
@@ -49,7 +49,7 @@ static void wired_close(struct wired *w)
 	relay_join(&w->relay);
 }
 
-/* The number of FPDUs in each direction since the last mark. */
+/* Expect this number of FPDUs in each direction since the last mark. */
 static void expect_fpdus(struct wired *w, unsigned to_server, unsigned to_client)
 {
 	unsigned before[RELAY_WAYS] = {w->base[RELAY_TO_SERVER].fpdus,
@@ -108,7 +108,8 @@ static void write_and_message_need_no_answer(void **state)
 	OK(rpma_write(w.d.cli, w.d.at_srv, 64, w.d.cli_mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_send(w.d.cli, w.d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, &w));
 	ends_expect_wc(w.d.cli, IBV_WC_SEND, &w);
-	ends_expect_received(w.d.srv, 8, NULL); /* sent bytes may not have passed the relay yet */
+	/* the Send's completion does not prove that the relay has passed its bytes */
+	ends_expect_received(w.d.srv, 8, NULL);
 	expect_fpdus(&w, 2, 0);
 	wired_close(&w);
 }
@@ -155,7 +156,7 @@ static void private_data_travel_unchanged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* This test is first, because later connections also name the former ones. */
+		/* This test is first: a later connection also names earlier ones in its Origin. */
 		cmocka_unit_test(private_data_travel_unchanged),
 		cmocka_unit_test(persistent_flush_is_one_request_and_one_answer),
 		cmocka_unit_test(write_and_flush_are_answered_once),

@@ -33,7 +33,8 @@ bool ends_file_is_direct(const struct ends_file *f)
 	return fd >= 0;
 }
 
-/* Do not read directly: before a direct read the kernel writes the pages back. */
+/* Do not read directly: the kernel writes dirty pages back before a direct read, which hides
+ * them. */
 void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at)
 {
 	uint8_t *copy = malloc(len);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends_ext.h -- ends.h, and helpers for the calls that came after librpma 1.3. */
+/* ends_ext.h -- includes ends.h, and adds helpers for the calls that are new after librpma 1.3. */
 #ifndef CONTRACT_EXT_ENDS_EXT_H
 #define CONTRACT_EXT_ENDS_EXT_H
 
 #include "ends.h"
 
-/* A counter of the connection by its name; it must exist. */
+/* Returns the connection's counter of this name, which must exist. */
 static inline uint64_t ends_counter(const struct rpma_conn *conn, const char *name)
 {
 	struct rpma_counter counters[64];
@@ -32,14 +32,14 @@ struct ends_file {
 	char name[64];
 	int fd;
 	size_t size;
-	bool is_on_medium; /* on a file system that writes back */
+	bool is_on_medium; /* true if the file system writes pages back to a medium */
 	uint8_t *map;
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
 };
 void ends_file_open(struct ends_file *f, struct ends *d, size_t size);
 void ends_file_close(struct ends_file *f);
-/* The file must have these bytes, on the medium if there is one. */
+/* The file must have these bytes: on the medium if there is one, otherwise in memory. */
 void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at);
 bool ends_file_is_direct(const struct ends_file *f);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flush_1_3.c -- the same call as in a program of librpma 1.3, with its symbol. */
+/* flush_1_3.c -- call rpma_flush() as a program of librpma 1.3 does, through the symbol of that
+ * version. */
 #define RPMA_COMPAT_1_3
 #include "flush_1_3.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * one_sendmsg.c -- post one batch of 16 writes of 1 KiB and a flush, between two calls of
- * getppid(), which mark the place for one_sendmsg.sh.
+ * getppid(). one_sendmsg.sh finds these calls in strace's output.
  */
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * persist_calls.c -- post COUNT writes, each followed by a persistent flush, to a file or to
- * memory, for strace's counts (persist_calls.sh).
+ * persist_calls.c -- post COUNT writes to a file or to memory, and a persistent flush after each.
+ * persist_calls.sh counts the system calls with strace.
  */
 #include <stdlib.h>
 #include <string.h>

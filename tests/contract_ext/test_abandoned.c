@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_abandoned.c -- a long digest whose initiator disconnects. */
+/* test_abandoned.c -- the initiator of a long digest disconnects before the digest is complete. */
 #include <sys/mman.h>
 
 #include "ends_ext.h"
 
 #define HUGE_LEN (UINT32_MAX - 4095u) /* the longest possible digest, in pages */
 
-/* No test writes to this memory, so that all of it is the same page of zeros. */
+/* No test writes to this memory, so that one page of zeros backs all of it. */
 static uint8_t *map_zeros(void)
 {
 	void *p = mmap(NULL, HUGE_LEN, PROT_READ | PROT_WRITE,
@@ -23,7 +23,7 @@ static void wait_for_counter(const struct rpma_conn *conn, const char *name)
 	assert_int_equal(ends_counter(conn, name), 1);
 }
 
-/* A digest counts as a write-back, and an abandoned digest as a failed write-back. */
+/* The counters count a digest as a write-back, and an abandoned digest as a failed one. */
 static void a_digest_ends_with_its_connection(void **state)
 {
 	uint8_t *zeros = map_zeros();

@@ -23,7 +23,7 @@ static uint64_t result(const struct ends *d, size_t offset)
 	return value;
 }
 
-/* Open connected ends. With a peer without atomics the rest of the test is impossible. */
+/* Open two connected ends. Skip the rest of the test if the peer has no atomics. */
 static void open_with_atomics(struct ends *d)
 {
 	ends_open(d, NULL);
@@ -96,7 +96,7 @@ static void *add_at_the_target(void *at)
 	return NULL;
 }
 
-/* Two connections and, with the software RNIC, the target's own program. */
+/* Two connections add to one word; with the software RNIC, the target's own program adds, too. */
 static void no_addition_is_lost(void **state)
 {
 	struct rpma_conn *cli2, *srv2;

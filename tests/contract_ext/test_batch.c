@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_batch.c -- operations posted together: one system call, their order, all or none. */
+/* test_batch.c -- operations posted in a batch: the system calls, the order, and refusal of the
+ * whole batch. */
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -48,8 +49,8 @@ static uint32_t count_of(const struct rpma_batch *b)
 	return n;
 }
 
-/* Are system calls counted? Sending takes them only over TCP, and messages on the way to rings
- * also count. */
+/* Returns true if tx counters equal system calls: only over TCP, and only if no message moves the
+ * connection to rings. */
 static bool counts_sends(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
@@ -132,8 +133,8 @@ static void every_operation_that_asks_for_a_completion_has_its_own(void **state)
 }
 
 /*
- * Post data, flush and commit word. The word is never there before the data, and one round trip is
- * enough.
+ * Post data, flush and commit word. The word never arrives before the data, and the batch takes one
+ * round trip.
  */
 static void an_atomic_write_after_a_flush_commits(void **state)
 {
@@ -154,7 +155,7 @@ static void an_atomic_write_after_a_flush_commits(void **state)
 				    NULL));
 		OK(rpma_batch_atomic_write(b, d.at_srv, 32768, bytes, RPMA_F_COMPLETION_ALWAYS,
 					   &d));
-		memset(bytes, 0xee, sizeof(bytes)); /* the bytes were copied at once */
+		memset(bytes, 0xee, sizeof(bytes)); /* the device has copied the bytes */
 		OK(rpma_batch_post(b));
 		while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != i)
 			assert_true(__atomic_load_n(word, __ATOMIC_RELAXED) == i - 1 ||
@@ -180,7 +181,7 @@ static void a_message_of_a_batch_arrives_after_its_writes(void **state)
 	parts[1] = (struct rpma_segment){d.cli_mr, 500, 30};
 	add_write(b, &d, 0, 1000);
 	OK(rpma_batch_send(b, parts, 2, RPMA_F_COMPLETION_ALWAYS, &d));
-	memset(parts, 0, sizeof(parts)); /* the array may be changed at once */
+	memset(parts, 0, sizeof(parts)); /* the library has copied the array */
 	OK(rpma_batch_post(b));
 	ends_expect_received(d.srv, 50, &d);
 	assert_true(ends_is_filled(d.srv_buf, 1000, 5));
@@ -191,7 +192,7 @@ static void a_message_of_a_batch_arrives_after_its_writes(void **state)
 	ends_close(&d);
 }
 
-/* Unsignalled operations free their places some time later. */
+/* Unsignalled operations leave the send queue some time later: flush until a slot is free. */
 static void flush_when_there_is_room(struct ends *d)
 {
 	int ret;
@@ -203,7 +204,7 @@ static void flush_when_there_is_room(struct ends *d)
 	ends_expect_wc(d->cli, ends_flush_opcode(), d);
 }
 
-/* A flush of a file occupies a place in the send queue while it waits for the disk. */
+/* A flush of a file occupies a slot of the send queue while it waits for the disk. */
 static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 {
 	struct ends_file file;
@@ -224,7 +225,8 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	assert_int_equal(count_of(b), 4);
 	atomic_store(&disk_waits, false);
 	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
-	assert_true(ends_is_zero(d.srv_buf, 400)); /* nothing of the batch was sent */
+	/* the device sent nothing of the refused batch */
+	assert_true(ends_is_zero(d.srv_buf, 400));
 	OK(rpma_batch_post(b));
 	assert_int_equal(count_of(b), 0);
 	flush_when_there_is_room(&d);
@@ -236,7 +238,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 
 enum { PIECES = 1000, PIECE = 64 }; /* siw garbles short pieces now and then (doc/wire.md s10) */
 
-/* Batches that are posted faster than they are sent are each executed once. */
+/* Batches are posted faster than the device sends them; each is executed exactly once. */
 static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 {
 	struct rpma_batch *b;
@@ -259,7 +261,7 @@ static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 			ret = rpma_batch_post(b);
 			assert_true(ret == 0 || ret == RPMA_E_AGAIN);
 			pending += (int)(left - count_of(b));
-			/* The completion queue is twice as long. */
+			/* The completion queue has twice as many slots as the send queue. */
 			while (ret ? pending : pending > 4) {
 				ends_wait_wc(d.cli, &wc);
 				assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -276,7 +278,8 @@ static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 }
 
 /*
- * A native atomic write to an odd address is refused, and then the writes before it are not sent.
+ * A native atomic write to an odd address is refused; the writes before it in the batch are not
+ * sent, either.
  */
 static void one_refused_operation_refuses_all(void **state)
 {
@@ -286,7 +289,9 @@ static void one_refused_operation_refuses_all(void **state)
 	struct ends d;
 
 	if (ends_is_plain())
-		skip(); /* there an atomic write is a plain write, which may go to any address */
+		/* towards such a peer an atomic write is a plain write, which may go to any
+		 * address */
+		skip();
 	ends_open(&d, NULL);
 	mr = ends_reg(&d, d.srv_buf + 4, 4096);
 	odd = ends_remote(mr);
@@ -319,7 +324,8 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* no program accepts the request */
+	/* no program accepts the request, so the connection is not established */
+	OK(rpma_conn_req_connect(&req, NULL, &conn));
 	OK(rpma_batch_new(conn, 1, &b));
 	add_write(b, &d, 0, 8);
 	assert_int_equal(rpma_batch_post(b), RPMA_E_PROVIDER);

@@ -6,7 +6,7 @@
 	(RPMA_CAP_SOFTRNIC | RPMA_CAP_FLUSH | RPMA_CAP_FLUSH_ALL | RPMA_CAP_ATOMIC_WRITE |         \
 	 RPMA_CAP_VERIFY | RPMA_CAP_QUERY | RPMA_CAP_IMM | RPMA_CAP_ATOMICS)
 
-/* A device assumes that its peer is of its own kind. */
+/* A device assumes that its peer is the same kind of device. */
 static uint32_t of_device(void)
 {
 	uint32_t caps = ends_is_tcp() ? 0 : RPMA_CAP_IMM;
@@ -43,10 +43,11 @@ static void nothing_is_known_before_the_connection_stands(void **state)
 	uint32_t caps = 77;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device has its capabilities at once */
+	SOFTRNIC_ONLY(); /* a device has its capabilities before the connection is established */
 	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts the request */
+	/* no program accepts the request, so the connection is not established */
+	OK(rpma_conn_req_connect(&req, NULL, &conn));
 	assert_int_equal(rpma_conn_get_remote_caps(conn, &caps), RPMA_E_AGAIN);
 	assert_int_equal(caps, 77);
 	OK(rpma_conn_delete(&conn));
@@ -87,7 +88,8 @@ static void counters_count(void **state)
 	ends_close(&d);
 }
 
-/* The setting of this variant of the test, or the default, which is off on one host. */
+/* Returns the setting of this variant of the test, or the default, which is off between ends on one
+ * host. */
 static void counters_tell_whether_frames_have_checksums(void **state)
 {
 	const char *crc = getenv("SOFTRNIC_CRC");

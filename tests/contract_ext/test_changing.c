@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_changing.c -- a program rewrites a source all the time while it is sent. Any mixture may
- * arrive, but no connection may break, for instance because of a checksum over overwritten bytes.
+ * test_changing.c -- a program rewrites a source all the time while the device sends it. Any
+ * mixture of bytes may arrive, but no connection may break, for instance by a checksum over bytes
+ * that have changed.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "ends_ext.h"
 
-#define BUF    (2u << 20)
-#define SINK   (BUF / 2) /* the lower half of each buffer is rewritten, the upper half written to */
+#define BUF (2u << 20)
+/* the test rewrites the lower half of each buffer, and peers write to the upper half */
+#define SINK   (BUF / 2)
 #define ROUNDS 150
-#define BYTES  (16u << 20) /* for each size, at most */
+#define BYTES  (16u << 20) /* at most this many bytes of each size */
 
 static struct ends d;
 static atomic_bool done;
-static atomic_size_t scope; /* number of bytes that are being sent; only these are rewritten */
+static atomic_size_t scope; /* bytes that are being sent: the thread rewrites only these */
 static unsigned long operations, mixtures;
 
 /* The race is intended, so hide it from ThreadSanitizer. */
@@ -42,7 +44,7 @@ static void expect_success(struct rpma_conn *conn)
 	operations++;
 }
 
-/* Count bytes from more than one pass, which the source's changes during the send cause. */
+/* Count the steps where bytes of two passes meet: the source changed while it was sent. */
 static void count_mixture(const uint8_t *sink, size_t len)
 {
 	mixtures += sink[0] != sink[len - 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_connecting.c -- limits of a connect, cancelling it, rejecting with private data, ports and
- * addresses. */
+/* test_connecting.c -- a connect with a limit, its cancellation, a rejection with private data,
+ * ports and addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 enum { LIMIT_MS = 300 };
 
-/* A listening socket of a program without iWARP. */
+/* Returns a TCP socket that listens, of a program that is no iWARP endpoint. */
 static int tcp_listener(int backlog, struct sockaddr_in *sin, char port[8])
 {
 	socklen_t len = sizeof(*sin);
@@ -63,7 +63,7 @@ static struct rpma_conn_cfg *cfg_limited(int ms)
 	return cfg;
 }
 
-/* Begin to connect to a port of this host, with a limit. Returns the time. */
+/* Begin to connect to a port of this host, with a limit. Returns the time of the call. */
 static uint64_t dial(struct ends *d, const char *port, int limit_ms)
 {
 	uint64_t begin;
@@ -130,7 +130,7 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 	char port[8];
 
 	if (ends_is_kernels())
-		skip(); /* siw waits for TCP's answer; RoCE connects in another way */
+		skip(); /* siw blocks in the call until TCP answers; RoCE does not use TCP */
 	fd = black_hole(port, filler);
 	expect_unreachable_after(&d, port, LIMIT_MS);
 	hang_up(&d);
@@ -138,8 +138,8 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 }
 
 /*
- * The limit of a connect does not limit the connection. The limit is long enough for a connect on a
- * busy machine.
+ * The limit of a connect ends no established connection. The limit is long enough for a connect on
+ * a busy machine.
  */
 static void an_established_connection_outlives_the_limit(void **state)
 {
@@ -162,7 +162,7 @@ static void *cancel_soon(void *conn)
 	return NULL;
 }
 
-/* While this thread waits for the event, another one cancels. */
+/* This thread waits for the event, and another thread cancels the connect. */
 static void cancel_while_waiting(const char *port)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -176,7 +176,7 @@ static void cancel_while_waiting(const char *port)
 	assert_int_equal(ev, RPMA_CONN_UNREACHABLE);
 	assert_in_range(now_ms() - begin, 99, 100 + SLACK_MS);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	/* A second call is not an error, and causes no event. */
+	/* A second cancel is no error, and causes no event. */
 	OK(rpma_conn_cancel(d.cli));
 	assert_int_equal(rpma_conn_next_event_timeout(d.cli, 20, &ev), RPMA_E_NO_EVENT);
 	hang_up(&d);
@@ -192,16 +192,18 @@ static void a_connect_is_cancelled_from_another_thread(void **state)
 		struct ends d = {0};
 
 		ends_listen(&d, NULL);
-		cancel_while_waiting(d.port); /* and no program accepts the request */
+		/* no program accepts the request, so the connect is pending */
+		cancel_while_waiting(d.port);
 		ends_close(&d);
 		return;
 	}
-	fd = tcp_listener(8, &sin, port); /* connected, and waiting for the answer */
+	/* TCP is connected; the answer to the MPA request is missing */
+	fd = tcp_listener(8, &sin, port);
 	cancel_while_waiting(port);
 	close(fd);
 	if (ends_is_kernels())
 		return;
-	fd = black_hole(port, filler); /* TCP is still connecting */
+	fd = black_hole(port, filler); /* TCP itself is still connecting */
 	cancel_while_waiting(port);
 	close_hole(fd, filler);
 }
@@ -217,7 +219,8 @@ static void the_other_end_of_a_cancelled_connect_cannot_accept(void **state)
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 	OK(rpma_conn_cancel(d.cli));
 	ends_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
-	if (!ends_is_tcp()) { /* InfiniBand's kernel side goes on until the id is destroyed */
+	/* InfiniBand's connection manager in the kernel goes on until the id is destroyed */
+	if (!ends_is_tcp()) {
 		OK(rpma_conn_delete(&d.cli));
 		if (rpma_conn_req_connect(&req, NULL, &d.srv) == 0)
 			assert_false(ends_event_within(d.srv, LIMIT_MS, &ev) &&
@@ -268,7 +271,7 @@ static void reject_with(uint8_t len)
 	assert_null(req);
 	ends_expect_event(d.cli, RPMA_CONN_REJECTED);
 	OK(rpma_conn_get_private_data(d.cli, &got));
-	if (!ends_is_tcp()) /* InfiniBand's messages have a fixed field */
+	if (!ends_is_tcp()) /* InfiniBand's private data have a fixed length */
 		assert_true(got.len >= len);
 	else
 		assert_int_equal(got.len, len);
@@ -286,7 +289,7 @@ static void a_rejection_brings_its_private_data(void **state)
 	reject_with(1);
 	reject_with(100);
 	if (ends_is_kernels())
-		return; /* InfiniBand has room for 148 bytes */
+		return; /* InfiniBand carries only 148 bytes */
 	reject_with(251);
 	reject_with(255);
 }
@@ -329,7 +332,8 @@ static void only_a_request_of_another_can_be_rejected(void **state)
 	ends_close(&d);
 }
 
-/* Listen at any free port, and take a request. */
+/* Listen on any free port of `at`, connect from `from`, and compare the client's address with
+ * `seen_as`. */
 static void meet(const char *at, const char *from, const char *seen_as)
 {
 	char addr[RPMA_ADDR_MAX], small[4] = "old";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_device_log.c -- the software RNIC's messages go to the function, and obey the threshold,
- * that librpma's user has set, even from the device's threads.
+ * test_device_log.c -- the software RNIC's messages go to the log function of librpma's user and
+ * obey the user's threshold, also from the device's threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,8 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	/* messages about a write-back, and the number of them from other threads */
+	/* lines: messages about a write-back; elsewhere: how many of them came from other
+	 * threads */
 	int lines, elsewhere;
 	enum rpma_log_level level;
 	char text[512];

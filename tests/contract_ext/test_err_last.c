@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_err_last.c -- each thread can query the reason of its last failed call. */
+/* test_err_last.c -- rpma_err_last_msg() reports the reason of this thread's last failed call. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void expect_said(const char *part)
 	assert_null(strchr(rpma_err_last(), '\n'));
 }
 
-/* Fail with another text, so that an old text is not mistaken for a new one. */
+/* Make another call fail, so that its text cannot pass for that of the next call. */
 static void fail_otherwise(void)
 {
 	assert_int_equal(rpma_peer_delete(NULL), RPMA_E_INVAL);
@@ -42,7 +42,7 @@ static void each_thread_has_its_own(void **state)
 	expect_said("rpma_mr_dereg(3)");
 }
 
-/* The text names the failed call and the value, and gives advice, even with the log off. */
+/* The text names the failed call and the value, and gives advice, also with the log off. */
 static void a_port_in_use_is_named_with_advice(void **state)
 {
 	enum rpma_log_level before;
@@ -94,7 +94,7 @@ static void a_wait_that_ends_at_its_limit_is_explained(void **state)
 	expect_said("within 21 ms the connection reported no event");
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 22, &req), RPMA_E_NO_EVENT);
 	expect_said("within 22 ms no connection request came");
-	fail_otherwise(); /* a check is not a wait */
+	fail_otherwise(); /* a limit of 0 only checks, so it sets no text of an expired wait */
 	assert_int_equal(rpma_cq_wait_timeout(cq, 0), RPMA_E_NO_COMPLETION);
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 0, &req), RPMA_E_NO_EVENT);
 	expect_said("rpma_peer_delete: ");
@@ -116,7 +116,7 @@ static void an_operation_says_what_is_wrong_with_it(void **state)
 	ends_close(&d);
 }
 
-/* A TCP port: bound, and with a backlog also listened on, by a program without iWARP. */
+/* Bind a TCP port, and with a backlog also listen on it, as a program without iWARP does. */
 static int tcp_port(int backlog, char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(ends_addr())};

@@ -2,8 +2,8 @@
 /*
  * test_former.c -- a connection is established only when no byte of the initiator's former
  * connections can be placed any more. The target's memory is a page that the kernel brings in when
- * the test permits it (userfaultfd). Until then a thread that places a Write into the page is
- * stuck.
+ * the test permits it (userfaultfd). Until the kernel brings the page in, a thread that places a
+ * Write into it is stuck.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -106,7 +106,7 @@ static void drop(struct pair *p)
 	OK(rpma_conn_delete(&p->srv));
 }
 
-/* Neither end is established, and the reason is reported. */
+/* Neither end is established, and both report the reason. */
 static void fails_to_connect(struct ends *d, const char *owner)
 {
 	struct pair p;
@@ -147,11 +147,12 @@ static void a_stuck_write_keeps_the_next_connection_from_being_established(void 
 	stuck_wait(&s);
 	OK(rpma_conn_delete(&former.cli));
 	fails_to_connect(&s.d, NULL);
-	fails_to_connect(&s.d, NULL); /* the connection names its former one again */
+	fails_to_connect(&s.d, NULL); /* this attempt names the former connection again */
 	stuck_let_go(&s);
 	connects(&s.d, NULL, &next);
 	writes_and_stays(&s.d, next.cli);
-	writes_and_stays(&s.d, lives.cli); /* lives.cli is not given up, so no question ended it */
+	/* the client has not given up lives.cli, so no later connection ended it */
+	writes_and_stays(&s.d, lives.cli);
 	drop(&next);
 	drop(&former);
 	drop(&lives);
@@ -159,8 +160,8 @@ static void a_stuck_write_keeps_the_next_connection_from_being_established(void 
 }
 
 /*
- * Expect the HELLO, the last Origin, and the questions, if any. A connection that uses rings from
- * the first message on also counts the steps to them.
+ * Expect the HELLO, the last Origin, and this number of questions about former connections. A
+ * connection that uses rings from its first message on also counts the messages that move it there.
  */
 static void expect_questions(const struct rpma_conn *cli, unsigned questions)
 {
@@ -214,9 +215,9 @@ static void an_orderly_end_needs_no_question(void **state)
 /* --- two processes -------------------------------------------------------------------------- */
 
 /*
- * Connect, and wait for the pipe. Then, with an owner, write and stay; otherwise flush. Returns an
- * exit code. If the child wrote earlier, the accepting thread would take the Write, and be stuck
- * itself.
+ * Connect, and wait for the pipe. Then write and keep the connection if there is an owner,
+ * otherwise flush. Returns an exit code. The child must not write before the pipe: the thread that
+ * accepts would place this Write, and would itself be stuck.
  */
 static int child(struct stuck *s, const char *owner, int go)
 {
@@ -249,8 +250,8 @@ static int child(struct stuck *s, const char *owner, int go)
 	if (owner && (rpma_write(conn, remote, 0, mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL) ||
 		      read(go, &c, 1) != 1))
 		return 3;
-	if (!owner && !getenv("SOFTRNIC_SHM_AFTER") &&
-	    ends_counter(conn, "tx_fpdus") != 2) /* the parent's connections are not the child's */
+	/* The child's Origin does not name its parent's connections, so the child asks nothing. */
+	if (!owner && !getenv("SOFTRNIC_SHM_AFTER") && ends_counter(conn, "tx_fpdus") != 2)
 		return 4;
 	ends_flush(conn, remote, 0, 8);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_gather.c -- one message gathered from several segments. */
+/* test_gather.c -- one message is gathered from several segments. */
 #include "ends_ext.h"
 
 static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
@@ -31,8 +31,8 @@ static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
 }
 
 /*
- * A header in the library's memory and the application's payload go into one message from two
- * registrations.
+ * One message gathers a header from the library's memory and a payload from the application's,
+ * which are two registrations.
  */
 static void segments_may_lie_in_different_regions(void **state)
 {
@@ -52,7 +52,7 @@ static void segments_may_lie_in_different_regions(void **state)
 	ends_expect_received(d.srv, 116, &d);
 	assert_memory_equal(d.srv_buf, header, 16);
 	assert_true(ends_is_filled(d.srv_buf + 16, 100, 2));
-	/* The unsignalled operation is complete when a later operation is. */
+	/* The completion of a later operation proves that the unsignalled one is complete. */
 	ends_flush(d.cli, d.at_srv, 0, 8);
 	OK(rpma_mr_dereg(&mr));
 	ends_close(&d);
@@ -86,7 +86,8 @@ static void gathering_needs_a_connection_that_stands(void **state)
 	ends_open(&d, NULL);
 	part = (struct rpma_segment){d.cli_mr, 0, 8};
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts the request */
+	/* no program accepts the request, so the connection is not established */
+	OK(rpma_conn_req_connect(&req, NULL, &conn));
 	assert_int_equal(rpma_send_gather(conn, &part, 1, RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 	OK(rpma_conn_delete(&conn));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lookers.c -- bytes are received, whichever threads look for them. Each worker waits for each
- * of its operations in another way, and two of them share a connection and its queue; a visitor
- * polls, arms and waits for the queues of the other ends, where nothing completes. So the threads
- * that look at either end change all the time, and each operation needs both ends.
- * RPMA_LOOKERS_OPS: rounds of a worker, of five operations each on average.
+ * test_lookers.c -- whichever threads poll a queue or wait for it, the device receives the bytes.
+ * Each worker waits for each of its operations in another way, and two of them share a connection
+ * and its queue; one more thread polls, arms and waits for the queues of the server ends, where
+ * nothing completes. So the threads that receive for either end change all the time, and each
+ * operation needs both ends. RPMA_LOOKERS_OPS: rounds of a worker, of five operations each on
+ * average.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -20,8 +21,8 @@ enum { QUEUES = 3, WORKERS = 4, LEN = 256, PART = 4096, STALL_MS = 20000, POLLS_
 struct queue {
 	struct rpma_conn *conn, *srv;
 	struct rpma_cq *cq, *srv_cq;
-	/* Any number of threads may poll, or one may wait: polls would take the waiting thread's
-	 * completion. */
+	/* Readers are threads that poll; the writer is one thread that waits, because a poll would
+	 * take its completion. */
 	pthread_rwlock_t turn;
 };
 
@@ -33,8 +34,9 @@ struct worker {
 	pthread_t thread;
 	size_t at; /* the thread's part of both buffers */
 	unsigned ops, random;
-	atomic_int state;   /* of the operation, set on completion */
-	const char *failed; /* NULL: no failure. A failed assertion jumps, so threads make none */
+	atomic_int state; /* state of the operation: its completion sets this */
+	/* NULL: no failure. A failed assertion jumps, so a thread records the failure here */
+	const char *failed;
 };
 
 static atomic_bool over;
@@ -59,7 +61,7 @@ static bool worker_is_done(struct worker *w)
 	return atomic_load(&w->state) != UNDER_WAY;
 }
 
-/* Take a completion, which may be of any worker of this queue. */
+/* Take one completion, which may belong to any worker of this queue. */
 static void take_completion(struct worker *w)
 {
 	struct ibv_wc wc = {0};
@@ -80,7 +82,7 @@ static void worker_polls(struct worker *w, unsigned polls)
 	pthread_rwlock_unlock(&w->queue->turn);
 }
 
-/* An event may be of a completion that polls have found. */
+/* The event may announce a completion that a poll has already taken. */
 static void worker_waits(struct worker *w)
 {
 	if (pthread_rwlock_trywrlock(&w->queue->turn))
@@ -109,13 +111,13 @@ static bool worker_completes(struct worker *w)
 			worker_polls(w, polls);
 		if (how != ONLY_POLL)
 			worker_waits(w);
-		if (!worker_is_done(w)) /* another thread may have the queue */
+		if (!worker_is_done(w)) /* another thread may wait for the queue */
 			sched_yield();
 	}
 	return atomic_load(&w->state) == SUCCEEDED;
 }
 
-/* --- what it does --------------------------------------------------------------------------- */
+/* --- what a worker does --------------------------------------------------------------------- */
 
 static bool worker_reads(struct worker *w)
 {
@@ -126,7 +128,7 @@ static bool worker_reads(struct worker *w)
 	       worker_completes(w);
 }
 
-/* The Writes may wait for the flush, or go before it. */
+/* The device may delay these Writes until the flush, or send them before. */
 static bool worker_writes(struct worker *w, unsigned writes, bool pause)
 {
 	atomic_store(&w->state, UNDER_WAY);
@@ -141,7 +143,7 @@ static bool worker_writes(struct worker *w, unsigned writes, bool pause)
 	       worker_completes(w);
 }
 
-/* Read back the written bytes. */
+/* Write, flush, read the bytes back and compare. */
 static const char *worker_goes_round(struct worker *w, unsigned round)
 {
 	unsigned kind = looker_random(&w->random, 8);
@@ -165,7 +167,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-/* --- the other ends ------------------------------------------------------------------------- */
+/* --- the server ends ------------------------------------------------------------------------ */
 
 static void visit(struct queue *q, unsigned *seed)
 {
@@ -213,7 +215,7 @@ static void queue_close(struct queue *q)
 	pthread_rwlock_destroy(&q->turn);
 }
 
-/* The last workers share the last queue. */
+/* The last two workers share the last queue. */
 static void worker_open(struct worker *w, struct ends *d, struct queue *queues, unsigned i)
 {
 	*w = (struct worker){.d = d, .at = i * PART, .ops = ops_wanted(), .random = i + 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lost_fds.c -- the application closes descriptors of the library, and its next files get the
- * same numbers. No wait is longer than its limit, a wait without a limit ends, too, and the new
- * files are not touched.
+ * test_lost_fds.c -- the application closes descriptors of the library, and the next files that it
+ * opens get these numbers. A wait with a limit ends at the limit, a wait without one ends, too, and
+ * the library does not touch the new files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 enum { SHORT_MS = 60, BEGUN_MS = 50 };
 
 /*
- * The file that has the number now. For poll(2), read(2) and write(2) a descriptor with O_PATH is
- * like a closed one. But it occupies the number, so that the library's threads, which log and set
- * up rings, do not get the number.
+ * The kind of file that takes the closed number. A file opened with O_PATH behaves like a closed
+ * descriptor in poll(2), read(2) and write(2), but occupies the number. So the library's threads,
+ * which log and set up rings, cannot get the number.
  */
 enum other { NOTHING, ALWAYS_READABLE, NEVER_READABLE, EVENTFD, OTHERS };
 
-/* The library's descriptor is kept, so that the library gets its number back at the end. */
+/* kept: a duplicate of the library's descriptor, which is restored at the end. */
 struct lost {
 	int fd, kept, peer;
 };
@@ -118,7 +118,7 @@ static void *wait_for_event(void *conn)
 	return (void *)(intptr_t)rpma_conn_next_event(conn, &event);
 }
 
-/* The threads already wait when their descriptors are lost. */
+/* The threads are already waiting when the application closes their descriptors. */
 static void waits_without_a_limit_end(void **state)
 {
 	struct lost of_cq, of_events;
@@ -146,7 +146,8 @@ static void waits_without_a_limit_end(void **state)
 	ends_close(&d);
 }
 
-/* Neither a completion nor the end of the connection writes to the eventfd. */
+/* The application's eventfd has the number: neither a completion nor the connection's end writes to
+ * it. */
 static void an_eventfd_of_the_application_is_left_alone(void **state)
 {
 	struct lost of_cq, of_events;

@@ -2,7 +2,7 @@
 /*
  * test_medium.c -- every call that completes a persistent flush leaves no dirty page of the range
  * in the target's file. Calls that are no flush leave dirty pages. doc/architecture/overview.md
- * lists all calls of the first kind.
+ * lists all calls that complete a persistent flush.
  */
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static int setup(void **state)
 	ends_open(&d, NULL);
 	ends_permit_persistent(d.cli);
 	ends_permit_persistent(d.srv);
-	if (ends_is_plain()) /* the initiator has to send first */
+	if (ends_is_plain()) /* the initiator has to send the first message (RFC 5044 s7.1.3) */
 		ends_flush(d.cli, d.at_srv, 0, 8);
 	ends_file_open(&file, &d, SIZE);
 	is_plain = ends_flushes_by_reading();
@@ -138,13 +138,13 @@ static void a_flush_after_a_message(void **state)
 	expect_clean(AT, PART);
 }
 
-/* Two pages and a few bytes were written. */
+/* The write touched two pages and a few bytes of a third. */
 static void expect_dirty(bool dirty)
 {
 	assert_int_equal(medium_dirty(file.fd, 0, SIZE) > 0, dirty);
 }
 
-/* If a flush is sent as a read, the target cannot see the flush's type. */
+/* If a flush is sent as a read, the target cannot see whether it is persistent. */
 static void a_visible_flush_is_none(void **state)
 {
 	write_part();
@@ -152,7 +152,8 @@ static void a_visible_flush_is_none(void **state)
 	expect_dirty(!is_plain);
 }
 
-/* librpma announces at either end that it flushes natively, if the other end has consented. */
+/* librpma announces at either end that it flushes natively, if the peer consents. A Read is then no
+ * flush. */
 static void a_read_is_none_for_librpma(void **state)
 {
 	struct rpma_mr_remote *remote = ends_remote(file.mr);

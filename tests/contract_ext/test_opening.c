@@ -13,12 +13,13 @@
 enum { LIMIT_MS = 400, LATE_MS = 700 };
 
 struct opening {
-	struct ends d; /* the listening side */
+	struct ends d; /* the server's ends */
 	struct rpma_peer *peer;
-	unsigned delay_ms;                          /* delay before it listens */
-	bool rejects;                               /* rejects the request, or accepts it */
-	const struct rpma_conn_private_data *pdata; /* private data of the answer */
-	unsigned requests;                          /* number of requests that came */
+	unsigned delay_ms; /* the server listens after this delay */
+	/* true: the server rejects the request; false: it accepts */
+	bool rejects;
+	const struct rpma_conn_private_data *pdata; /* private data of the server's answer */
+	unsigned requests;                          /* requests that reached the server */
 	pthread_t thread;
 };
 
@@ -149,7 +150,7 @@ static void no_answer_is_something_else_and_ends_at_the_deadline(void **state)
 	struct rpma_conn *conn = NULL;
 	struct ends d = {0};
 
-	ends_listen(&d, NULL); /* and no program takes the request */
+	ends_listen(&d, NULL); /* no program answers the request */
 	attr = attr_to(d.port);
 	attr.timeout_ms = LIMIT_MS;
 	TAKES(LIMIT_MS, RPMA_E_NO_EVENT, rpma_conn_open(peer, &attr, &event, &conn));
@@ -184,7 +185,7 @@ static void a_refusal_of_the_application_is_final(void **state)
 
 	reject_with(&word);
 	if (ends_is_kernels() && ends_is_tcp())
-		return; /* siw reports another reason without private data */
+		return; /* on siw a rejection without private data has another reason */
 	reject_with(NULL);
 }
 
@@ -220,7 +221,8 @@ static void each_attempt_is_prepared(void **state)
 	OK(rpma_conn_open(o.peer, &attr, &event, &o.d.cli));
 	assert_true(p.calls > 1);
 	OK(rpma_conn_disconnect(o.d.cli));
-	ends_wait_wc(o.d.cli, &wc); /* only the receive of the successful attempt */
+	/* only the receive of the successful attempt has a completion */
+	ends_wait_wc(o.d.cli, &wc);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &p);
 	p = (struct preparation){.mr = p.mr, .ret = RPMA_E_NOMEM};
 	OK(rpma_conn_delete(&o.d.cli));
@@ -254,7 +256,8 @@ static void a_lost_server_is_found_again_with_the_same_description(void **state)
 	opening_end(&again);
 }
 
-/* Programs of a later version may have more members; unused members are zero. */
+/* Members that this version does not know must be zero: a program of a later version may set
+ * them. */
 static void what_a_later_version_asks_for_is_not_ignored(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

@@ -2,10 +2,10 @@
 /*
  * test_persist.c -- every way to flush persistently, tested by the pages that are still dirty.
  *
- * A file on a real file system, in the configuration that users get. The bytes prove nothing,
- * because a direct read of the file writes them back itself. So the test checks the mapping's dirty
- * pages, which the write must have made and the flush must have cleaned, and the target's
- * write-backs. Each new way to complete a persistent flush belongs in the table.
+ * A file on a real file system, in the configuration that users get. Reading the bytes proves
+ * nothing, because a direct read first writes the dirty pages back. So the test checks the
+ * mapping's dirty pages, which the write must have made and the flush must have cleaned, and the
+ * target's write-backs. Each new way to complete a persistent flush belongs in the table.
  */
 #include <stdio.h>
 
@@ -15,7 +15,7 @@
 
 enum { LEN = 16384, SQ = 8 };
 
-/* Kilobytes of the mapping that the kernel has not written to the file. */
+/* Returns the dirty kilobytes of the mapping: those that the kernel has not written to the file. */
 static size_t dirty_kb(const struct ends_file *f)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "r");
@@ -38,12 +38,12 @@ static size_t dirty_kb(const struct ends_file *f)
 struct scene {
 	struct ends d;
 	struct ends_file file;
-	struct rpma_conn *writer; /* the end that writes: either */
+	struct rpma_conn *writer; /* the end that writes: client or server */
 	struct rpma_mr_local *src;
 	struct rpma_batch *batch; /* NULL until the batch is described */
 };
 
-/* --- ways to ask -------------------------------------------------------------------------- */
+/* --- ways to flush -------------------------------------------------------------------------- */
 
 static void post_write(struct scene *s)
 {
@@ -58,7 +58,7 @@ static void by_flush(struct scene *s)
 		      RPMA_F_COMPLETION_ALWAYS, s));
 }
 
-/* The write is inside the range that no bytes stand for. */
+/* A flush of length 0 covers the whole region, so also this write. */
 static void by_empty_flush(struct scene *s)
 {
 	post_write(s);
@@ -115,7 +115,7 @@ static void by_batch_of_all(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* If the peer did not agree to flushes, this declaration permits reads instead. */
+/* Towards a peer without native flushes this declaration permits reads as flushes. */
 static void declare_direct_write(struct scene *s)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -144,7 +144,7 @@ static void by_declared_batch(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* The call comes too early: it is refused, and the test repeats it. */
+/* The call is too early and is refused; the test repeats the call later. */
 static void too_early(struct scene *s)
 {
 	assert_int_equal(rpma_flush(s->writer, s->file.remote, 0, LEN, RPMA_FLUSH_TYPE_PERSISTENT,
@@ -183,7 +183,7 @@ static const struct way ways[] = {
 	{"batch described early, declared later", describe_flush, by_declared_batch, 0},
 };
 
-/* --- one of them -------------------------------------------------------------------------- */
+/* --- one way ------------------------------------------------------------------------------ */
 
 static void connect_in_steps(struct scene *s, const struct way *way, struct rpma_conn_cfg *cfg)
 {
@@ -200,11 +200,11 @@ static void connect_in_steps(struct scene *s, const struct way *way, struct rpma
 		s->writer = s->d.srv;
 	if (way->early && way->how & BY_SERVER)
 		way->early(s);
-	/* The passive side leaves its own event untaken, because posts may come before it. */
+	/* The server does not take its own event here, because a post may precede that event. */
 	ends_expect_event(s->d.cli, RPMA_CONN_ESTABLISHED);
 	if (!(way->how & BY_SERVER))
 		ends_expect_event(s->d.srv, RPMA_CONN_ESTABLISHED);
-	else if (ends_is_plain()) /* the initiator sends first (RFC 5044 s7.1.3) */
+	else if (ends_is_plain()) /* the initiator sends the first message (RFC 5044 s7.1.3) */
 		OK(rpma_write(s->d.cli, s->d.at_srv, 0, s->d.cli_mr, 0, 1,
 			      RPMA_F_COMPLETION_ON_ERROR, NULL));
 }
@@ -219,7 +219,7 @@ static void await_success(struct rpma_conn *conn, const struct scene *s)
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, s);
 }
 
-/* The server's event comes a moment after the client's; then the server may post. */
+/* The server's event comes a moment after the client's; the server may post after it. */
 static void await_established(struct rpma_conn *conn)
 {
 	uint32_t caps;
@@ -275,7 +275,7 @@ static void try_way(const struct way *way)
 
 static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 {
-	SOFTRNIC_ONLY(); /* the machine decides whether a device's writes are durable */
+	SOFTRNIC_ONLY(); /* on a device the machine decides whether a write is durable */
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (ways[i].how & NATIVE && ends_is_plain())
 			continue;
@@ -284,7 +284,7 @@ static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 	}
 }
 
-/* A write alone leaves dirty pages, which shows that the other tests can fail. */
+/* A write without a flush leaves dirty pages, which shows that the checks of this file can fail. */
 static void a_write_alone_leaves_the_pages_to_be_written_back(void **state)
 {
 	struct ends_file file;

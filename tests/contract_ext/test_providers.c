@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_providers.c -- the list of providers, a context from a named one, and the durability class
- * of memory. */
+/* test_providers.c -- the list of providers, a device context of a chosen provider, and the
+ * durability class of memory. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -35,7 +35,7 @@ static void expect_said(const char *part)
 		fail_msg("\"%s\" is not in: %s", part, said);
 }
 
-/* Finds the row of a provider; every row must be plausible. */
+/* Find a provider's row in the list. Every row of the list must be plausible. */
 static bool find_row(const struct rpma_provider_list *list, const char *provider,
 		     struct rpma_provider_info *found)
 {
@@ -73,7 +73,8 @@ static void the_software_is_always_usable(void **state)
 			assert_true(find_row(list, "softrnic", &info));
 			assert_true(info.usable);
 			assert_non_null(strstr(info.why, "software RNIC"));
-			/* Without a device rdma-core is listed, too, with the reason. */
+			/* On a machine without a device the list still has rdma-core's row, with
+			 * the reason. */
 			assert_true(find_row(list, "verbs", &info));
 			if (!info.device)
 				assert_false(info.usable);
@@ -102,7 +103,7 @@ static void a_context_comes_from_the_named_provider(void **state)
 	struct ibv_context *ctx = NULL;
 	struct rpma_peer *peer;
 
-	setenv("RPMA_PROVIDER", "verbs", 1); /* this variable decides about other addresses */
+	setenv("RPMA_PROVIDER", "verbs", 1); /* this variable decides for all other addresses */
 	OK(rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL,
 					   &ctx));
 	OK(rpma_peer_new(ctx, &peer));
@@ -193,7 +194,7 @@ static void a_mapped_file_has_its_path(void **state)
 	unlink(path);
 }
 
-/* Without a descriptor /proc cannot be read. The call fails and does not guess. */
+/* With no free descriptor /proc cannot be read. The call fails instead of guessing. */
 static void a_kernel_that_does_not_tell_is_no_class(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reasons.c -- a failed completion has a reason, as a value and as a line of text. The
- * requests that were flushed with it have the same reason.
+ * test_reasons.c -- a failed completion has a reason, as a value and as a line of text. Requests
+ * that are flushed because of the failure report the same reason.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 	return -1;
 }
 
-/* Expect a reason in the completion. Print the reason's text, too, for readers of the log. */
+/* Expect a reason in the completion, and print its text into the test's log. */
 static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 			  enum rpma_reason reason, uint32_t code, const char *words)
 {
@@ -44,7 +44,7 @@ static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 	assert_true(strlen(text) < sizeof(text) - 1);
 }
 
-/* Take the next completion that failed. */
+/* Wait for the next completion that has failed. */
 static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 {
 	do
@@ -52,7 +52,8 @@ static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 	while (wc->status == IBV_WC_SUCCESS);
 }
 
-/* A request that is posted after a failure never completes; its post reports that failure. */
+/* A request that is posted after a failure gets no completion: the post call returns the
+ * failure. */
 static void expect_the_same_of_the_next(struct ends *d, enum rpma_reason reason, uint32_t code)
 {
 	struct ibv_wc wc;
@@ -78,7 +79,8 @@ static void a_disk_that_fails(void **state)
 	static const int errors[] = {EIO, ENOSPC};
 
 	if (ends_is_plain())
-		skip(); /* on such a device a flush is a read, and a failed flush a Terminate */
+		/* on such a device a flush is a read, so a failed flush ends in a Terminate */
+		skip();
 	for (size_t i = 0; i < 2; i++) {
 		struct ends_file file;
 		struct ibv_wc wc;
@@ -174,14 +176,14 @@ static void a_right_that_was_not_given(void **state)
 	ends_close(&d);
 }
 
-/* The refusing end has pending work of its own, which is flushed, too. */
+/* The refusing end has requests of its own pending, which are flushed, too. */
 static void what_this_end_refused(void **state)
 {
 	struct ibv_wc wc;
 	struct ends d;
 
 	ends_open(&d, NULL);
-	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d)); /* never filled */
+	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d)); /* no Send fills this receive */
 	post_read(&d, d.at_srv, ENDS_BUF - 8, 64);
 	wait_failure(d.srv, &wc);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
@@ -211,7 +213,7 @@ static void a_connection_that_was_closed(void **state)
 	struct ends d;
 
 	ends_open(&d, NULL);
-	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d)); /* never filled */
+	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d)); /* no Send fills this receive */
 	OK(rpma_conn_disconnect(d.cli));
 	wait_failure(d.srv, &wc);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
@@ -220,8 +222,8 @@ static void a_connection_that_was_closed(void **state)
 }
 
 /*
- * The server as a process that can be killed. It uses plain checks, as assertions do not work
- * there.
+ * The server runs in a child process that the test can kill. It uses plain checks, because cmocka's
+ * assertions do not work in a child.
  */
 static int serve(int port_fd)
 {
@@ -279,7 +281,7 @@ static void a_peer_that_was_killed(void **state)
 	OK(rpma_conn_req_new(d.peer, ends_addr(), port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	ends_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
-	OK(rpma_recv(d.cli, d.cli_mr, 0, 64, &d)); /* never filled */
+	OK(rpma_recv(d.cli, d.cli_mr, 0, 64, &d)); /* no Send fills this receive */
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	wait_failure(d.cli, &wc);
@@ -304,7 +306,7 @@ static void a_success_has_no_reason(void **state)
 	ends_close(&d);
 }
 
-/* Every value in a completion gives a line that fits, even an unknown value. */
+/* Every value in a completion gives a text that fits the buffer, even an unknown value. */
 static void every_value_has_its_words(void **state)
 {
 	static const uint32_t codes[] = {0,      1,      EIO,    ENOSPC, ETIMEDOUT, ECONNRESET,
@@ -332,7 +334,7 @@ static void every_value_has_its_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* this case forks, so it comes before the device is used */
+		/* this test forks, so it comes before any use of the device */
 		cmocka_unit_test(a_peer_that_was_killed),
 		cmocka_unit_test(a_disk_that_fails),
 		cmocka_unit_test(a_range_past_the_end_of_its_file),

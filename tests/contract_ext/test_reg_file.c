@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_reg_file.c -- a file as a region: made, reopened by the rules of rpma_flush(3), refused. */
+/* test_reg_file.c -- register a file as a region: create it, reopen it by the rules of
+ * rpma_flush(3), refuse it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -55,7 +56,8 @@ static void a_missing_file_is_made_and_takes_durable_writes(void **state)
 	assert_int_equal(size, SIZE);
 	assert_int_equal(stat(name, &st), 0);
 	assert_int_equal(st.st_size, SIZE);
-	assert_true(st.st_blocks * 512 >= SIZE); /* a flush cannot find the disk full */
+	/* all blocks are allocated, so a flush cannot find the disk full */
+	assert_true(st.st_blocks * 512 >= SIZE);
 	remote = ends_remote(mr);
 	ends_fill(d.cli_buf, PART, 7);
 	OK(rpma_write(d.cli, remote, AT, d.cli_mr, 0, PART, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -68,7 +70,7 @@ static void a_missing_file_is_made_and_takes_durable_writes(void **state)
 	close(fd);
 	OK(rpma_mr_remote_delete(&remote));
 	OK(rpma_mr_dereg(&mr));
-	assert_int_equal(msync(ptr, SIZE, MS_ASYNC), -1); /* unmapped */
+	assert_int_equal(msync(ptr, SIZE, MS_ASYNC), -1); /* the range is unmapped */
 }
 
 static int cached_pages(void *ptr)
@@ -83,8 +85,8 @@ static int cached_pages(void *ptr)
 }
 
 /*
- * Pages that an earlier process could not write back are cached, and count as clean. Here all pages
- * were written.
+ * If an earlier process failed to write pages back, they stay cached and count as clean. In this
+ * test all pages reached the medium.
  */
 static void what_was_cached_before_comes_from_the_medium(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_shared_cq.c -- many connections on one completion queue and one descriptor. */
+/* test_shared_cq.c -- many connections share one completion queue and its descriptor. */
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -16,14 +16,14 @@ static struct rpma_conn_cfg *cfg_with(struct rpma_cq *cq)
 }
 
 struct crowd {
-	struct ends ends; /* the first connection, and the memory of all */
+	struct ends ends; /* the first connection, and the memory that all use */
 	struct rpma_cq *cq;
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn *cli[CONNS], *srv[CONNS];
 	uint32_t qp_num[CONNS];
 };
 
-/* The clients complete in one queue, each server end in a queue of its own. */
+/* All clients complete in one queue, each server end in a queue of its own. */
 static void crowd_open(struct crowd *c, int n, uint32_t cq_size)
 {
 	struct ends_opts opts = {0};
@@ -153,7 +153,7 @@ static void a_queue_in_use_is_not_deleted_and_goes_on_working(void **state)
 	ends_cq_wait_wc(c.cq, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	OK(rpma_conn_delete(&c.cli[0]));
-	/* A request without a connection uses the queue as well. */
+	/* A request that is not yet a connection also counts as a user of the queue. */
 	OK(rpma_conn_req_new(c.ends.peer, ends_addr(), c.ends.port, c.cfg, &req));
 	assert_int_equal(rpma_cq_delete(&c.cq), RPMA_E_AGAIN);
 	OK(rpma_conn_req_delete(&req));
@@ -173,8 +173,7 @@ static void a_connections_own_queue_is_not_for_deletion(void **state)
 	ends_close(&d);
 }
 
-/* The queue may or may not return the unpolled completions of a deleted connection; all else is
- * unaffected. */
+/* Unpolled completions of a deleted connection may stay in the queue or vanish; all others stay. */
 static void a_deleted_connection_leaves_the_queue_in_order(void **state)
 {
 	struct ibv_wc wc;
@@ -252,7 +251,7 @@ static void taken_back_each_connection_has_its_own_again(void **state)
 	crowd_close(&c);
 }
 
-/* A server uses one queue for all connections, and their messages are announced in one place. */
+/* A server receives from all connections in one queue, and waits on its one descriptor. */
 static void a_server_receives_from_all_in_one_queue(void **state)
 {
 	struct ends_opts opts = {0};
@@ -312,7 +311,8 @@ static void a_queue_that_overflows_breaks_connections_and_loses_nothing_silently
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct crowd c;
 
-	SOFTRNIC_ONLY(); /* siw loses the completions, and goes on */
+	/* siw loses the completions that do not fit, and the connection works on */
+	SOFTRNIC_ONLY();
 	crowd_open(&c, 1, 2);
 	for (int i = 0; i < 6; i++)
 		OK(rpma_write(c.cli[0], c.ends.at_srv, 0, c.ends.cli_mr, 0, 8,

@@ -29,7 +29,7 @@ static bool shm_is_off(void)
 	return shm && strcmp(shm, "0") == 0;
 }
 
-/* Mappings of rings in this process: each end has one. */
+/* Count the rings' mappings in this process: each end has one. */
 static int count_rings(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -42,7 +42,7 @@ static int count_rings(void)
 	return n;
 }
 
-/* A connection may live for a moment after its end, so wait. */
+/* A connection may keep its rings for a moment after its end, so wait. */
 static void expect_no_rings(void)
 {
 	for (int i = 0; i < 500 && count_rings(); i++)
@@ -67,8 +67,7 @@ static void write_and_flush(struct ends *d, size_t len)
 	ends_flush(d->cli, d->at_srv, 0, len);
 }
 
-/* Wait until both ends have sent through the rings, at most some seconds. Returns false if they
- * have not. */
+/* Wait some seconds until both ends have sent through the rings. Returns false if they have not. */
 static bool goes_over(struct ends *d)
 {
 	for (int i = 0; i < 3000; i++) {
@@ -111,8 +110,8 @@ static void every_operation_goes_through_the_rings(void **state)
 	expect_no_rings();
 }
 
-/* The transfers are longer than the rings, in both directions at once, so that both ends wait
- * for room. */
+/* The transfers are longer than the rings and go in both directions, so both ends wait for free
+ * space. */
 static void long_transfers_both_ways_arrive_whole(void **state)
 {
 	const struct ends_opts opts = {.buf_size = 2 * BIG};
@@ -137,7 +136,7 @@ static void long_transfers_both_ways_arrive_whole(void **state)
 	ends_close(&d);
 }
 
-/* SOFTRNIC_SHM_AFTER: most connections of a process may be idle. */
+/* SOFTRNIC_SHM_AFTER sets how much traffic starts the move: most connections may be idle. */
 static void a_connection_that_carries_little_has_no_rings(void **state)
 {
 	struct ends d;
@@ -147,11 +146,12 @@ static void a_connection_that_carries_little_has_no_rings(void **state)
 	ends_open(&d, NULL);
 	write_and_flush(&d, 64);
 	ends_sleep_ms(50);
-	assert_int_equal(count_rings(), 0); /* the rings of earlier tests are gone */
+	/* the connections of earlier tests have unmapped their rings */
+	assert_int_equal(count_rings(), 0);
 	ends_close(&d);
 }
 
-/* There are far more connections than memory for rings: the other connections stay on TCP. */
+/* There are more connections than memory for rings: the rest stays on TCP. */
 static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 {
 	struct ends d;
@@ -162,13 +162,13 @@ static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 	assert_false(goes_over(&d));
 	assert_int_equal(count_rings(), 0);
 	assert_int_equal(ends_counter(d.srv, "shm_state"), SHM_STATE_MAX_REACHED);
-	/* The other end's state depends on whether a message or the end of the socket came
+	/* The server end's state depends on whether the message or the end of the socket arrives
 	 * first. */
 	assert_in_range(ends_counter(d.cli, "shm_state"), SHM_STATE_FIRST_WHY, SHM_STATE_LAST_WHY);
 	ends_close(&d);
 }
 
-/* The child has no rings, and the child's end does not end the connection. */
+/* The child process does not use the rings, and its exit does not end the connection. */
 static void a_forked_child_does_not_disturb_the_connection(void **state)
 {
 	struct ends d;
@@ -192,7 +192,7 @@ static void a_forked_child_does_not_disturb_the_connection(void **state)
 
 /* --- a peer that dies ----------------------------------------------------------------------- */
 
-/* Connects and writes until it is killed. */
+/* Runs in a child: connect, and write until the test kills the process. */
 static void victim(const char *port, const char *desc, size_t size)
 {
 	struct rpma_conn_req *req = NULL;
@@ -227,7 +227,7 @@ static void sleep_us(unsigned us)
 	nanosleep(&(struct timespec){.tv_nsec = (long)us * 1000}, NULL);
 }
 
-/* The connection may have ended before its first event. */
+/* The connection may end before its first event. */
 static void expect_end(struct ends *d, pid_t pid, unsigned us)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -256,7 +256,7 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 	size_t size;
 	int fds = 0;
 
-	ends_open(&d, NULL); /* the children write to d's region */
+	ends_open(&d, NULL); /* the child processes write to d's region */
 	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
 	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
 	for (int i = 0; i < KILLS; i++) {
@@ -270,7 +270,7 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 		if (i == 0)
 			fds = count_fds();
 	}
-	/* The engine closes the last descriptors a moment later. */
+	/* The device's thread closes the last descriptors a moment later. */
 	for (int ms = 0; ms < 10000 && count_fds() > fds + 1; ms++)
 		sleep_us(1000);
 	assert_in_range(count_fds(), 1, fds + 1);
@@ -299,7 +299,7 @@ static struct rpma_conn *accept_impatiently(struct ends *d)
 	return conn;
 }
 
-/* The stopped process still exists, and its sockets and its memory do, too. */
+/* A stopped process still exists, and so its sockets and its memory stay. */
 static void a_peer_that_stops_after_moving_to_rings_is_lost(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -311,7 +311,7 @@ static void a_peer_that_stops_after_moving_to_rings_is_lost(void **state)
 
 	if (shm_is_off())
 		skip();
-	ends_open(&d, NULL); /* the child writes to d's region */
+	ends_open(&d, NULL); /* the child process writes to d's region */
 	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
 	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
 	pid = fork();

@@ -2,10 +2,10 @@
 /*
  * test_shm_stress.c -- two processes write, read and send to each other over rings, with random
  * sizes, depths and pauses, and with each way to wait for completions. No byte and no wake-up may
- * be lost: an end without progress for seconds has hung. Meanwhile a second thread fills the rings
- * with long writes, so that the first one has to wait for room.
+ * be lost: an end without progress for seconds has hung. A second thread fills the rings with long
+ * writes, so that the first thread has to wait for free space.
  *
- * $STRESS_MS: time for each pair of ways. $STRESS_SEED: the seed.
+ * $STRESS_MS: time for each pair of waiting methods. $STRESS_SEED: the seed.
  */
 #include "ends_ext.h"
 
@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* bytes that the peer reads, that are written, and that are read into */
+/* size of each of three areas: the peer reads the first and writes to the second, and Reads of this
+ * end fill the third */
 #define REGION    (4u << 20)
 #define SEND_MAX  65536u
 #define RECVS     16u
@@ -28,12 +29,13 @@
 #define PUSH_LEN  300000u
 #define HANG_MS   5000u
 
-/* values of the counter shm_state, as softrnic(7) lists them; higher ones are reasons */
+/* values of the counter shm_state, as softrnic(7) lists them; a higher value is a reason against
+ * rings */
 #define SHM_STATE_USED 2
 
 enum way { POLLS, WAITS, HAS_EPOLL, WAYS };
 
-/* For failures in a process without a test around it. */
+/* Ends the process: no cmocka test can report a failure of the child. */
 #define MUST(cond)                                                                                 \
 	do {                                                                                       \
 		if (!(cond)) {                                                                     \
@@ -50,7 +52,7 @@ struct memory {
 
 struct stress {
 	enum way way;
-	int sock; /* a socket to the other process, beside the connection */
+	int sock; /* a socket between the two processes, apart from the connection */
 	uint64_t seed;
 	struct rpma_peer *peer;
 	struct rpma_conn *conn;
@@ -180,11 +182,12 @@ static void dial(struct stress *s, struct rpma_conn_cfg *cfg)
 	connected(s);
 }
 
-/* --- what is done ----------------------------------------------------------------------------- */
+/* --- the operations
+ * ----------------------------------------------------------------------------- */
 
 enum what { WRITE, READ, SEND };
 
-/* Most are small, some have the greatest length. */
+/* Most sizes are small, some are the maximum. */
 static size_t size_by_chance(struct stress *s, size_t max)
 {
 	unsigned bits = by_chance(s, 23);
@@ -256,7 +259,7 @@ static bool take_all(struct stress *s)
 	return any;
 }
 
-/* Wait for a completion, or for the other process's message. */
+/* Wait for a completion, or for a message of the other process. */
 static void wait_for_either(struct stress *s, int ms)
 {
 	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = s->sock, .events = POLLIN}};
@@ -285,8 +288,9 @@ static void pause_by_chance(struct stress *s)
 }
 
 /*
- * These writes complete only if they fail. A new batch is posted after all earlier ones have left
- * the send queue, which is proven when a full depth of the first thread's work is complete.
+ * These writes get a completion only if they fail. A new batch is posted after all earlier writes
+ * have left the send queue, which the completion of a full queue of the first thread's operations
+ * proves.
  */
 static void *push(void *arg)
 {
@@ -309,7 +313,8 @@ static void *push(void *arg)
 	return NULL;
 }
 
-/* On a busy machine the ends may meet later than the work takes. */
+/* On a busy machine the ends may take longer to set up the rings than the test to do its
+ * operations. */
 static bool rings_are_due(struct stress *s)
 {
 	return ends_counter(s->conn, "shm_tx_bytes") == 0 &&
@@ -336,7 +341,7 @@ static void work(struct stress *s, unsigned ms)
 		wait_for_work(s);
 }
 
-/* Receive the other process's messages until no more come. */
+/* Receive the other process's messages until no more arrive. */
 static void finish(struct stress *s)
 {
 	uint64_t theirs = UINT64_MAX, end = now_ms() + 6 * HANG_MS;

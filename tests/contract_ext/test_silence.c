@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_silence.c -- a connection's own liveness limit ends it when the peer has stopped, and not
- * while the peer is alive. */
+/* test_silence.c -- a connection's own liveness limit ends the connection after its peer has
+ * stopped, and never while the peer is alive. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { LIMIT_MS = 1500 };
 
-/* Accept one connection after another; the program serves none, only the device answers. */
+/* Accept one connection after another and serve none: only the device answers. */
 static int serve(int port_fd)
 {
 	struct rpma_conn *conn = NULL;
@@ -114,7 +114,7 @@ static void a_stopped_peer_is_lost_at_the_connections_own_limit(void **state)
 	OK(rpma_recv(d.cli, NULL, 0, 0, &d));
 	assert_int_equal(kill(server.pid, SIGSTOP), 0);
 	OK(rpma_conn_next_event_timeout(d.cli, LIMIT_MS + SLACK_MS, &ev));
-	assert_true(now_ms() - begin >= LIMIT_MS); /* the limit begins anew with each byte */
+	assert_true(now_ms() - begin >= LIMIT_MS); /* each received byte restarts the limit */
 	assert_int_equal(ev, RPMA_CONN_LOST);
 	ends_wait_wc(d.cli, &wc);
 	assert_int_not_equal(wc.status, IBV_WC_SUCCESS);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_strict.c -- a persistent flush of volatile memory fails in programs built with this
- * project's header, and succeeds in programs of librpma 1.3; for both RPMA_STRICT_PERSIST takes
- * precedence.
+ * project's header, and succeeds in programs of librpma 1.3; RPMA_STRICT_PERSIST overrides both
+ * defaults.
  */
 #include "ends_ext.h"
 #include "flush_1_3.h"
 
-/* Returns the setting in the environment of this run, or the default. */
+/* Returns the setting in the environment of this run, otherwise the default. */
 static bool is_strict(bool by_default)
 {
 	const char *value = getenv("RPMA_STRICT_PERSIST");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_strict_batch.c -- a flush of volatile memory in the middle of a batch fails. Operations
- * ordered after it are not executed, and all of them report the reason. The same holds for other
- * operations that promise persistence.
+ * test_strict_batch.c -- a flush of volatile memory in the middle of a batch fails. The batch's
+ * later ordered operations are not executed and report the flush's reason. Other operations that
+ * promise persistence fail in the same way.
  */
 #include "ends_ext.h"
 
@@ -62,7 +62,8 @@ static void a_flush_of_everything_fails_for_volatile_bytes(void **state)
 
 	ends_open(&d, NULL);
 	OK(rpma_flush_all(d.cli, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, &d));
-	ends_expect_wc(d.cli, (enum ibv_wc_opcode)RPMA_WC_FLUSH, &d); /* there are no writes yet */
+	/* no write has completed yet */
+	ends_expect_wc(d.cli, (enum ibv_wc_opcode)RPMA_WC_FLUSH, &d);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_flush_all(d.cli, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, &d));
 	ends_wait_wc(d.cli, &wc);

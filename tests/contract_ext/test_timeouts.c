@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_timeouts.c -- waits with a limit: they end at the limit, not before, and lose no event. */
+/* test_timeouts.c -- waits with a limit: a wait ends at its limit, not before, and loses no
+ * event. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,7 +29,7 @@ static void an_idle_queue_times_out(void **state)
 	ends_close(&d);
 }
 
-/* The explicit limit counts, not the flag of the descriptor. */
+/* The explicit limit applies although the descriptor is non-blocking. */
 static void a_descriptor_that_does_not_block_waits_all_the_same(void **state)
 {
 	struct rpma_cq *cq;
@@ -48,7 +49,8 @@ static void a_descriptor_that_does_not_block_waits_all_the_same(void **state)
 	ends_close(&d);
 }
 
-/* A completion may come at the very limit: this wait or the next returns it. */
+/* A completion may arrive exactly at the limit: either this wait or the next returns the
+ * completion. */
 static void a_completion_at_the_deadline_is_not_lost(void **state)
 {
 	struct rpma_cq *cq;
@@ -140,7 +142,8 @@ static void on_alarm(int sig)
 	alarms++;
 }
 
-/* A timer that fires every few milliseconds, without SA_RESTART: poll(2) ends with EINTR. */
+/* Set a timer that fires every few milliseconds, without SA_RESTART, so that poll(2) ends with
+ * EINTR. */
 static void storm(bool on)
 {
 	struct sigaction act = {.sa_handler = on ? on_alarm : SIG_DFL};
@@ -191,7 +194,7 @@ static void *wait_in_thread(void *arg)
 }
 
 /*
- * One announcement wakes one waiter; the others keep their limit although the descriptor was
+ * One announcement wakes one waiter. The other waiters keep their limit although the descriptor was
  * readable.
  */
 static void of_several_waiters_one_is_woken_and_the_others_keep_their_limit(void **state)

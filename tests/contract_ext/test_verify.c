@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_verify.c -- the digest of the bytes that the target reads back, and the digest's
- * durability class. */
+/* test_verify.c -- the digest of the bytes that the target reads back, and the durability class in
+ * the digest's answer. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -62,8 +62,8 @@ static void the_digest_of_what_was_written_is_that_of_its_source(void **state)
 			assert_true(rpma_digest_equal(&ours, &theirs));
 			assert_memory_equal(ours.bytes, theirs.bytes, sizeof(ours.bytes));
 			assert_int_equal(theirs.durability, RPMA_DURABILITY_FILE);
-			/* Otherwise the source may be a direct read that the file system does
-			 * not report. */
+			/* A direct read can report MEDIUM although this file system does not report
+			 * dirty pages. */
 			if (theirs.source != RPMA_DIGEST_FROM_CACHE) {
 				assert_int_equal(theirs.source, RPMA_DIGEST_FROM_MEDIUM);
 				assert_true(ends_file_is_direct(&file));
@@ -105,7 +105,7 @@ static void one_changed_byte_changes_the_digest(void **state)
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &before);
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_true(rpma_digest_equal(&before, &after));
-		file.map[len - 1] ^= 0x10; /* stands for another program at the target */
+		file.map[len - 1] ^= 0x10; /* write as another program at the target does */
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_false(rpma_digest_equal(&before, &after));
 	}
@@ -129,7 +129,7 @@ static void of_volatile_memory_it_is_a_digest_of_memory(void **state)
 	ends_close(&d);
 }
 
-/* A file backs the region's first page; the second page is anonymous. */
+/* A file backs the region's first page; the second page is anonymous memory. */
 static void a_range_has_the_weakest_class_of_its_parts(void **state)
 {
 	uint8_t *map = ends_map(8192);
@@ -226,7 +226,7 @@ static void a_region_that_is_not_for_persistent_flushes_is_not_verified(void **s
 	ends_close(&d);
 }
 
-/* The peer did not consent to the extensions. */
+/* The peer has not consented to the extensions, so the call fails here. */
 static void other_peers_are_not_asked(void **state)
 {
 	enum rpma_durability class;

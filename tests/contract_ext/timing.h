@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timing.h -- measuring waits with a limit. */
+/* timing.h -- helpers to measure waits with a limit. */
 #ifndef CONTRACT_EXT_TIMING_H
 #define CONTRACT_EXT_TIMING_H
 
@@ -18,7 +18,7 @@ static inline uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* The call returns `want`, not before `ms` have passed, and not much later. */
+/* Check that the call returns `want`, not before `ms` have passed, and not much later. */
 #define TAKES(ms, want, call)                                                                      \
 	do {                                                                                       \
 		uint64_t takes_begin_ = now_ms(), takes_ms_;                                       \
