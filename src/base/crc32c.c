@@ -5,8 +5,8 @@
 #include <limits.h>
 
 /*
- * ISA-L complements neither the seed nor the result, so its value is our running value. ISA-L's
- * length is an int.
+ * crc32_iscsi() of ISA-L complements neither its seed nor its result, so both are running values.
+ * Its length is an int.
  */
 uint32_t crc32c_update(uint32_t crc, const void *buf, size_t len)
 {
@@ -15,7 +15,8 @@ uint32_t crc32c_update(uint32_t crc, const void *buf, size_t len)
 	while (len) {
 		int n = len > INT_MAX / 2 ? INT_MAX / 2 : (int)len;
 
-		/* The prototype lacks a const; the buffer is only read. */
+		/* The cast drops const: ISA-L's prototype lacks the const, but ISA-L only reads
+		 * the buffer. */
 		crc = crc32_iscsi((unsigned char *)p, n, crc);
 		p += n;
 		len -= (size_t)n;

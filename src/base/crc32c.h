@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crc32c.h -- CRC32C (Castagnoli) as iSCSI and MPA use it, in pieces.
+ * crc32c.h -- computes CRC32C (Castagnoli), as iSCSI and MPA use it, over bytes that come in
+ * pieces.
  *
  *   uint32_t c = CRC32C_INIT;
  *   c = crc32c_update(c, a, alen);

@@ -2,8 +2,8 @@
 /*
  * cursor.h -- bounded reader and writer of big-endian and little-endian fields.
  *
- * A read past the end gives zero, a write past the end is dropped, and both set
- * `bad`; a codec reads or writes everything and asks once at the end.
+ * A read past the end returns zero, a write past the end is dropped, and both set `bad`. So a
+ * codec reads or writes all its fields, and checks `bad` once at the end.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
@@ -34,7 +34,7 @@ static inline size_t rcursor_left(const struct rcursor *c)
 	return (size_t)(c->end - c->p);
 }
 
-/* The next n bytes; NULL, and `bad` is set, if fewer bytes are left. */
+/* Returns the next n bytes. If fewer bytes are left, sets `bad` and returns NULL. */
 static inline const uint8_t *rcursor_bytes(struct rcursor *c, size_t n)
 {
 	const uint8_t *p = c->p;

@@ -6,7 +6,8 @@
 
 #include "base/crc32c.h"
 
-/* Selects code for this CPU. If the selection fails, digests are slower and still correct. */
+/* Let libsodium select the code for this CPU. If the selection fails, digests are slower, but
+ * correct. */
 static void digest_select_code(void)
 {
 	if (sodium_init() < 0)

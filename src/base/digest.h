@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * digest.h -- digests of a range of bytes, in pieces: CRC32C, or BLAKE2b-256 (RFC 7693), which
- * is strong.
+ * digest.h -- computes a digest of bytes that come in pieces: CRC32C, or BLAKE2b-256 (RFC 7693) if
+ * a collision must not be feasible (`strong`).
  *
  *   digest_init(&d, strong);
  *   digest_update(&d, a, alen);
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* room for the digest of any algorithm; the bytes behind a shorter digest are zero */
+/* size of the longest digest; zeros follow a shorter digest */
 #define DIGEST_BYTES 32
 
 /* libsodium requires alignment to 64 bytes, which malloc() does not give. */
@@ -28,7 +28,7 @@ struct digest {
 
 void digest_init(struct digest *d, bool strong);
 void digest_update(struct digest *d, const void *buf, size_t len);
-/* CRC32C gives four bytes, the most significant first. */
+/* A CRC32C has four bytes, the most significant first. */
 void digest_final(struct digest *d, uint8_t bytes[DIGEST_BYTES]);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * error.h -- how the rooms that serve several programs report a failure: nothing is printed and
- * nothing ends the process; the caller gets what kind of failure it is, its cause, and one line of
- * text that says what failed, with which value, and what helps.
+ * error.h -- how a function that several programs use reports a failure. The function prints
+ * nothing and does not end the process. Its caller gets the kind of the failure, the cause, and
+ * one line of text with what failed, the value, and what helps.
  *
- * A function with a `struct error *` returns 0, or the kind, which is in err->kind as well. err is
- * written on failure only and may be NULL. It belongs to the caller; threads use one each.
+ * A function with a `struct error *` returns 0, or the kind, which is also in err->kind. The
+ * function writes *err only on failure; err may be NULL. The caller owns *err, and each thread
+ * uses a separate one.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -24,7 +25,7 @@ enum error_kind {
 struct error {
 	enum error_kind kind;
 	/* An errno (positive), a result of librpma (negative), or 0. With ERROR_REFUSED: the other
-	 * end's reason, as a number of the protocol. */
+	 * end's reason, a number that the protocol defines. */
 	int cause;
 	char text[ERROR_TEXT];
 };

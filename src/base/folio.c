@@ -15,8 +15,8 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-/* Bytes that are split in one step. The buffers for a step are on the stack, possibly that of a
- * signal handler. */
+/* Number of pages that are split in one step. The buffers of a step are on the stack, possibly the
+ * stack of a signal handler. */
 #define FOLIO_WINDOW_PAGES 512u
 
 static uint64_t folio_page(const struct folio_marks *marks)
@@ -30,8 +30,8 @@ static size_t folio_bits_len(const struct folio_marks *marks)
 }
 
 /*
- * Pages of the mapping take memory only after their first use. A child of fork() does not inherit
- * the mapping.
+ * The kernel gives the mapping memory page by page, at the first store to a page. A child of
+ * fork() does not inherit the mapping.
  */
 void folio_marks_init(struct folio_marks *marks, uint64_t len)
 {
@@ -97,7 +97,7 @@ void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, u
 		folio_split_page(marks, at + len - 1, offset + len - 1);
 }
 
-/* ---- the whole cached part ---- */
+/* ---- split all cached pages ---- */
 
 /*
  * Put the cached pages of the window into the process's page table. Returns false if no page is

@@ -35,7 +35,7 @@ static inline void list_add_tail(struct list *head, struct list *n)
 	head->prev = n;
 }
 
-/* Unlink n and make it link to itself, so that a second list_del() is harmless. */
+/* Unlink n and link it to itself, so that a second list_del() is harmless. */
 static inline void list_del(struct list *n)
 {
 	n->prev->next = n->next;

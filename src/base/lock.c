@@ -11,8 +11,8 @@
 #include "base/clock.h"
 
 /*
- * until: a monotonic time, or NULL. The function may return early, and the callers then look again.
- * It preserves errno, because posting a request must not change errno.
+ * until: a monotonic time, or NULL. The function may return early, so its callers check the lock
+ * again. The function preserves errno, because posting a request must not change errno.
  */
 static bool lock_sleep(struct lock *l, const struct timespec *until)
 {
@@ -31,7 +31,7 @@ void lock_wait(struct lock *l)
 		lock_sleep(l, NULL);
 }
 
-/* A thread that gives up leaves the value 2. This costs the holder one needless system call. */
+/* A thread that gives up leaves the value 2, which costs the holder one needless system call. */
 bool lock_enter_until(struct lock *l, uint64_t at_ns)
 {
 	const struct timespec until = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
@@ -45,8 +45,8 @@ bool lock_enter_until(struct lock *l, uint64_t at_ns)
 	return true;
 }
 
-/* The lock is already free, and its memory may be gone. This is safe because the kernel uses only
- * the address. */
+/* The lock is already free, so its memory may already be unmapped. The call is safe, because the
+ * kernel uses only the address. */
 void lock_wake(struct lock *l)
 {
 	int before = errno;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lock.h -- a lock that is taken and released in line, for paths that do so several times an
- * operation: a pthread_mutex_t takes two calls and some 60 instructions for what is one atomic
- * operation each. A thread that has to wait sleeps on a futex, as with a mutex. The lock works
- * within one process and is not recursive; the scheduler decides which waiting thread gets it next.
+ * lock.h -- a lock with inline functions, for code that takes a lock several times in each
+ * operation. Here taking and releasing are one atomic instruction each; pthread_mutex_t needs two
+ * calls and about 60 instructions. A waiting thread sleeps on a futex. The lock works within one
+ * process and is not recursive. The scheduler decides which waiting thread gets the lock next.
  *
- * Taking and releasing are sequentially consistent: what a thread stores before its lock_try()
- * fails is seen by the holder in loads that follow its lock_leave().
+ * Taking and releasing are sequentially consistent: if a lock_try() fails, loads of the holder
+ * that follow its lock_leave() see what the thread stored before that lock_try().
  */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
@@ -41,8 +41,8 @@ static inline void lock_enter(struct lock *l)
 }
 
 /*
- * The same with a time limit in monotonic time (clock.h). Returns false if the lock was held until
- * then.
+ * Like lock_enter(), but with a time limit by the monotonic clock (clock.h). Returns false if the
+ * lock was not free before the limit.
  */
 bool lock_enter_until(struct lock *l, uint64_t at_ns);
 

@@ -16,7 +16,8 @@
 
 enum log_level log_threshold = LOG_LVL_OFF;
 
-/* Two receivers with a level each: a sink that the program sets, and standard error. */
+/* The log has two receivers, each with its own level: a sink that the program sets, and standard
+ * error. */
 static log_sink *sink_now;
 static enum log_level sink_level = LOG_LVL_OFF, stderr_level = LOG_LVL_OFF;
 
@@ -31,8 +32,8 @@ static enum log_level log_level_wanted(void)
 }
 
 /*
- * Repeat if another thread changed a level meanwhile, because this thread may have overwritten a
- * newer value.
+ * Compute the threshold again if another thread changed a level meanwhile, because this thread may
+ * have overwritten a newer threshold.
  */
 static void log_update(void)
 {
@@ -47,9 +48,9 @@ static void log_update(void)
 void log_set(log_sink *sink, enum log_level threshold)
 {
 	/*
-	 * Store the sink before the threshold. Between the stores a reader may combine the new sink
-	 * with the old threshold, which is harmless. In the other order it could call a sink that
-	 * NULL is replacing.
+	 * Store the sink before the threshold. Between the two stores a reader may combine the new
+	 * sink with the old threshold, which is harmless. In the other order a reader could call a
+	 * sink that this call replaces by NULL.
 	 */
 	__atomic_store_n(&sink_now, sink, __ATOMIC_RELEASE);
 	__atomic_store_n(&sink_level, sink ? threshold : LOG_LVL_OFF, __ATOMIC_SEQ_CST);
@@ -91,7 +92,7 @@ void log_set_from_env(const char *var)
 			log_to_stderr((enum log_level)i);
 			return;
 		}
-	/* A set variable requests a log, so a misspelled value must not silence the log. */
+	/* A set variable requests a log, so a misspelled value must not turn the log off. */
 	log_to_stderr(LOG_LVL_WARNING);
 	LOG_WARNING("%s=%s: no such level; there are error, warning, notice, info and debug", var,
 		    want);

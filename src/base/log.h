@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.h -- one line per state change or first error, to a sink or standard error if either is set.
+ * log.h -- logs one line per state change or first error to a sink, to standard error, or to both.
  *
- * Each shared library has its own copy: a sink, and standard error, each with its own level. As
- * long as neither is set nothing is written. A disabled level costs one load and one branch.
+ * Each shared library has its own copy of the log, with its own sink and its own two levels. While
+ * neither receiver is set, nothing is written. A disabled level costs one load and one branch.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -38,8 +38,8 @@ void log_emit(enum log_level level, const char *file, int line, const char *func
 	      ...) __attribute__((format(printf, 5, 6)));
 
 /*
- * The same, but a limited number of times in a period. The first line of a later period ends with
- * the number of lines left out.
+ * Like log_emit(), but a limited number of times in a period. The first line of a later period
+ * ends with the number of lines left out.
  */
 void log_emit_limited(struct log_limit *limit, enum log_level level, const char *file, int line,
 		      const char *func, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -57,7 +57,7 @@ void log_emit_limited(struct log_limit *limit, enum log_level level, const char 
 #define LOG_DEBUG(...)   LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
 
 /*
- * For events that any peer, accepted or not, can cause without limit. Each place in the source has
+ * For events that any peer, accepted or not, can cause without limit. Each call in the source has
  * its own limit (log_limit.h).
  */
 #define LOG_LIMITED_AT(level, ...)                                                                 \

@@ -8,8 +8,8 @@ static uint32_t log_limit_asked_in(uint64_t state)
 	return (uint32_t)state;
 }
 
-/* The stored period may be ahead of this thread's, because another thread may have read its clock
- * later. */
+/* The stored period may be later than this thread's period, because another thread may have read
+ * its clock later. */
 static uint64_t log_limit_count_one(uint64_t state, uint64_t period)
 {
 	if (state >> 32 < period)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log_limit.h -- how often one place may log if a peer can cause the message: a few lines in a
- * period, and the first line of a later period states how many were left out.
+ * log_limit.h -- limits how often one statement logs if a peer can cause its message: a few lines
+ * in a period. The first line of a later period states how many lines were left out.
  *
- * Pure: the time goes in. Thread-safe without a lock, so a forked child may go on with it.
+ * Pure: the caller passes the time. Thread-safe without a lock, so a forked child may continue to
+ * use the limit.
  */
 #ifndef BASE_LOG_LIMIT_H
 #define BASE_LOG_LIMIT_H
@@ -16,10 +17,11 @@
 
 /* Zeroed: no line was logged yet. */
 struct log_limit {
-	uint64_t state; /* the number of the period, and the number of lines requested in it */
+	/* the number of the period, and the number of lines requested in that period */
+	uint64_t state;
 };
 
-/* Returns whether a line may be written now. If so, *left_out is the number of lines refused since
+/* Returns true if a line may be written now. *left_out then gets the number of lines refused since
  * the last line. */
 bool log_limit_admits(struct log_limit *limit, uint64_t now_ns, uint32_t *left_out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mac.h -- proves that an end has a key: a keyed BLAKE2b-256 over several parts. The protocol
- * decides what the code covers. Thread-safe.
+ * mac.h -- computes a code (keyed BLAKE2b-256 over several parts) that proves that an end has a
+ * key. The protocol decides what the code covers. Thread-safe.
  */
 #ifndef BASE_MAC_H
 #define BASE_MAC_H
@@ -20,9 +20,9 @@ struct mac_part {
 };
 
 /*
- * The code over the parts, in their order. The label (MAC_LABEL characters) keeps the uses of a key
- * apart. Each part has a fixed length or contains its length, so that no two lists of parts look
- * alike.
+ * Computes the code over the parts, in their order. The label (MAC_LABEL characters) makes the
+ * codes of different uses of a key differ. Each part has a fixed length or contains its length, so
+ * that two different lists of parts never give the same bytes.
  */
 void mac_make(const uint8_t key[MAC_KEY], const char *label, const struct mac_part *parts,
 	      unsigned count, uint8_t mac[MAC_SIZE]);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define NEAREST_CHARS 31
-/* Permit one error for every three characters: "stauts" is near "status", and no name is near
+/* Permit one error for every three characters: "stauts" is near "status", but no name is near
  * "fly". */
 #define NEAREST_CHARS_PER_ERROR 3
 

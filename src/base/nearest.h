@@ -8,12 +8,13 @@
 #include <stddef.h>
 
 /*
- * Number of characters to insert, remove, replace or exchange with the next one to turn a into b.
- * Only the first 31 characters of longer texts count.
+ * Number of edits that turn a into b. An edit inserts, removes or replaces a character, or
+ * exchanges two neighbours. Only the first 31 characters of longer texts count.
  */
 unsigned nearest_distance(const char *a, const char *b);
 
-/* Set .word and .prefix, offer all names, then ask for the text. */
+/* Set .word and .prefix, offer each name to nearest_offer(), then call nearest_hint() for the
+ * text. */
 struct nearest {
 	const char *word;   /* the unknown word */
 	const char *prefix; /* text in front of each name, such as "--" */
@@ -22,12 +23,13 @@ struct nearest {
 	char text[80];
 };
 void nearest_offer(struct nearest *n, const char *name);
-/* " (did you mean '--size'?)", or "" if no name is near. */
+/* Returns " (did you mean '--size'?)", or "" if no name is near. */
 const char *nearest_hint(struct nearest *n);
 
 /*
- * Does getopt_long(3) read a long option next that the table lacks? Then text is "unrecognized
- * option '--sise' (did you mean '--size'?)". An unambiguous beginning of an option is not unknown.
+ * Returns true if the next argument that getopt_long(3) reads is a long option that the table
+ * lacks. Then text is "unrecognized option '--sise' (did you mean '--size'?)". An unambiguous
+ * prefix of an option is not unknown.
  */
 bool nearest_option_is_unknown(int argc, char **argv, const struct option *options, char *text,
 			       size_t size);

@@ -25,7 +25,7 @@ static void newfile_folder_of(const char *path, char *folder, size_t size)
 	snprintf(folder, size, "%s", dirname(copy));
 }
 
-/* Use one unit for all sizes of a message: whole MiB, or bytes. */
+/* Use one unit for all sizes of the message: whole MiB, or bytes. */
 static int newfile_disk_too_small(const struct newfile_opts *opts, uint64_t room, struct error *err)
 {
 	bool whole = opts->size % (1 << 20) == 0 && opts->scratch % (1 << 20) == 0;
@@ -53,8 +53,9 @@ int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress
 }
 
 /*
- * Without fallocate() the file system was given zeros. Write them to the disk slice by slice,
- * because one sync of everything could not be given up. Does nothing if nothing was written.
+ * On a file system without fallocate(), the slice was filled with zeros. Write them to the disk
+ * after each slice, because the watch could not stop one sync of the whole file. After a real
+ * fallocate() this sync has nothing to write.
  */
 static int newfile_reserve_slice(int fd, uint64_t from, uint64_t len)
 {
@@ -97,7 +98,7 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err)
 		return 0;
 	if (fstatvfs(fd, &fs) || fstat(fd, &st))
 		return error_set(err, ERROR_LOCAL, errno, "%s: %s", opts->path, strerror(errno));
-	/* Check the free room first: an attempt would use up all room before it fails. */
+	/* Check the free space first: an attempt would use up all space before it fails. */
 	room = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (opts->size > room + (uint64_t)st.st_blocks * 512 ||
 	    opts->size + opts->scratch > room + (uint64_t)st.st_blocks * 512)
@@ -110,7 +111,7 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err)
 		     : rc;
 }
 
-/* Read the umask from /proc: umask(2) would change it for other threads meanwhile. */
+/* Read the umask from /proc: umask(2) would change the umask of the other threads for a moment. */
 static mode_t newfile_umask(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");

@@ -12,9 +12,10 @@
 
 #include "base/text.h"
 
-#define OPENMETRICS_EXACT 9007199254740992.0 /* 2^53: larger integers have no exact double */
+/* 2^53: above this value a double cannot hold every integer */
+#define OPENMETRICS_EXACT 9007199254740992.0
 
-#ifndef NDEBUG /* asserted only */
+#ifndef NDEBUG /* only asserts use this function */
 static bool openmetrics_is_name(const char *name)
 {
 	static const char letters[] =
@@ -43,7 +44,7 @@ void openmetrics_fini(struct openmetrics *om)
 	*om = (struct openmetrics){0};
 }
 
-/* Make room for that many more bytes and a NUL. */
+/* Make room for `more` bytes and a NUL. */
 static bool openmetrics_reserve(struct openmetrics *om, size_t more)
 {
 	size_t size = om->size ? om->size : 4096;
@@ -85,8 +86,8 @@ openmetrics_print(struct openmetrics *om, const char *fmt, ...)
 	openmetrics_put(om, text);
 }
 
-/* Append one character of a quoted text. was_newline: text_make_printable() has replaced a
- * newline. */
+/* Append one character of a quoted text. was_newline: the character was a newline, which
+ * text_make_printable() has replaced. */
 static void openmetrics_put_char(struct openmetrics *om, char c, bool was_newline)
 {
 	char out[3] = {c};

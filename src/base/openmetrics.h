@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * openmetrics.h -- metrics as text for Prometheus.
+ * openmetrics.h -- builds a text of metrics for Prometheus.
  *
  * There are two forms. A scrape reads OpenMetrics 1.0. The textfile collector of node_exporter and
- * `promtool check metrics` read the older text format 0.0.4: there the name of a counter's family
- * ends with _total, and there is neither UNIT nor EOF.
+ * `promtool check metrics` read the older text format 0.0.4: in that format the name of a
+ * counter's family ends with _total, and the lines UNIT and EOF are missing.
  *
- * No I/O. The writer owns its text. The writer remembers a lack of memory, and openmetrics_end()
- * reports it.
+ * No I/O. The writer owns its text. If memory runs out, openmetrics_end() reports the failure.
  */
 #ifndef BASE_OPENMETRICS_H
 #define BASE_OPENMETRICS_H
@@ -19,8 +18,8 @@ enum openmetrics_form { OPENMETRICS_1_0, OPENMETRICS_TEXT_0_0_4 };
 
 enum openmetrics_type { OPENMETRICS_GAUGE, OPENMETRICS_COUNTER, OPENMETRICS_SUMMARY };
 
-/* A family of samples, which stand together. name: [a-zA-Z_][a-zA-Z0-9_]*, without _total; it ends
- * with the unit, unless unit is NULL. help: one line. */
+/* A family: samples that stand together under one name. name: [a-zA-Z_][a-zA-Z0-9_]*, without
+ * _total; the name ends with the unit, unless unit is NULL. help: one line. */
 struct openmetrics_family {
 	const char *name, *help, *unit;
 	enum openmetrics_type type;
@@ -50,8 +49,9 @@ struct openmetrics {
 	char *text; /* ends with a NUL */
 	size_t len, size;
 	const struct openmetrics_family *family; /* the family of the next samples */
-	bool has_head;                           /* HELP and TYPE of the family are written */
-	bool has_failed;                         /* memory has run out */
+	/* HELP and TYPE of the family are already written */
+	bool has_head;
+	bool has_failed; /* memory has run out */
 };
 
 void openmetrics_init(struct openmetrics *om, enum openmetrics_form form);
@@ -61,7 +61,7 @@ void openmetrics_family(struct openmetrics *om, const struct openmetrics_family 
 /* labels: a NULL name ends the array; a label with a NULL value is left out. */
 void openmetrics_sample(struct openmetrics *om, const struct openmetrics_label *labels,
 			double value);
-/* 0; -ENOMEM: the text is not complete. */
+/* Returns 0, or -ENOMEM: the text is not complete. */
 int openmetrics_end(struct openmetrics *om);
 
 #endif

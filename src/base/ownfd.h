@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ownfd.h -- is a descriptor still what this library opened? A program may close descriptors that
- * it did not open, as with closefrom(3), and what it opens next gets the same numbers.
+ * ownfd.h -- checks that a descriptor still belongs to the file that this library opened. A
+ * program may close descriptors that it did not open, for instance by closefrom(3). The files that
+ * the program opens next then get the same numbers.
  *
- * The answer holds for the moment of the question. All functions are async-signal-safe.
+ * The answer is true at the moment of the check only. All functions are async-signal-safe.
  */
 #ifndef BASE_OWNFD_H
 #define BASE_OWNFD_H
@@ -25,9 +26,9 @@ struct ownfd {
 };
 
 /*
- * Do not use fstat(): since Linux 6.13 a time that fstat() has read is exact from then on. The next
- * store to any file of the machine then gets a separate time, and the next fdatasync() of that file
- * also writes its inode. Returns false if fd is not open.
+ * Use statx() and not fstat(), because since Linux 6.13 reading a file's times makes them exact.
+ * The next store to any file of the machine would then get a separate time, and the next
+ * fdatasync() of that file would also write its inode. Returns false if fd is not open.
  */
 static inline bool ownfd_look(int fd, struct statx *st)
 {
@@ -43,7 +44,7 @@ static inline struct ownfd ownfd_of(int fd)
 	return (struct ownfd){fd, makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino};
 }
 
-/* "No descriptor" is never lost. */
+/* Always returns false for "no descriptor" (fd -1). */
 static inline bool ownfd_is_lost(const struct ownfd *own)
 {
 	struct statx st;
@@ -53,8 +54,8 @@ static inline bool ownfd_is_lost(const struct ownfd *own)
 }
 
 /*
- * The inode's number identifies a socket, because all sockets are in one file system. That saves 16
- * bytes for each of many sockets.
+ * The inode's number alone identifies a socket, because all sockets are in one file system.
+ * Without the other members of struct ownfd, each of many sockets takes 16 bytes less.
  */
 static inline ino_t ownfd_inode(int fd)
 {
@@ -71,14 +72,14 @@ static inline bool ownfd_is_socket(int fd, ino_t inode)
 }
 
 /*
- * An eventfd has no inode of its own: all files of such kinds share one. So the library marks the
- * files that it opens, by the signal of F_SETSIG, which has no effect on files that send none. The
- * mark belongs to the open file, so a file that the application opens has none. Reading the mark
- * costs half of fstat().
+ * An eventfd has no inode of its own: all files of the kernel's anonymous kinds share one. So the
+ * library marks the eventfds that it opens by the signal of F_SETSIG, which has no effect on a
+ * file that sends no signals. The mark belongs to the open file, so a file that the application
+ * opens has no mark. Reading the mark takes half as long as fstat().
  */
 #define OWNFD_MARK 55
 
-/* The descriptor, or -1 if it was closed. */
+/* Returns the descriptor, or -1 if the descriptor was closed. */
 static inline int ownfd_mark(int fd)
 {
 	if (fd < 0 || !fcntl(fd, F_SETSIG, OWNFD_MARK))
@@ -104,8 +105,8 @@ static inline int ownfd_event(int flags)
 }
 
 /*
- * The same as eventfd_write(fd, 1) and eventfd_read(). Return false also if the descriptor belongs
- * to another file.
+ * The same as eventfd_write(fd, 1) and eventfd_read(). Returns false also if the descriptor
+ * belongs to another file.
  */
 static inline bool ownfd_wake(int fd)
 {
@@ -121,9 +122,10 @@ static inline bool ownfd_clear(int fd)
 	return ownfd_is_marked(fd) && read(fd, &count, sizeof(count)) == sizeof(count);
 }
 
-#define OWNFD_LOOK_MS 1000 /* a closed eventfd wakes no thread */
+/* look again after this time, because closing an eventfd wakes no thread */
+#define OWNFD_LOOK_MS 1000
 
-/* Wait until the eventfd is signalled, or for OWNFD_LOOK_MS. */
+/* Wait until the eventfd is signalled, but at most for OWNFD_LOOK_MS. */
 static inline void ownfd_wait(int fd)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};

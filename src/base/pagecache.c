@@ -18,10 +18,10 @@
 #define PAGECACHE_PAGE   4096u
 #define PAGECACHE_WINDOW (256u << 20) /* bytes examined together */
 #define PAGECACHE_COPY   (64u << 10)
-/* 100 ms in all: far longer than a page is held without a mapping */
+/* 100 ms in all: the kernel holds a page without a mapping for a far shorter time */
 #define PAGECACHE_TRIES    20
 #define PAGECACHE_PAUSE_US 5000u
-/* an offset behind all pages for which a call would wait */
+/* an offset behind all pages, so that sync_file_range() waits for no page */
 #define PAGECACHE_BEHIND ((off_t)1 << 62)
 
 struct pagecache {
@@ -29,7 +29,8 @@ struct pagecache {
 	unsigned char cached[PAGECACHE_WINDOW / PAGECACHE_PAGE];
 	int fd;
 	bool was_written;
-	/* a descriptor that bypasses the page cache; fd if there is none */
+	/* a descriptor that bypasses the page cache (O_DIRECT); equal to fd if O_DIRECT is not
+	 * possible */
 	int direct;
 };
 
@@ -77,14 +78,14 @@ static ssize_t pagecache_write(const struct pagecache *p, size_t len, uint64_t o
 	return n;
 }
 
-/* The next turn writes the rest after a short write. */
+/* If a write was short, the next pass of the loop writes the rest. */
 static int pagecache_rewrite_range(struct pagecache *p, uint64_t from, uint64_t to)
 {
 	while (from < to) {
 		size_t len = to - from < sizeof(p->copy) ? (size_t)(to - from) : sizeof(p->copy);
 		ssize_t n = pread(p->fd, p->copy, len, (off_t)from);
 
-		if (n <= 0) /* 0: the file's end */
+		if (n <= 0) /* 0: the end of the file */
 			return n ? -errno : 0;
 		n = pagecache_write(p, (size_t)n, from);
 		if (n <= 0)
@@ -95,7 +96,7 @@ static int pagecache_rewrite_range(struct pagecache *p, uint64_t from, uint64_t 
 	return 0;
 }
 
-/* The window begins at offset `at`. */
+/* Rewrite the cached pages of the window that begins at `offset`. */
 static int pagecache_rewrite_cached(struct pagecache *p, uint64_t offset, size_t pages)
 {
 	int rc = 0;
@@ -178,9 +179,9 @@ static int pagecache_count(int fd, unsigned char *cached, uint64_t *bytes)
 }
 
 /*
- * Try again: a thread of the kernel that reclaims or moves memory, and a process that reads the
- * file, hold a page for a moment and so keep it in the cache. A mapping keeps the page longer than
- * all tries.
+ * Try again: the kernel's reclaim or migration of memory, or a process that reads the file, holds
+ * a page for a moment and keeps it in the cache. A mapping may hold the page longer than all
+ * tries.
  */
 static int pagecache_leave_again(int fd, unsigned char *cached, uint64_t *stay)
 {
@@ -223,8 +224,8 @@ static int pagecache_do(const char *path, bool drop)
 
 	if (!rc) {
 		if (pagecache_has_medium(p->fd)) {
-			/* Bytes that cannot be written back were never acknowledged, so they may be
-			 * dropped. */
+			/* Bytes that cannot be written back were never acknowledged, so dropping
+			 * them is permitted. */
 			rc = drop ? pagecache_clean_and_leave(p->fd) : 0;
 			if (rc)
 				LOG_WARNING("%s: %s", path, strerror(-rc));
@@ -254,6 +255,6 @@ int pagecache_lost(int fd)
 		return 0;
 	if (errno != ENOSYS && errno != EINVAL && errno != EPERM)
 		return errno;
-	/* The kernel, or a filter of system calls, has no sync_file_range(). */
+	/* The kernel lacks sync_file_range(), or a filter of system calls (seccomp) forbids it. */
 	return fdatasync(fd) ? errno : 0;
 }

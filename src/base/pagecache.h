@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pagecache.h -- pages of a file that the kernel counts as clean, although the medium lacks them.
+ * pagecache.h -- removes or rewrites cached pages of a file that the kernel counts as clean
+ * although the medium lacks them.
  *
  * A page that could not be written back stays in the page cache and counts as clean. Reads return
- * what should have been written. ext4's state for the page is wrong, too: it treats a merely
- * reserved extent as written. So later writes through this page succeed, and read as zeros after a
- * power cut. Both last until the page leaves the cache.
+ * the bytes that the medium lacks. ext4's state for the page is wrong, too: ext4 treats an extent
+ * that was only reserved as written. So later writes through this page succeed, but the page reads
+ * as zeros after a power cut. Both faults last until the page leaves the cache.
  *
- * Files without a medium or without a page cache (tmpfs, DAX) are left alone. Functions without a
- * struct error return 0 or -errno.
+ * The functions ignore files without a medium or without a page cache (tmpfs, DAX). Functions
+ * without a struct error return 0 or -errno.
  */
 #ifndef BASE_PAGECACHE_H
 #define BASE_PAGECACHE_H
@@ -18,15 +19,16 @@
 #include "base/error.h"
 
 /*
- * Write back the dirty pages, then drop the clean ones, so that the next reads come from the
- * medium. *stay: the number of bytes that stay cached, because another process has them mapped or
- * reads them all the time; the call waits 100 ms for a page that is held. fd is path, open for
- * writing. If pages cannot be written, the call fails and drops them, because they were never
- * acknowledged. The next call does not report them again.
+ * Write back the dirty pages, then drop the clean pages, so that the next reads come from the
+ * medium. The call waits up to 100 ms for pages that are in use. *stay: the number of bytes that
+ * remain cached, because another process has mapped them or reads them all the time. fd is `path`,
+ * open for writing. If pages cannot be written, the call fails and drops them, because they were
+ * never acknowledged. The next call does not report them again.
  */
 int pagecache_evict(int fd, const char *path, uint64_t *stay, struct error *err);
 
-/* The same for a file without another writer: pages that stay cached are written once more. */
+/* Like pagecache_evict(), for a file without another writer. Pages that remain cached are written
+ * once more. */
 int pagecache_drop(const char *path);
 /* Write every cached page once more; no page is dropped. */
 int pagecache_rewrite(const char *path);

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-/* The deadline after timeout_ms milliseconds; negative: never. */
+/* The deadline timeout_ms milliseconds from now. Negative: no deadline. */
 static inline uint64_t poll_deadline(int timeout_ms)
 {
 	return timeout_ms < 0 ? CLOCK_NEVER : clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
@@ -29,7 +29,8 @@ static inline int poll_ms_left(uint64_t deadline)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* 0: readable; -ETIMEDOUT, or another -errno of poll(2). If fd is not open: -EBADF. */
+/* Returns 0 if fd is readable, -ETIMEDOUT, -EBADF if fd is not open, or another -errno of
+ * poll(2). */
 static inline int poll_readable(int fd, uint64_t deadline)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};

@@ -16,8 +16,8 @@ static uint8_t rand_pool[POOL_LEN];
 static size_t rand_pool_left; /* unused bytes, at the pool's end */
 static bool rand_use_pool;    /* false if the handlers of fork() cannot be installed */
 
-/* Hold the lock across fork(), so that the child finds it free and the pool consistent. The child
- * drops the pool, because the parent may hand out the same numbers. */
+/* Hold the lock across fork(), so that the child finds the lock free and the pool consistent. The
+ * child drops the pool, because the parent may return the same numbers. */
 static void rand_atfork_prepare(void)
 {
 	pthread_mutex_lock(&rand_lock);
@@ -68,7 +68,7 @@ void rand_bytes(void *buf, size_t len)
 		rand_pool_left = sizeof(rand_pool);
 	}
 	memcpy(buf, rand_pool + sizeof(rand_pool) - rand_pool_left, len);
-	/* Erase a number that is in use, so that nothing can read it from the pool. */
+	/* Erase a number when it is returned, so that it cannot be read from the pool later. */
 	explicit_bzero(rand_pool + sizeof(rand_pool) - rand_pool_left, len);
 	rand_pool_left -= len;
 	pthread_mutex_unlock(&rand_lock);

@@ -19,7 +19,7 @@
 #define HAVE_FIXUP 0
 #endif
 
-/* Data that a signal handler reads. Initial-exec: an access never allocates. */
+/* For data that a signal handler reads. Access to an initial-exec variable never allocates. */
 #define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
 
 struct guard {
@@ -31,12 +31,14 @@ struct guard {
 TLS_FOR_HANDLER struct guard *guard;
 
 static atomic_uint
-	/* number of calls of safecopy_setup(); after a change, threads read their mask again */
+	/* number of calls of safecopy_setup(); a thread reads its signal mask again after a
+	 * change */
 	setups;
 TLS_FOR_HANDLER unsigned mask_seen;
-TLS_FOR_HANDLER unsigned mask_open; /* equal to mask_seen if the mask lets faults through */
+/* equal to `setups` as long as the thread's mask does not block faults */
+TLS_FOR_HANDLER unsigned mask_open;
 
-/* The usual case: the thread's mask was read, and does not block faults. */
+/* Returns true in the usual case: the thread's mask was read, and does not block faults. */
 static inline bool safecopy_mask_is_open(void)
 {
 	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
@@ -79,9 +81,10 @@ static __attribute__((noinline)) bool safecopy_open_mask(sigset_t *before)
 
 #if HAVE_FIXUP
 /*
- * Leaf routines that never move the stack pointer: if a fault is raised anywhere between text_begin
- * and text_end, continuing at text_fixup returns -EFAULT to the caller. They do not use `rep
- * movsb`: with a destination that is not aligned it is 15 times slower on some processors.
+ * Leaf routines that never move the stack pointer. If a fault is raised anywhere between
+ * text_begin and text_end, continuing at text_fixup returns -EFAULT to the caller. The routines do
+ * not use `rep movsb`: with a destination that is not aligned it is 15 times slower on some
+ * processors.
  */
 int safecopy_text_copy(void *dst, const void *src, size_t len)
 	__attribute__((visibility("hidden")));
@@ -254,7 +257,7 @@ int safecopy_probe(const void *p)
 }
 
 #else
-/* The kernel copies at most 2 GiB in a call. */
+/* The kernel copies at most 2 GiB in one call. */
 #define COPY_MAX ((size_t)1 << 30)
 
 static bool safecopy_resume(void *uctx)
@@ -279,9 +282,9 @@ int safecopy(void *dst, const void *src, size_t len)
 }
 
 /*
- * A word is accessed by the CPU itself and not by the kernel, whose copy may tear it: on processors
- * with a fast `rep movsb` it is that instruction. These are what the functions below are called
- * with and return, because safecopy_guard() passes only the address.
+ * The CPU itself accesses a word here, because the kernel's copy may tear a word: on processors
+ * with a fast `rep movsb` the kernel copies by that instruction. safecopy_guard() passes only an
+ * address, so these variables hold the other arguments and the results of the functions below.
  */
 TLS_FOR_HANDLER struct {
 	uint64_t value, expected;
@@ -357,8 +360,8 @@ static enum sigfault_verdict safecopy_on_fault(const siginfo_t *info, void *uctx
 	 */
 	if (!g || (uintptr_t)info->si_addr - g->start >= g->len)
 		return SIGFAULT_PASS;
-	/* Restore the thread's mask, because ThreadSanitizer may have changed the handler's
-	 * mask. */
+	/* Restore the thread's mask from ucontext, because ThreadSanitizer may have changed the
+	 * handler's mask. */
 	pthread_sigmask(SIG_SETMASK, &((ucontext_t *)uctx)->uc_sigmask, NULL);
 	siglongjmp(g->env, 1);
 }
@@ -392,6 +395,7 @@ int safecopy_setup(void)
 	int r = sigfault_setup(safecopy_on_fault);
 
 	atomic_fetch_add(&setups, 1);
-	/* A sandbox may forbid the generic copies. Report this before the first copy fails. */
+	/* A sandbox may forbid the system calls of the generic copies. Report this before the
+	 * first copy fails. */
 	return r ? r : safecopy_probe(&r);
 }

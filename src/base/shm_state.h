@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm_state.h -- values of the counter shm_state: a connection uses shared memory, or the reason
- * why it does not. For the code that sets the counter, and the code that prints it. softrnic(7)
- * lists the values.
+ * shm_state.h -- values of the counter shm_state: whether a connection uses shared memory, or the
+ * reason why not. The code that sets the counter and the code that prints it share this list.
+ * softrnic(7) explains the values.
  */
 #ifndef BASE_SHM_STATE_H
 #define BASE_SHM_STATE_H
@@ -42,6 +42,6 @@ enum shm_state {
 #undef X
 };
 
-const char *shm_state_str(uint64_t state); /* accepts also values that are not listed */
+const char *shm_state_str(uint64_t state); /* accepts values outside the list, too */
 
 #endif

@@ -9,14 +9,15 @@
 #include <stdint.h>
 
 /*
- * The displaced handlers. A counted entry never changes, so the handler reads entries without a
- * lock.
+ * The handlers that were installed before ours. An entry below `count` never changes, so the
+ * signal handler reads entries without a lock.
  */
 #define PREV_MAX 16
 
 struct sigfault_prev {
 	struct sigaction sa;
-	/* number of displacements when this handler was displaced: the last one has the highest */
+	/* value of `displaced` when this handler was displaced: the last displaced handler has the
+	 * highest */
 	atomic_uint order;
 	atomic_bool spent; /* the handler has SA_RESETHAND, and has run */
 };
@@ -33,11 +34,11 @@ static pthread_mutex_t sigfault_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(sigfault_fn *) sigfault_resolve;
 
 /*
- * A displaced handler may itself call the handler that it displaced, which is this one. Then the
- * same ucontext arrives again, in a frame further down the stack, and the next older handler is
- * called. A new fault may have its ucontext at the same place as well, if the last handler left by
- * longjmp(), but its frame is not further down. The variable is initial-exec, because lazily
- * allocated thread-local storage must not be touched in a handler.
+ * A displaced handler may itself call the handler that it displaced, which is ours. Then ours gets
+ * the same ucontext again, in a frame further down the stack, and calls the next older handler.
+ * The ucontext of a new fault may be at the same address, too, if the last handler left by
+ * longjmp(), but the frame of that call is not further down. The variable is initial-exec, because
+ * a handler must not touch thread-local storage that is allocated lazily.
  */
 struct sigfault_walk {
 	const void *uctx;
@@ -51,7 +52,8 @@ static struct sigfault_chain *sigfault_chain_of(int sig)
 	return sig == sigfault_chains[0].sig ? &sigfault_chains[0] : &sigfault_chains[1];
 }
 
-/* The handler to try after `depth` others have passed the fault back. NULL: no handler remains. */
+/* Returns the handler to try after `depth` handlers have passed the fault back. NULL: no handler
+ * remains. */
 static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned depth)
 {
 	unsigned count = atomic_load(&c->count), newer;
@@ -67,9 +69,9 @@ static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned de
 }
 
 /*
- * Two libraries may have displaced each other's handlers in turn, each installing its own again.
- * Only one of the two has the application's handler. The other one passes the fault back by calling
- * the first once more, which then goes on with its older handlers.
+ * Two libraries may have displaced each other's handlers repeatedly. Only one of the two has the
+ * application's handler in its list. The other library passes the fault back by calling the first
+ * library's handler again, which then continues with its older handlers.
  */
 static struct sigfault_prev *sigfault_next(struct sigfault_chain *c, unsigned depth)
 {
@@ -78,7 +80,8 @@ static struct sigfault_prev *sigfault_next(struct sigfault_chain *c, unsigned de
 	return count && depth < PREV_MAX ? sigfault_pick(c, depth % count) : NULL;
 }
 
-/* Was the signal raised by an instruction of this thread? Then returning would raise it again. */
+/* Returns true if an instruction of this thread raised the signal. Returning from the handler then
+ * raises the signal again. */
 static bool sigfault_is_synchronous(const siginfo_t *info)
 {
 	if (info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO)
@@ -132,8 +135,8 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 }
 
 /*
- * The last step of a library may have been the default action: it relies on the access to fault
- * again.
+ * A library's handler may end by restoring the default action, in the expectation that the access
+ * faults again.
  */
 static void sigfault_end(int sig)
 {
@@ -197,7 +200,8 @@ static int sigfault_take_over(struct sigfault_chain *c)
 		return -errno;
 	if (sigfault_is_installed(&cur))
 		return 0;
-	/* Store the old handler before installing ours: another thread may fault at once. */
+	/* Store the old handler before installing ours: another thread may raise a fault at
+	 * once. */
 	r = sigfault_remember(c, &cur);
 	if (r)
 		return r;

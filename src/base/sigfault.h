@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sigfault.h -- one function is called first for each SIGBUS and SIGSEGV of this process.
+ * sigfault.h -- calls one function first for each SIGBUS and SIGSEGV of this process.
  *
- * A fault that it does not resolve goes on to the handler that the application had installed, and
- * without one kills the process as it would have without the library.
+ * If the function does not resolve the fault, the handler that the application had installed gets
+ * the fault. Without such a handler, the fault ends the process, as it would without the library.
  */
 #ifndef BASE_SIGFAULT_H
 #define BASE_SIGFAULT_H
@@ -14,8 +14,8 @@ enum sigfault_verdict {
 	SIGFAULT_PASS,   /* pass the fault to the displaced handlers */
 	SIGFAULT_RESUME, /* continue with *uctx, which the function may have changed */
 	/*
-	 * Like PASS, but the access would succeed now. Without a displaced handler the process
-	 * still ends.
+	 * Like PASS, but the access would succeed now. The process still ends if no handler was
+	 * displaced.
 	 */
 	SIGFAULT_RAISE
 };

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* The function may return early, and the callers then look again. It preserves errno, because a
- * signal handler must not change errno. */
+/* The function may return early, so its callers check their condition again. The function
+ * preserves errno, because a signal handler must not change errno. */
 static void siglock_futex_wait(atomic_uint *word, unsigned seen, const struct timespec *timeout)
 {
 	int before = errno;

@@ -2,9 +2,9 @@
 /*
  * siglock.h -- a lock and events that signal handlers may use, too.
  *
- * The holder has all signals blocked except those of faults (thread.h). So a handler never finds
- * the lock taken by the thread that it interrupted, unless the holder itself faults, which it must
- * not. The lock uses only futexes.
+ * The holder has all signals blocked except the signals of faults (thread.h). So a handler never
+ * finds the lock taken by the thread that it interrupted, provided that the holder causes no
+ * fault. The lock uses only futexes.
  */
 #ifndef BASE_SIGLOCK_H
 #define BASE_SIGLOCK_H
@@ -37,8 +37,8 @@ void siglock_pause(struct siglock *l, sigset_t *before);
 void siglock_resume(struct siglock *l, const sigset_t *before);
 /*
  * Release the lock, wait until the event is notified or the time is over, and take the lock again.
- * seen: the value of siglock_seen() before the caller checked its condition, even if the lock was
- * released since.
+ * seen: the value that siglock_seen() returned before the caller checked its condition. The lock
+ * may have been released since that call.
  */
 void siglock_wait(struct siglock *l, struct siglock_event *event, unsigned seen, unsigned ms);
 void siglock_notify(struct siglock_event *event);

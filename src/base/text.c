@@ -29,7 +29,8 @@ struct text_size text_bytes(uint64_t bytes)
 	return shown;
 }
 
-/* The length of the character at the start of text. 0: the bytes are not valid UTF-8. */
+/* Returns the length of the character at the start of text, or 0 if the bytes are not valid
+ * UTF-8. */
 static unsigned text_utf8_length(const unsigned char *text, uint32_t *value)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};

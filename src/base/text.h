@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* text.h -- makes texts for people: sizes, and printable names from other sources. */
+/* text.h -- makes texts for people: sizes with units, and names of foreign origin without control
+ * characters. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -10,10 +11,10 @@ struct text_size {
 	char text[32];
 };
 
-/* "64 MiB" if this is exact, else bytes. */
+/* "64 MiB" if the size is a whole number of a unit, else bytes. */
 struct text_size text_size(uint64_t bytes);
 
-/* "67108864 bytes", for lines in which some sizes are not whole units. */
+/* "67108864 bytes", for lines in which another size is not a whole number of MiB. */
 struct text_size text_bytes(uint64_t bytes);
 
 /*

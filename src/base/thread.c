@@ -55,7 +55,7 @@ int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *
 	return r;
 }
 
-/* The kernel copies none of the range, so the new table is empty. */
+/* The kernel does not copy the descriptors of the range, so the new table is empty. */
 bool thread_leave_descriptors(void)
 {
 	return !close_range(0, ~0u, CLOSE_RANGE_UNSHARE);

@@ -2,13 +2,13 @@
 /*
  * thread.h -- threads of a library inside an application's process.
  *
- * Signals. Such a thread blocks every signal that the application may wait for or handle, so that
- * no handler of the application runs in it. The signals of faults stay open: the kernel kills a
- * process whose fault signal is blocked.
+ * Signals. A library's thread blocks every signal that the application may wait for or handle, so
+ * that no handler of the application runs in that thread. The signals of faults stay unblocked:
+ * the kernel kills a process whose fault signal is blocked.
  *
- * Descriptors. Closing any descriptor of a file drops the POSIX locks that the process holds on the
- * file: fcntl(2) locks belong to a descriptor table. A thread that opens and closes files of the
- * application therefore leaves the application's table first.
+ * Descriptors. Closing any descriptor of a file drops the POSIX locks (fcntl(2)) that the process
+ * holds on the file, because these locks belong to a descriptor table. Therefore a thread that
+ * opens and closes files of the application first leaves the application's descriptor table.
  */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
@@ -20,18 +20,20 @@
 #include <stdint.h>
 
 /*
- * Run fn(arg) in a thread with that signal mask. stack: size in bytes, or 0 for the system's
- * default. *thread is for pthread_join(); NULL: the thread is detached. 0 or -errno.
+ * Run fn(arg) in a new thread whose signals are blocked as above. stack: size in bytes, or 0 for
+ * the system's default. *thread is for pthread_join(); if thread is NULL, the thread is detached.
+ * 0 or -errno.
  */
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
-/* A condition whose timed waits are by the monotonic clock. */
+/* Initialize a condition variable whose timed waits use the monotonic clock. */
 void thread_cond_init(pthread_cond_t *cond);
-/* Block these signals in the calling thread. *before gets the previous mask. Async-signal-safe. */
+/* Block the application's signals in the calling thread. *before gets the previous mask.
+ * Async-signal-safe. */
 void thread_block_signals(sigset_t *before);
 /*
- * Give the calling thread a descriptor table of its own, which is empty, so that no file of the
- * application stays open in it. False: the thread still uses the application's table, and must open
- * nothing.
+ * Give the calling thread its own, empty descriptor table, so that no file of the application
+ * stays open in that table. Returns false if the thread still uses the application's table; then
+ * the thread must open no file.
  */
 bool thread_leave_descriptors(void);
 

@@ -97,7 +97,7 @@ int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_a
 	if (!rc)
 		rc = parts_open_existing(parts, true, err);
 	/*
-	 * Check existing parts before anything is made, because they may make the creation
+	 * Check the existing parts before anything is created, because they may make the creation
 	 * impossible.
 	 */
 	if (!rc)

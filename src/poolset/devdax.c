@@ -15,7 +15,7 @@ static void devdax_path(char path[PATH_MAX], dev_t device, const char *file)
 		 file);
 }
 
-/* 0: the number cannot be read. */
+/* Returns 0 if the number cannot be read. */
 static uint64_t devdax_number(dev_t device, const char *file)
 {
 	char path[PATH_MAX];

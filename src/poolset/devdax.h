@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* devdax.h -- facts of the kernel about a device DAX (/dev/daxX.Y), from sysfs. */
+/* devdax.h -- reads facts about a device DAX (/dev/daxX.Y) from the kernel's sysfs. */
 #ifndef POOLSET_DEVDAX_H
 #define POOLSET_DEVDAX_H
 

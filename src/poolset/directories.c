@@ -25,7 +25,8 @@ static int directories_failed(const char *path, struct error *err)
 	return error_set(err, ERROR_LOCAL, errno, "%s: %s", path, strerror(errno));
 }
 
-/* "000012.pmem" has the number 12. Returns false for other names, which are no parts. */
+/* "000012.pmem" has the number 12. Returns false for any other form of name, which belongs to no
+ * part. */
 static bool directories_number(const char *name, unsigned *number)
 {
 	size_t digits = strspn(name, "0123456789");
@@ -99,7 +100,7 @@ static int directories_add_files(struct parts *parts, const struct directories_f
 	return rc;
 }
 
-/* Compare directories by device and inode, because one directory can have many names. */
+/* Compare directories by device and inode, because one directory can have several names. */
 static int directories_check_twice(const struct parts *parts, struct error *err)
 {
 	struct stat a, b;

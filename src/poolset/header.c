@@ -30,8 +30,8 @@ static void header_store(uint8_t *bytes, uint64_t value)
 }
 
 /*
- * PMDK's checksum over words of 32 bits. The words of the checksum, and those from `skip` on, count
- * as zero.
+ * Computes PMDK's checksum over words of 32 bits. The words of the checksum itself, and all words
+ * from `skip` on, count as zero.
  */
 static uint64_t header_sum(const uint8_t *bytes, size_t len, size_t sum_at, size_t skip)
 {
@@ -191,7 +191,8 @@ void header_fresh_uuid(uint8_t uuid[HEADER_UUID])
 {
 	rand_bytes(uuid, HEADER_UUID);
 	uuid[7] =
-		/* the version (4) is in the third field, which is little-endian */
+		/* the third field of a UUID is little-endian here, so its version (4) is in byte
+		 * 7 */
 		(uint8_t)((uuid[7] & 0x0f) | 0x40);
 	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * header.h -- the header of a pool's part: its first 4096 bytes, as PMDK writes them; pure.
+ * header.h -- the header of a pool's part: the first 4096 bytes of the part, as PMDK writes them;
+ * pure.
  *
- * All integers are little-endian. What is not listed is zero.
+ * All integers are little-endian. Bytes that the table does not list are zero.
  *
  *    0  signature 8        24  poolset_uuid 16     88  prev_repl_uuid 16
  *    8  major 4            40  uuid 16            104  next_repl_uuid 16
@@ -11,9 +12,9 @@
  *   20  ro_compat 4                              4024  shutdown state 64
  *                                                4088  checksum 8
  *
- * The shutdown state is usc 8, uuid 8, dirty 1, zero 39, checksum 8. It is kept in the first part,
- * where the features SDS and CKSUM_2K are set: the header's checksum covers 2048 bytes only with
- * the latter, so that the state can change without it.
+ * The shutdown state is usc 8, uuid 8, dirty 1, zero 39, checksum 8. Only the first part has a
+ * shutdown state, if the features SDS and CKSUM_2K are set. With CKSUM_2K the header's checksum
+ * covers only the first 2048 bytes, so that the state can change without the checksum.
  */
 #ifndef POOLSET_HEADER_H
 #define POOLSET_HEADER_H
@@ -36,7 +37,7 @@ enum header_incompat {
 	HEADER_SDS = 1 << 2,
 };
 
-/* The attributes of a pool, laid out as librpmem's struct rpmem_pool_attr. */
+/* The attributes of a pool, in the layout of librpmem's struct rpmem_pool_attr. */
 struct poolset_attr {
 	char signature[HEADER_SIGNATURE];
 	uint32_t major, compat, incompat, ro_compat;
@@ -48,7 +49,7 @@ struct poolset_attr {
 };
 
 /*
- * Number of power failures that the devices did not survive, and whether a process uses the pool.
+ * usc counts the power failures that the devices did not survive; dirty: a process uses the pool.
  */
 struct header_sds {
 	uint64_t usc, uuid;
@@ -66,27 +67,27 @@ struct header {
 	struct header_sds sds;
 };
 
-/* Returns true also for NULL: a pool without headers. */
+/* Returns true also for NULL, which stands for a pool without headers. */
 bool poolset_attr_is_zero(const struct poolset_attr *attr);
 
-/* Copy the attributes that all parts share; the uuid and the ring of parts do not change. */
+/* Copy the attributes that all parts share. The uuid and the links of the ring of parts stay. */
 void header_set_attr(struct header *h, const struct poolset_attr *attr);
 void header_get_attr(const struct header *h, struct poolset_attr *attr);
 
 /* Encode the header, including both checksums. */
 void header_encode(const struct header *h, uint8_t page[HEADER_BYTES]);
-/* Decode without any check. */
+/* Decode the page without checking it. */
 void header_decode(const uint8_t page[HEADER_BYTES], struct header *h);
 bool header_is_zero(const uint8_t page[HEADER_BYTES]);
-/* Is the checksum right, and are the unused bytes zero? */
+/* Returns true if the checksum is right and the unused bytes are zero. */
 bool header_is_intact(const uint8_t page[HEADER_BYTES]);
 
-/* Do these features include a shutdown state? */
+/* Returns true if these features include a shutdown state. */
 bool header_has_sds(const struct header *h);
 /*
- * Did a power failure come while the pool was in use, and did the pool's devices not survive it?
- * The answer is yes if the stored state is dirty and its counts differ from the present ones. A
- * state with a wrong checksum counts as no state.
+ * Returns true if a power failure came while the pool was in use, and the pool's devices did not
+ * survive it: the stored state is dirty, and its counts differ from the present ones. A state with
+ * a wrong checksum counts as no state.
  */
 bool header_sds_is_lost(const uint8_t page[HEADER_BYTES], const struct header_sds *now);
 
@@ -104,10 +105,11 @@ struct header_set {
 };
 
 /*
- * Do the headers belong together? The checks and their order are PMDK's. Each part's header is not
- * all zero; has the signature, version and features of the first; is intact; has the UUIDs, the
- * neighbouring replicas and the arch_flags of the first. Then follows its place in the ring of
- * parts. The cause of a failure is EINVAL, or EBADMSG for a header that is not intact.
+ * Check that the headers belong together. The checks and their order are PMDK's. Each part's
+ * header is not all zero; has the signature, version and features of the first header; is intact;
+ * has the UUIDs, the neighbouring replicas and the arch_flags of the first header. The last check
+ * is the part's position in the ring of parts. The cause of a failure is EINVAL, or EBADMSG for a
+ * header that is not intact.
  */
 int header_check(const struct header_set *set, struct error *err);
 

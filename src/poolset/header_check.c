@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* One header, and the first header. */
+/* The header to check, and the first header, with which it is compared. */
 struct header_check_part {
 	const struct header_set *set;
 	unsigned index;
@@ -100,8 +100,8 @@ int header_check(const struct header_set *set, struct error *err)
 	for (; !rc && part.index < set->count; part.index++)
 		rc = header_check_part(&part);
 	/*
-	 * Check the ring after all the others, so that a corrupt UUID is reported in the part that
-	 * has it, not in its neighbour.
+	 * Check the ring after all other fields, so that a corrupt UUID is reported for the part
+	 * that has it, not for its neighbour.
 	 */
 	for (part.index = 0; !rc && part.index < set->count; part.index++)
 		rc = header_check_ring(&part);

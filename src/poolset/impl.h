@@ -8,16 +8,16 @@
 struct poolset_pool {
 	struct parts parts;
 	struct poolset_memory memory;
-	/* The headers on the disk. The first parts of the pool are those that have one. */
+	/* The headers on the disk. Only the first parts of the pool have headers. */
 	struct header *headers;
 	uint8_t (*pages)[HEADER_BYTES];
 	bool is_created; /* poolset_create() made the pool */
-	bool is_dirty;   /* the shutdown state is dirty, and this process must clear it */
+	bool is_dirty;   /* the stored shutdown state is dirty, and this process has to clear it */
 };
 
 /*
- * The shutdown state of the devices, which is zero, as in PMDK without libndctl: the pool does not
- * notice power failures that the devices do not survive.
+ * The shutdown state of the devices. It is always zero, as in PMDK without libndctl: the pool does
+ * not notice power failures that the devices do not survive.
  */
 extern const struct header_sds pool_devices;
 
@@ -39,8 +39,8 @@ void pool_apply_attr(struct poolset_pool *pool, const struct poolset_attr *attr)
 /* create.c */
 int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_attr *attr,
 		struct error *err);
-/* Remove the created files. A file that existed before had a zero page, and gets this page
- * again. */
+/* Remove the created files. A file that existed before the creation had a zero first page, so zero
+ * that page again. */
 void pool_undo_create(struct poolset_pool *pool);
 
 #endif

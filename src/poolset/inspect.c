@@ -15,10 +15,10 @@
 #include "poolset/place.h"
 #include "poolset/settext.h"
 
-/* A FIFO must not let the caller wait. */
+/* O_NONBLOCK: opening a FIFO must not wait for its other end. */
 #define INSPECT_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Open the file. Returns -1 if it is not a regular file, or cannot be read. */
+/* Open the file. Returns -1 if the file is not regular, or cannot be read. */
 static int inspect_open(const struct poolset_place *place, struct error *err)
 {
 	struct stat st;
@@ -141,8 +141,8 @@ static void inspect_part(const struct settext_part *part, bool has_header,
 			inspect_complain(state, "%s: %s", part->path, strerror(errno));
 		return;
 	}
-	/* Directories hold as many files as the pool needs, and a device is not opened; both count
-	 * as present. */
+	/* A part of type directory or device has no fixed size to compare. Both count as
+	 * present. */
 	if (!S_ISREG(st.st_mode))
 		return;
 	if (part->size && (uint64_t)st.st_size != part->size)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inspect.h -- what can be known of a pool from outside, for a program that watches it.
+ * inspect.h -- examines a pool that another process may be using, for a program that watches
+ * pools.
  *
  * Nothing is locked and nothing is written, so a process that opens the pool meanwhile is not
- * disturbed. What is found may have changed by the time it is reported.
+ * disturbed. The pool may have changed by the time the result is reported.
  */
 #ifndef POOLSET_INSPECT_H
 #define POOLSET_INSPECT_H
@@ -18,7 +19,7 @@ struct poolset_state {
 	char why[ERROR_TEXT]; /* the reason, unless is_usable */
 };
 
-/* Does the first line say that this is a pool set file? */
+/* Returns true if the file's first line is that of a pool set file. */
 bool poolset_is_set(const struct poolset_place *place);
 /* ERROR_LOCAL: the set file cannot be read, or is malformed. */
 int poolset_inspect(const struct poolset_place *place, struct poolset_state *state,

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "poolset/parts.h"
 
-/* Huge pages of DAX need an alignment of 2 MiB; other mappings do not suffer from it. */
+/* Huge pages of DAX need an alignment of 2 MiB, which is harmless for other mappings. */
 #define MEMORY_ALIGN ((uint64_t)2 << 20)
 
 static uint64_t memory_align(const struct parts *parts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Do the paths of a pool's parts still lead to the parts? */
+/* Checks that the paths of a pool's parts still lead to the parts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,9 @@
 #include "poolset/impl.h"
 
 /*
- * The identity of a file: its device and inode numbers. A copy of the descriptor would keep the
- * part locked. No other file gets the inode number while the pool has the file open.
+ * The identity of a file: its device and inode numbers. A duplicate descriptor is no alternative,
+ * because it would keep the part locked. No other file gets the inode number while the pool has
+ * the file open.
  */
 struct name {
 	char *path;

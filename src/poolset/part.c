@@ -60,7 +60,8 @@ static int part_no_room(int rc, struct error *err)
 	return rc;
 }
 
-/* Reserve all blocks: a remote write to a hole would find a full disk too late to report it. */
+/* Reserve all blocks: a remote write to a hole would find a full disk too late to report the
+ * failure. */
 static int part_reserve(const struct part *part, struct error *err)
 {
 	struct newfile_opts opts = {.path = part->path, .size = part->size};
@@ -107,8 +108,8 @@ int part_open(struct part *part, struct error *err)
 	int rc;
 
 	/*
-	 * A pool without a set file is already open. O_NONBLOCK: the name may be a pipe, and open()
-	 * must not wait.
+	 * The descriptor of a pool without a set file is already open. O_NONBLOCK: the name may be
+	 * a pipe, and open() must not wait.
 	 */
 	if (part->fd < 0)
 		part->fd = open(part->path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -122,7 +123,7 @@ int part_open(struct part *part, struct error *err)
 	return rc;
 }
 
-/* A device has no read() and no write(). */
+/* Map the header of a device, because a device DAX has no read() and no write(). */
 static int part_map_header(struct part *part, struct error *err)
 {
 	if (part->header)
@@ -201,7 +202,7 @@ int part_remove(struct part *part, struct error *err)
 
 static int part_make(struct part *part, struct error *err)
 {
-	/* Make the file private, because the pool that it copies may be private to its user. */
+	/* Make the file private to this user, because the pool may be a copy of a private pool. */
 	struct newfile_opts opts = {.path = part->path, .size = part->size, .is_private = true};
 	struct newfile nf;
 	int rc = part_no_room(newfile_open(&nf, &opts, err), err);
@@ -215,7 +216,7 @@ static int part_make(struct part *part, struct error *err)
 		rc = newfile_commit(&nf, false, err);
 	part->is_made = !rc;
 	if (rc) {
-		/* If only the sync of the name failed, the file already has its name. */
+		/* If the call failed only in syncing the name, the file already has its name. */
 		part_unlink(part, NULL);
 		newfile_abort(&nf);
 		part->fd = -1;

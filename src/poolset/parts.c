@@ -155,7 +155,7 @@ static int parts_from_plain(struct parts *parts, const struct poolset_place *pla
 	part = &parts->list[0];
 	part->is_device = is_device;
 	part->align = is_device ? dax.align : HEADER_BYTES;
-	/* Open the file now: later the name might lead to another file. */
+	/* Open the file now, because the name might lead to another file later. */
 	return place_open(place, O_RDWR, &part->fd, err);
 }
 
@@ -237,7 +237,7 @@ static int parts_check_part(const struct parts *parts, const struct part *part, 
 	return 0;
 }
 
-/* A mapping cannot begin right behind a header, because the device's alignment is larger than a
+/* A mapping cannot begin right behind a header if the device's alignment is larger than a
  * header. */
 static int parts_check_align(const struct parts *parts, struct error *err)
 {
@@ -276,7 +276,7 @@ int parts_measure(struct parts *parts, struct error *err)
 	if (overflow || size > INT64_MAX)
 		return error_set(err, ERROR_LOCAL, EINVAL, "%s: the parts are too large together",
 				 parts->name);
-	/* The mapped pool contains the first header, but no other header. */
+	/* The mapped pool contains the first header, but none of the other headers. */
 	if (parts->nheaders)
 		size -= (uint64_t)(parts->nheaders - 1) * HEADER_BYTES;
 	parts->pool_size = size;

@@ -2,8 +2,8 @@
 /*
  * parts.h -- the parts of one pool set, from its text to locked files and one mapping of them.
  *
- * parts_load() reads the set and looks at what its paths name. parts_open_...() open and lock the
- * files. parts_fini() closes, and so unlocks, them.
+ * parts_load() reads the set and examines what its paths name. parts_open_...() open and lock the
+ * files. parts_fini() closes the files, which unlocks them.
  */
 #ifndef POOLSET_PARTS_H
 #define POOLSET_PARTS_H
@@ -35,7 +35,7 @@ struct parts {
 	int set_fd;         /* the pool set file, locked; -1: not open */
 	/*
 	 * For a set of directories: the most bytes in all directories together, and the directory
-	 * of the next file.
+	 * of the next new file.
 	 */
 	uint64_t reserved;
 	char **directories;
@@ -52,10 +52,10 @@ int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned rep
 /* directories.c: find the files 000000.pmem, 000001.pmem ... in the directories that the text
  * names. */
 int parts_from_directories(struct parts *parts, const struct settext *set, struct error *err);
-/* Add another such file if the pool is smaller than size. */
+/* Add another file in the next directory if the pool is smaller than size. */
 int parts_extend_directories(struct parts *parts, uint64_t size, struct error *err);
 
-/* Refuse more than one replica. line: the line of the word REPLICA. */
+/* Refuse more than one replica. line: the number of the line with the word REPLICA. */
 int parts_check_replicas(const char *name, unsigned count, unsigned line, struct error *err);
 /* Check that there is one replica, and that sizes and options fit together; compute pool_size. */
 int parts_measure(struct parts *parts, struct error *err);
@@ -65,24 +65,25 @@ int parts_measure(struct parts *parts, struct error *err);
  * is no error, and its fd stays -1.
  */
 int parts_open_existing(struct parts *parts, bool may_be_missing, struct error *err);
-/* Create, lock and store durably the parts that are not open. */
+/* Create and lock the parts that are not open, and put them on the disk. */
 int parts_make_missing(struct parts *parts, struct error *err);
 /* Remove the files that parts_make_missing() created. */
 void parts_unmake(struct parts *parts);
 
 /* Open and lock one part. */
 int part_open(struct part *part, struct error *err);
-/* Does the part have its size, and are its blocks reserved? */
+/* Check that the part has its size, and that its blocks are reserved. */
 int part_check(const struct part *part, struct error *err);
 int part_get_size(const struct part *part, uint64_t *size, struct error *err);
 void part_close(struct part *part);
-/* Read or write the first bytes of a part; a write is on the disk when the function returns. */
+/* Read or write the first bytes of a part. Written bytes are on the disk when the function
+ * returns. */
 int part_read_header(struct part *part, uint8_t page[HEADER_BYTES], struct error *err);
 int part_write_header(struct part *part, const void *bytes, size_t at, size_t len,
 		      struct error *err);
 /* Unlink the part's name if it still leads to this file. For a device, clear the first page. */
 int part_remove(struct part *part, struct error *err);
-/* The number of bytes of the part in the mapping. */
+/* The number of bytes of the part that are in the mapping. */
 uint64_t part_usable(const struct part *part);
 
 /* memory.c: map all parts in a row, as pool.h describes; the first header lies at the beginning. */

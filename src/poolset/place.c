@@ -19,7 +19,7 @@ static int place_failed(const struct poolset_place *place, struct error *err)
 			 strerror(errno));
 }
 
-/* Preserves errno, which the failed open() has set. */
+/* Preserves errno: the caller still needs the errno of its failed open(). */
 static bool place_is_link(int dir, const char *name)
 {
 	int was = errno;
@@ -31,8 +31,8 @@ static bool place_is_link(int dir, const char *name)
 }
 
 /*
- * For kernels and filters of system calls without openat2(): open step by step, and follow no
- * symbolic link. Changes name, and closes dir.
+ * For kernels without openat2(), and filters of system calls that forbid it: open the path step by
+ * step, and follow no symbolic link. Changes name, and closes dir.
  */
 static int place_walk(int dir, char *name, int flags)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place.h -- files below a directory; neither ".." nor a symbolic link leads out of it. */
+/* place.h -- opens files below a directory; neither ".." nor a symbolic link leads out of the
+ * directory. */
 #ifndef POOLSET_PLACE_H
 #define POOLSET_PLACE_H
 

@@ -18,7 +18,7 @@ static int removal_obstacle(struct removal *r, const struct error *err)
 	return r->is_forced ? 0 : (int)err->kind;
 }
 
-/* The header must be intact; may_be_zero: it may also be missing. */
+/* The header must be intact. may_be_zero: an all-zero header is permitted as well. */
 static int removal_check_header(struct part *part, bool may_be_zero, bool *is_good,
 				struct error *err)
 {
@@ -31,9 +31,10 @@ static int removal_check_header(struct part *part, bool may_be_zero, bool *is_go
 }
 
 /*
- * A set may name any file. So a file is only removed if it has the size that the set says and,
- * where a header belongs, an intact one or none at all. With force one of the two is enough, so
- * that a corrupt pool can be removed. A file that is named directly needs the header in any case.
+ * A set may name any file. So a file is removed only if it has the size in the set file and, where
+ * a header belongs, an intact or an all-zero header. With force one of the two conditions is
+ * sufficient, so that a corrupt pool can be removed. A file that is named directly needs an intact
+ * header in any case.
  */
 static int removal_check_part(const struct removal *r, struct part *part, struct error *err)
 {
@@ -56,7 +57,7 @@ static int removal_check_part(const struct removal *r, struct part *part, struct
 				 part->path);
 }
 
-/* Lock and check everything before the first removal, so that a pool in use stays complete. */
+/* Lock and check all parts before the first removal, so that a pool in use stays complete. */
 static int removal_open_parts(struct removal *r)
 {
 	int rc = 0;

@@ -49,7 +49,7 @@ static bool settext_word_is(struct settext_word word, const char *text)
 	return word.len == strlen(text) && !memcmp(word.at, text, word.len);
 }
 
-/* The next word of the line. False: the line has no more. */
+/* Returns the next word of the line, or false if the line has no more words. */
 static bool settext_next_word(struct settext_reader *r, struct settext_word *word)
 {
 	while (r->at < r->end && settext_is_blank(*r->at))
@@ -68,7 +68,7 @@ static int settext_expect_end(struct settext_reader *r)
 	return settext_next_word(r, &word) ? settext_bad_word(r, word, "is one word too many") : 0;
 }
 
-/* The unit of a suffix; 0: unknown. */
+/* Returns the unit of a suffix, or 0 if the suffix is unknown. */
 static uint64_t settext_unit(const char *suffix, size_t len)
 {
 	static const char letters[] = "KMGTP";
@@ -106,7 +106,7 @@ bool settext_size(const char *word, size_t len, uint64_t *size)
 	return true;
 }
 
-/* strndup() may expect a NUL, and the text does not end with one. */
+/* Do not use strndup(), which may expect a NUL: the text does not end with one. */
 static char *settext_copy(struct settext_word word)
 {
 	char *copy = malloc(word.len + 1);
@@ -214,7 +214,7 @@ static int settext_replica(struct settext_reader *r)
 	return settext_expect_end(r);
 }
 
-/* Skips a keyword in the first column, if a blank or the end of the line follows. */
+/* Skip a keyword in the first column, if a blank or the end of the line follows. */
 static bool settext_skip_keyword(struct settext_reader *r, const char *word)
 {
 	size_t len = strlen(word);

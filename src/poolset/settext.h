@@ -34,7 +34,7 @@ enum settext_option {
 };
 
 struct settext_part {
-	char *path;       /* absolute: a file, a directory or a device */
+	char *path;       /* absolute; leads to a file, a directory or a device */
 	uint64_t size;    /* 0: AUTO, the size of the device */
 	unsigned replica; /* index of the part's replica; 0: the first section */
 	unsigned line;
@@ -45,12 +45,13 @@ struct settext {
 	struct settext_part *parts;
 	unsigned nparts;
 	unsigned nreplicas;    /* number of replicas with the first section; at least 1 */
-	unsigned nremotes;     /* number of remote replicas among these */
+	unsigned nremotes;     /* number of remote replicas among the nreplicas */
 	unsigned replica_line; /* line of the first REPLICA; 0: there is none */
 };
 
-/* name is for the error's text, which also names the line. The cause of a malformed text is EINVAL.
- * The caller ends *set with settext_fini(), also after a failure. */
+/* name: the file's name, which the error's text contains together with the line's number. The
+ * cause of a malformed text is EINVAL. The caller ends *set with settext_fini(), also after a
+ * failure. */
 int settext_parse(struct settext *set, const char *name, const char *bytes, size_t len,
 		  struct error *err);
 void settext_fini(struct settext *set);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* An IPv6 address with or without a scope, as in fe80::1%eth0. */
+/* Returns true for an IPv6 address with or without a scope, as in fe80::1%eth0. */
 static bool address_is_ipv6(const char *text)
 {
 	char literal[INET6_ADDRSTRLEN];
@@ -80,7 +80,7 @@ static const char *address_parse_bracketed(const char *text, struct address *out
 	return end[1] ? address_set_port(out, end + 2) : NULL;
 }
 
-/* Returns NULL, or the error. */
+/* Returns NULL, or the text of the error. */
 static const char *address_parse_any(const char *text, struct address *out)
 {
 	const char *colon = strrchr(text, ':'), *why;
@@ -139,7 +139,7 @@ static bool address_is_loopback_ipv4(const struct in_addr *in)
 	return ntohl(in->s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* Is a resolved socket address this machine's loopback? */
+/* Returns true if a resolved socket address is this machine's loopback. */
 static bool address_is_loopback_socket(const struct sockaddr *sa)
 {
 	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;

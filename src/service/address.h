@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * address.h -- the address of a server: parsed from a text, and resolved to numeric addresses.
+ * address.h -- parses the address of a server, and resolves it to numeric addresses.
  *
  * Thread-safe.
  */
@@ -25,14 +25,14 @@ struct address {
  */
 int address_parse(const char *text, const char *default_port, struct address *out,
 		  struct error *err);
-/* The same for a server, which may have port 0: any free port. */
+/* Like address_parse(), for a server, which may use port 0: any free port. */
 int address_parse_listen(const char *text, const char *default_port, struct address *out,
 			 struct error *err);
 /* Write "host:port" to text, with brackets around an IPv6 literal, and return text. */
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT]);
-/* Is host an IPv4 address, or an IPv6 address with or without a scope? */
+/* Returns true if host is an IPv4 address, or an IPv6 address with or without a scope. */
 bool address_is_numeric(const char *host);
-/* Do all numeric addresses of addr lead to this machine only? */
+/* Returns true if all numeric addresses of addr lead to this machine only. */
 bool address_is_loopback(const struct address *addr);
 /*
  * Find the numeric addresses of the host, at most max, in the order of preference. ERROR_UNREACHED:

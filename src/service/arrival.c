@@ -32,8 +32,8 @@ void arrivals_enter(struct arrivals *a, struct arrival *one, enum arrival_state 
 		list_del(&one->node);
 }
 
-/* The oldest pending connection from that address (NULL: from any), if there are `limit` such
- * connections or more. */
+/* Returns the oldest pending connection from addr (NULL: from any address), or NULL if fewer than
+ * `limit` such connections are pending. */
 static struct arrival *arrivals_oldest(const struct arrivals *a, const char *addr, unsigned limit)
 {
 	struct arrival *oldest = NULL;

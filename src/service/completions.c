@@ -23,8 +23,8 @@ int completions_init(struct completions *c, struct rpma_conn *conn)
 	if (rc)
 		return rc;
 	/*
-	 * poll() decides which descriptor is ready. A read must not block this thread if another
-	 * thread has taken the wake-up.
+	 * poll() decides which descriptor is ready. The read after poll() must not block this
+	 * thread if another thread has taken the wake-up.
 	 */
 	completions_unblock(c->cq_fd);
 	completions_unblock(c->event_fd);
@@ -42,7 +42,7 @@ static int completions_look(struct completions *c, struct ibv_wc *wc, unsigned s
 	return rc;
 }
 
-/* Sleep until there is a completion or an event. Returns false if the time is over. */
+/* Sleep until a completion or an event is there. Returns false if the deadline has passed. */
 static bool completions_sleep(struct completions *c, uint64_t deadline)
 {
 	struct pollfd fds[] = {
@@ -59,7 +59,8 @@ static bool completions_sleep(struct completions *c, uint64_t deadline)
 	if (n <= 0)
 		return false;
 	if (fds[0].revents)
-		rpma_cq_wait(c->cq); /* re-arms; a wake-up without a completion is harmless */
+		/* arms the queue again; a wake-up without a completion is harmless */
+		rpma_cq_wait(c->cq);
 	if (fds[1].revents && !rpma_conn_next_event(c->conn, &event) &&
 	    event != RPMA_CONN_ESTABLISHED)
 		c->closed = true;
@@ -71,7 +72,8 @@ int completions_next(struct completions *c, int timeout_ms, unsigned spin_us, st
 	uint64_t deadline = poll_deadline(timeout_ms);
 
 	for (;;) {
-		/* read before the queue, so that no completion from before the end is missed */
+		/* Read `closed` before the queue, so that no completion that came before the end
+		 * is missed. */
 		bool closed = c->closed;
 		int rc = completions_look(c, wc, spin_us);
 

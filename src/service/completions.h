@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * completions.h -- wait in time for the next completion of a connection, or for its end.
+ * completions.h -- waits for the next completion of a connection, for the connection's end, or for
+ * a time limit.
  *
- * rpma_cq_wait_timeout() alone does not return when the connection ends, and after that event
- * completions may still be queued. One thread at a time.
+ * rpma_cq_wait_timeout() does not return when the connection ends, and completions may still be
+ * queued after the event of the end. Only one thread at a time may use a struct completions.
  */
 #ifndef SERVICE_COMPLETIONS_H
 #define SERVICE_COMPLETIONS_H
@@ -11,22 +12,22 @@
 #include <librpma.h>
 #include <stdbool.h>
 
-/* The completions of an established connection. Owns nothing. */
+/* Refers to the completions of an established connection; the caller owns all members. */
 struct completions {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	int cq_fd, event_fd;
-	bool closed; /* the other end is gone */
+	bool closed; /* the connection has ended */
 };
 
-/* A result, or an error of librpma, which is negative. */
+/* A value of this list, or an error of librpma, which is negative. */
 enum completions_result {
 	COMPLETIONS_ONE,     /* *wc is the next completion, successful or not */
-	COMPLETIONS_TIMEOUT, /* no completion came within the time; one may come later */
+	COMPLETIONS_TIMEOUT, /* no completion came within the time; a later call may get it */
 	COMPLETIONS_CLOSED,  /* the connection has ended, and all completions were taken */
 };
 
-/* Makes both descriptors non-blocking. 0, or librpma's error. */
+/* Make both descriptors non-blocking. Returns 0 or librpma's error. */
 int completions_init(struct completions *c, struct rpma_conn *conn);
 /*
  * Get the next completion within timeout_ms (-1: no limit). spin_us: time to spin before sleeping,

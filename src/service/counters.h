@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * counters.h -- the counters of connections as text and as a sum, for operators and measurements.
+ * counters.h -- prints and adds up the counters of connections, for operators and measurements.
  */
 #ifndef SERVICE_COUNTERS_H
 #define SERVICE_COUNTERS_H
@@ -11,7 +11,8 @@
 #define COUNTERS_MAX  64
 #define COUNTERS_TEXT 1024
 
-/* " NAME=VALUE" for each counter that is not 0; "" if the device counts nothing. */
+/* Write " NAME=VALUE" for each counter that is not 0. The text is "" if the device counts
+ * nothing. */
 void counters_text(const struct rpma_conn *conn, char *text, size_t size);
 
 /* Zeroed: nothing was counted. */

@@ -9,8 +9,8 @@
 #include "base/log.h"
 
 /*
- * Forward messages from that level on. At LOG_LVL_NOTICE forward only warnings and errors, because
- * librpma's notices are details for the user of a daemon.
+ * Forward messages of this level and above. At LOG_LVL_NOTICE only warnings and errors are
+ * forwarded, because librpma's notices are details that the user of a daemon does not need.
  */
 void forward_log(enum log_level level);
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int listen_try(const struct addrinfo *info)
 {
 	int one = 1, rc = 0;
@@ -15,7 +15,7 @@ static int listen_try(const struct addrinfo *info)
 
 	if (fd < 0)
 		return errno;
-	/* A restarted server must not fail because of its own connections in TIME_WAIT. */
+	/* A restarted server must not fail because of its former connections in TIME_WAIT. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 1))
 		rc = errno;

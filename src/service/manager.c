@@ -30,8 +30,8 @@ void manager_begin(void)
 		return;
 	if ((path[0] == '/' || path[0] == '@') && len < sizeof(manager_at.sun_path)) {
 		memcpy(manager_at.sun_path, path, len + 1);
-		/* '@' stands for the zero byte of an abstract address. The length ends such an
-		 * address. */
+		/* '@' stands for the zero byte that begins an abstract address. Its length, not a
+		 * NUL, ends such an address. */
 		if (path[0] == '@')
 			manager_at.sun_path[0] = '\0';
 		manager_at_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
@@ -45,8 +45,9 @@ void manager_begin(void)
 }
 
 /*
- * flags 0: wait while the manager's queue is full, because the manager would wait for a lost READY.
- * MSG_DONTWAIT: leave the text out instead, so that a slow manager does not delay peers.
+ * flags 0: wait while the manager's queue is full, because without READY the manager considers the
+ * start failed. MSG_DONTWAIT: drop the text if the queue is full, so that a slow manager does not
+ * delay peers.
  */
 static void manager_send(const char *text, int flags)
 {
@@ -96,7 +97,8 @@ void manager_reloading(void)
 {
 	char text[64];
 
-	/* Type=notify-reload compares this time with the time of its signal. */
+	/* For Type=notify-reload, systemd compares this time with the time at which it sent its
+	 * signal. */
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)(clock_now_ns() / 1000));
 	manager_send(text, 0);

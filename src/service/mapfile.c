@@ -12,7 +12,8 @@
 #include "base/pagecache.h"
 #include "base/text.h"
 
-/* Number of bytes brought in in one step. After each step the watch decides whether to go on. */
+/* Number of bytes read into memory in one step. After each step the watch decides whether to go
+ * on. */
 #define MAPFILE_SLICE (8u << 20)
 
 static struct newfile_opts mapfile_newfile_opts(const struct mapfile_opts *opts, uint64_t size)
@@ -76,8 +77,8 @@ static int mapfile_check_existing(struct mapfile *map, const struct mapfile_opts
 	reserved = mapfile_newfile_opts(opts, map->size);
 	rc = newfile_reserve(map->fd, &reserved, err);
 	/*
-	 * A crash must not undo the file's name or size, because the flushed bytes would be lost
-	 * with them.
+	 * A crash must not undo the file's name or size, because flushed bytes would be lost with
+	 * them.
 	 */
 	return rc ? rc : newfile_settle(map->fd, opts->path, err);
 }
@@ -109,8 +110,8 @@ static int mapfile_map(struct mapfile *map, const char *path, int prot, struct e
 }
 
 /*
- * Bring pages in now, so that no client waits for them. Leave them clean, because msync would
- * write-protect dirty pages again. Kernels before 5.14 cannot do this.
+ * Read the pages into memory now, so that no client waits for them. Leave them clean, because
+ * msync() would write-protect dirty pages again. Kernels before 5.14 cannot do this.
  */
 static int mapfile_bring_in(struct mapfile *map, const char *path,
 			    const struct newfile_watch *watch, struct error *err)

@@ -4,12 +4,12 @@
 #define SERVICE_PROCESS_H
 
 /*
- * Block these signals, also in threads that are started later. A descriptor that reports them
- * (signalfd(2)), or -1 with errno set. From now on a closed pipe or socket, and a limit on file
- * sizes, make calls fail; they do not end the process.
+ * Block these signals, also in threads that start later. Returns a descriptor that reports the
+ * signals (signalfd(2)), or -1 with errno. After this call a write to a closed pipe or socket, or
+ * beyond the limit on file sizes, returns an error; no signal ends the process.
  */
 int process_take_signals(const int *signals, unsigned count);
-/* Raise the limit of descriptors as far as permitted. */
+/* Raise the limit on open descriptors as far as permitted. */
 void process_raise_limit(void);
 
 #endif

@@ -13,8 +13,8 @@
 _Static_assert(sizeof(LABEL_KEY) - 1 == MAC_LABEL, "length");
 
 /*
- * A service manager passes a credential in a folder that is closed to others. There the group bits
- * may be the mask of an access list that gives a group no right.
+ * A service manager passes a credential in a folder that other users cannot enter. The group bits
+ * of such a file may be the mask of an access list that gives no group any right.
  */
 static bool secret_is_credential(const char *path)
 {
@@ -42,7 +42,7 @@ static int secret_check_file(int fd, const char *path, struct error *err)
 	return 0;
 }
 
-/* Read one byte more than the limit, so that a longer file is noticed. */
+/* The buffer is one byte longer than the limit, so that a longer file is noticed. */
 static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
 {
 	size_t got = 0;
@@ -61,8 +61,8 @@ static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
 	return (ssize_t)got;
 }
 
-/* Ignore one newline at the end: an editor ends a file with a newline, printf does not, and both
- * must make the same secret. */
+/* Ignore one newline at the end: an editor ends a file with a newline, printf does not, and the
+ * same text must give the same secret. */
 static int secret_derive(struct secret *secret, const uint8_t *bytes, size_t len, const char *path,
 			 struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * secret.h -- a key that two ends share: with its codes (base/mac.h) each end proves to the other
- * that it has the key.
+ * secret.h -- a key that two ends share. By a code made with the key (base/mac.h), each end proves
+ * to the other one that it has the key.
  *
  * The key is derived from the content of a file. The protocol decides what a proof covers: see
  * regions/proof.h. doc/security.md lists what a proof does not give.
@@ -23,8 +23,9 @@ struct secret {
 };
 
 /*
- * Load the file's bytes without one newline at the end. ERROR_LOCAL: the file cannot be read, is
- * not a regular file, can be read by other users, or is too short or too long.
+ * Load a file and derive the key from its bytes, without one newline at the end. ERROR_LOCAL: the
+ * file cannot be read, is not a regular file, can be read by other users, or is too short or too
+ * long.
  */
 int secret_load(struct secret *secret, const char *path, struct error *err);
 /* Overwrite the secret. */
