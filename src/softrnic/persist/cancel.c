@@ -6,14 +6,14 @@
 #include "softrnic/persist/queue.h"
 #include "softrnic/persist/writeback.h"
 
-/* End a job that was queued until now. done() may free it. */
+/* End a job that is still in a queue. The owner's done() may free the job. */
 static void cancel_queued(struct persist_job *job)
 {
 	readback_end(job, -ECANCELED);
 	job->done(job, -ECANCELED);
 }
 
-/* Called under the lock. Returns whether the job was queued. */
+/* Called under the lock. Returns true if the job was queued. */
 static bool cancel_mark(struct persist_job *job)
 {
 	bool queued = job->waits_for != NULL;

@@ -26,7 +26,7 @@ static bool file_has_numbers_of(const struct file *f, const struct vma *vma)
 	return f->dev == vma->dev && f->ino == vma->ino;
 }
 
-/* m: the medium of the mapping's file; NULL: it is not determined yet. */
+/* `m` is the medium of the mapping's file, or NULL if it is not determined yet. */
 static bool file_is_entry_of(const struct file *f, const struct vma *vma, const struct medium *m)
 {
 	if (!file_has_numbers_of(f, vma))
@@ -53,13 +53,15 @@ static struct file *files_find(const struct vma *vma, const struct medium *m)
 	return NULL;
 }
 
-/* Without a descriptor of one of them there is no comparison, so the two may be the same file. */
+/* Two entries can only be compared if both have a descriptor. Without one, assume that they may be
+ * the same file. */
 static bool file_may_be(const struct file *a, const struct file *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && (a->medium.fd < 0 || b->medium.fd < 0);
 }
 
-/* Called under files_lock: take over the failure of any entry that may be the same file. */
+/* Called under files_lock. If any entry that may be the same file has failed, this file has failed,
+ * too. */
 static void file_inherit_error(struct file *f)
 {
 	struct list *it;
@@ -136,7 +138,7 @@ static void file_delete(struct file *f)
 	free(f);
 }
 
-/* Another thread may have added the file meanwhile: then that entry is used. */
+/* Add the entry. If another thread has added the same file meanwhile, use that thread's entry. */
 static struct file *files_insert(struct file *entry, const struct vma *vma, const struct medium *m)
 {
 	struct file *other;
@@ -180,7 +182,7 @@ int file_get(const struct vma *vma, struct file **out, char fs[32])
 	pthread_mutex_lock(&files_lock);
 	*out = files_find(vma, NULL);
 	pthread_mutex_unlock(&files_lock);
-	/* Outside of files_lock: a network file system may take long. */
+	/* Call files_add() without files_lock, because a network file system may take long. */
 	if (!*out)
 		ret = files_add(vma, &m, out);
 	if (!ret)
@@ -248,8 +250,9 @@ struct file *file_of_memory(void)
 	return &files_memory;
 }
 
-/* Do not use fstat(): since Linux 6.13 it makes the file's time stamp exact, so that the next store
- * changes the time stamp. Then the next write-back of the data may have to write the inode, too. */
+/* Do not use fstat(): since Linux 6.13 it makes the file's time stamp exact, so the next store
+ * changes the time stamp again. The write-back after that store may then have to write the inode as
+ * well as the data. */
 void file_find_end(const struct file *f, struct file_end *end)
 {
 	struct statx st;

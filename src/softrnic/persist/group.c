@@ -14,8 +14,8 @@
 struct group_piece {
 	const struct range *r;
 	uintptr_t start, end;
-	uintptr_t range_end; /* end of the job's range */
-	uint64_t from, to;   /* range in the file */
+	uintptr_t range_end; /* address at which the job's range ends */
+	uint64_t from, to;   /* offsets of the slice in the file */
 };
 
 static struct group_piece group_piece_of(const struct persist_job *job, size_t slice)
@@ -66,7 +66,7 @@ static uint64_t group_hull(const struct group *g, const struct group_piece *p)
 	return (p->to > g->to ? p->to : g->to) - (p->from < g->from ? p->from : g->from);
 }
 
-/* file->reach is 0 before the first measurement. */
+/* file->reach is 0 until the first group is measured. Until then no gap is too large. */
 static uint64_t group_reach(const struct file *f)
 {
 	return f->reach ? f->reach : GROUP_SLICE;
@@ -121,7 +121,8 @@ void group_make_reading(struct group *g, struct persist_job *job)
 	group_begin(g, job, READER_BYTES);
 }
 
-/* Each job's range is checked by itself: a range past the end of the file fails no other job. */
+/* Check each job's range separately, so that a range past the end of the file fails only its own
+ * job. */
 static int group_judge(const struct persist_job *job, int status, const struct file_end *end)
 {
 	struct group_piece p = group_piece_of(job, job->slice);
@@ -137,7 +138,8 @@ static void group_write_back_shared(struct group *g, struct file *f)
 	struct file_end end;
 	struct list *it;
 
-	/* Check afterwards: bytes that were cut off meanwhile have not been written back. */
+	/* Check the file's size after the write-back: bytes that a truncation cut off meanwhile
+	 * have not been written back. */
 	file_find_end(f, &end);
 	list_for_each (it, &g->jobs) {
 		struct persist_job *job = container_of(it, struct persist_job, node);
@@ -180,7 +182,9 @@ void group_measure(const struct group *g, struct file *f, uint64_t took_ns)
 	uint64_t reach = group_reach(f);
 
 	if (!g->shared || g->bytes > g->count * GROUP_NEAR)
-		return; /* the time then depends on the number of bytes */
+		/* above this size the time depends on the number of bytes, so it is no measure of
+		 * the gaps */
+		return;
 	if (g->count == 1)
 		f->single_ns = f->single_ns ? (3 * f->single_ns + took_ns) / 4 : took_ns;
 	else if (f->single_ns && took_ns > g->count * f->single_ns)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * here.c -- a write-back in the submitting thread.
+ * here.c -- runs a write-back in the thread that submits it.
  *
  * On a quick disk, waking a thread of the pool and its cold caches cost a considerable part of a
  * write-back. So a submitting thread that may wait runs the write-back itself. In all other
- * respects its turn is like a turn of the pool: it takes one of the file's slots and one of the
- * pool's turns, counts as a slice that may stall, and shares success and failure with the slice
- * beside it.
+ * respects the slice is like one that a thread of the pool runs. It takes one of the file's slots,
+ * counts against the pool's limit of running slices, may stall, and shares success and failure with
+ * another slice of the same file that runs at the same time.
  *
- * Where other jobs wait at the file already, the new job is queued with them: one write-back then
- * serves all of them.
+ * If other jobs already wait in the file's queue, the new job is queued with them, so that one
+ * write-back serves all of them.
  */
 #include "softrnic/persist/pool.h"
 #include "softrnic/persist/queue.h"
 #include "softrnic/persist/reader.h"
 #include "softrnic/persist/turn.h"
 
-/* The calling thread's turn. */
+/* The turn (permission to run one slice) of the calling thread. */
 static __thread struct here {
 	bool begun;
 	struct turn turn;
@@ -36,8 +36,8 @@ bool here_start(struct persist_job *job, struct file *f)
 	return here.begun;
 }
 
-/* Returns whether the thread must run another slice: jobs that waited for this slice have no other
- * thread. */
+/* Run one slice. Returns true if the thread must run another slice: jobs wait, and the pool has no
+ * thread for them. */
 static bool here_run_turn(struct reader **reader)
 {
 	struct list finished = LIST_INIT(finished);
@@ -54,7 +54,8 @@ static bool here_run_turn(struct reader **reader)
 
 void persist_run_here(void)
 {
-	struct reader *reader = NULL; /* a range in the file's own mapping needs no reader */
+	/* stays NULL for a range in the library's own mapping of the file, which needs no reader */
+	struct reader *reader = NULL;
 
 	while (here_run_turn(&reader))
 		;

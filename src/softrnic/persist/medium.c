@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 /*
- * FS_VOLATILE: memory. FS_DIRECT: the device answers a read with O_DIRECT, even on kernels that do
- * not report this. FS_LOCAL: O_DIRECT is accepted, but a cache may answer. FS_REMOTE: as FS_LOCAL,
- * and the cache may be a server's.
+ * What a read with O_DIRECT returns. FS_VOLATILE: the file is in memory only. FS_DIRECT: the device
+ * answers, even on kernels that do not report this. FS_LOCAL: O_DIRECT is accepted, but the local
+ * cache may answer. FS_REMOTE: O_DIRECT is accepted, but a local cache or the server's cache may
+ * answer.
  */
 enum medium_fs_kind { FS_VOLATILE, FS_LOCAL, FS_DIRECT, FS_REMOTE };
 
@@ -35,7 +36,8 @@ static const struct {
 };
 #define N_FS_TYPES (sizeof(medium_fs_types) / sizeof(medium_fs_types[0]))
 
-/* Do a superblock's device and an inode number identify one file? False if this is unknown. */
+/* Do the device number of the superblock and the inode number together identify one file? Returns
+ * false if this is unknown. */
 static bool medium_numbers_are_unique(const char *fs)
 {
 	static const char *const names[] = {"ext2", "ext3", "ext4", "xfs", "f2fs", "nfs", "nfs4"};
@@ -79,7 +81,7 @@ static void medium_by_name(const char *name, struct medium *m)
 			m->cls = VEXT_DURABILITY_VOLATILE;
 		if (medium_fs_types[i].kind == FS_DIRECT && !strcmp(name, known))
 			m->direct = true;
-		/* also "nfs4" and "fuse.sshfs" */
+		/* compare only the beginning, so that "nfs4" and "fuse.sshfs" match, too */
 		if (medium_fs_types[i].kind == FS_REMOTE && !strncmp(name, known, strlen(known)))
 			m->remote = true;
 	}
@@ -96,7 +98,7 @@ static bool medium_sysfs_is_one(const char *path)
 	return one;
 }
 
-/* A partition has no queue of its own; its parent directory is the disk. */
+/* A partition has no queue directory in sysfs; its parent directory is the disk, which has one. */
 static bool medium_block_has_dax(dev_t dev)
 {
 	char path[96];
@@ -123,13 +125,14 @@ static bool medium_is_device_dax(dev_t dev)
 	return n >= 4 && !strcmp(target + n - 4, "/dax");
 }
 
-/* Is the error temporary: a shortage of descriptors or memory? */
+/* Is the error temporary, that is, a shortage of descriptors or memory? */
 static bool medium_is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
 
-/* An overlay with the option "volatile" cannot even be mounted again after a crash. */
+/* After a crash, an overlay with the option "volatile" cannot even be mounted again, so its files
+ * are volatile. */
 static int medium_of_overlay(int fd, struct medium *m)
 {
 	int ret = mounts_is_volatile(fd);
@@ -206,7 +209,8 @@ static int medium_by_device(const struct vma *vma, struct medium *m)
 		snprintf(m->fs, sizeof(m->fs), "block device %u:%u", major(vma->dev),
 			 minor(vma->dev));
 	} else {
-		/* memfd, SysV, /dev/zero, shared anonymous memory: the kernel's own, unmounted */
+		/* The kernel has no mounted file system for memfd, SysV, /dev/zero and shared
+		 * anonymous memory. */
 		medium_set_volatile(m, "no mounted file system");
 	}
 	m->may_dax = m->cls == VEXT_DURABILITY_FILE && medium_block_has_dax(vma->dev);

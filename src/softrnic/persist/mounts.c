@@ -17,7 +17,8 @@ struct mount {
 	bool is_volatile; /* an overlay whose data are lost in a crash */
 };
 
-/* The options of the superblock, "rw,lowerdir=a,volatile"; later kernels write "fsync=volatile". */
+/* Do the superblock's options, for example "rw,lowerdir=a,volatile", include "volatile"? Later
+ * kernels write "fsync=volatile". */
 static bool mounts_option_is_volatile(const char *options)
 {
 	for (size_t len; *options && *options != '\n'; options += len + (options[len] == ',')) {
@@ -29,7 +30,7 @@ static bool mounts_option_is_volatile(const char *options)
 	return false;
 }
 
-/* "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw" */
+/* Parse a line such as "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw". */
 static bool mounts_parse(const char *line, struct mount *m)
 {
 	unsigned major_nr, minor_nr;
@@ -54,7 +55,7 @@ static bool mounts_has_id(const struct mount *m, const struct mount *wanted)
 	return m->id == wanted->id;
 }
 
-/* *m is the mount to compare with, and then the mount that was found. */
+/* Before the call *m is the mount to compare with; afterwards *m is the mount that was found. */
 static int mounts_find(bool (*fits)(const struct mount *, const struct mount *), struct mount *m)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -87,7 +88,7 @@ int mounts_fs_name(dev_t dev, char name[32])
 	return ret;
 }
 
-/* Find the mount in which a descriptor was opened. */
+/* Find the mount through which a descriptor was opened. */
 static int mounts_find_of(int fd, struct mount *m)
 {
 	struct statx st;

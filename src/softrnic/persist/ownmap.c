@@ -29,8 +29,9 @@ static size_t ownmap_page_up(uint64_t n)
 	return ((size_t)n + page - 1) & ~(page - 1);
 }
 
-/* A forked child gets no copy: the kernel would report an error to only one of the two processes.
- * -EAGAIN: the address space is used up, which is no shortage of memory. */
+/* Record the result of mmap() or mremap(). A forked child gets no copy of the mapping, because the
+ * kernel would report an error to only one of the two processes. -EAGAIN means that the address
+ * space is used up; this is not a shortage of memory. */
 static int ownmap_set(struct ownmap *map, void *base, size_t len)
 {
 	if (base == MAP_FAILED)
@@ -49,8 +50,8 @@ static int ownmap_map(struct ownmap *map, int fd, size_t len)
 }
 
 /*
- * Map all of the file at once, so that most files are mapped only once; if that fails, map the
- * range that is needed.
+ * Map the whole file, so that most files are mapped only once. If this fails, map only the range
+ * that is needed.
  */
 static int ownmap_map_enough(struct ownmap *map, int fd, uint64_t size, uint64_t end)
 {
@@ -67,8 +68,9 @@ static int ownmap_compare(void *arg, const struct vma *vma)
 	return vma->dev == from->map_dev && vma->ino == from->map_ino ? 0 : -ESTALE;
 }
 
-/* Compare the numbers of fstat() and those of the mapping: on some file systems the former do not
- * identify a file, on others the latter. */
+/* Compare the device and inode numbers that the mapping shows. Those of fstat() were compared
+ * before. Both are needed: on some file systems the numbers of fstat() do not identify a file, on
+ * others those of the mapping do not. */
 static int ownmap_verify(const struct ownmap *map, const struct ownmap_source *from)
 {
 	uintptr_t at = (uintptr_t)map->base;
@@ -118,7 +120,7 @@ int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **
 	return ret;
 }
 
-/* Map twice as much, if possible, because a growing file is registered often. */
+/* Map twice the length if possible, because a growing file is registered often. */
 int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out)
 {
 	struct ownmap *map = calloc(1, sizeof(*map));
@@ -127,7 +129,7 @@ int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out)
 
 	if (!map)
 		return -ENOMEM;
-	/* An old length of 0 makes a second mapping of the same file description. */
+	/* mremap() with an old length of 0 makes a second mapping of the same file description. */
 	ret = ownmap_set(map, mremap(older->base, 0, len, MREMAP_MAYMOVE), len);
 	if (ret && need < len)
 		ret = ownmap_set(map, mremap(older->base, 0, need, MREMAP_MAYMOVE), need);

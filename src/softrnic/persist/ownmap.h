@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ownmap.h -- the library's own mapping of a file, which keeps an open file description of its own.
+ * ownmap.h -- a mapping of a file that the library makes for itself, with a separate open file
+ * description.
  *
- * The kernel reports a failed write-back once to each open file description. With the application's
- * description, an fsync() or msync() of the application, or of another process that shares the
- * description, would take the report, and the library's msync() would claim success for lost bytes.
- * An msync() of the own mapping writes back the pages of the file, whatever made them dirty, and
- * gets a report of its own. It also works after the application's mapping is gone. And it works if
- * the application mapped a read-only descriptor, for which the kernel's msync() does nothing.
+ * The kernel reports a failed write-back once to each open file description. If the library used
+ * the application's description, an fsync() or msync() of the application, or of another process
+ * that shares the description, could take the report. The library's msync() would then claim
+ * success for lost bytes. An msync() of the own mapping writes back all dirty pages of the file,
+ * also those that other mappings made dirty, and gets a separate report. The own mapping also works
+ * after the application's mapping is gone. It works as well if the application mapped a read-only
+ * descriptor, whose mapping msync() ignores.
  *
- * The mapping begins at the file's beginning and allows no access. No descriptor is left open.
+ * The own mapping begins at the file's beginning and allows no access. Its descriptor is closed.
  */
 #ifndef PERSIST_OWNMAP_H
 #define PERSIST_OWNMAP_H
@@ -25,8 +27,9 @@ struct ownmap {
 	struct ownmap *older; /* a shorter mapping, kept because it may be in use */
 	unsigned char *base;
 	size_t len;
-	/* Pages whose folios were split before a store, and those split after a write-back: a folio
-	 * that was dirty at the store gets a second chance. */
+	/* Pages whose folios were split before a store, and pages whose folios were split after a
+	 * write-back. The second set exists because a folio that is dirty before the store is not
+	 * split then; splitting is tried again after the write-back. */
 	struct folio_marks stored, written_back;
 };
 
@@ -35,20 +38,20 @@ struct ownmap_source {
 	dev_t st_dev;
 	ino_t st_ino; /* from fstat() of path_fd */
 	dev_t map_dev;
-	ino_t map_ino; /* from mappings of the file */
+	ino_t map_ino; /* inode number that /proc/self/maps shows for mappings of the file */
 };
 
 /*
- * Open and map the file up to `end` at least. Waits as long as the file system does to open the
- * file. Returns 0 or -errno: the file cannot be opened and mapped now; -ESTALE: the descriptor
- * leads to another file.
+ * Open and map the file up to `end` at least. Waits as long as the file system takes to open the
+ * file. Returns 0, -ESTALE if the descriptor leads to another file, or another -errno if the file
+ * cannot be opened and mapped now.
  */
 int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **out);
-/* Map the same description up to `end` at least. The new mapping owns `older`. */
+/* Map the same open file description up to `end` at least. The new mapping owns `older`. */
 int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out);
 /* Delete the mapping and all older ones. Accepts NULL. */
 void ownmap_delete(struct ownmap *map);
-/* In a forked child, which has no such mappings: only forget them. */
+/* Called in a forked child, which has no such mappings: free the description only. */
 void ownmap_forget(struct ownmap *map);
 
 #endif

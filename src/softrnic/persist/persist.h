@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * persist.h -- the files behind memory, and the ways to get its bytes onto the medium.
+ * persist.h -- finds the files behind registered memory, and writes its bytes to the medium.
  *
  * Classes. Each page range of registered memory has a durability class (enum vext_durability),
  * found at registration from the kernel's list of mappings and the file systems behind them
  * (procfs.h, medium.c). Memory of unknown kind gets the weakest class.
  *
- * Ownership. A region describes one registered memory range: ranges of one class each. It is
- * counted, and it holds a count of the entry of each file behind it (file.h). An entry owns an
- * O_PATH descriptor of the file and the file's own mapping (ownmap.h), through which write-backs
- * go. So a region and a job on it outlive the application's mapping.
+ * Ownership. A region describes one registered memory range: ranges of one class each. Regions are
+ * reference-counted, and each holds a reference to the entry (file.h) of each file behind it. An
+ * entry owns an O_PATH descriptor of the file and the file's own mapping (ownmap.h), through which
+ * write-backs go. So a region and a job on it outlive the application's mapping.
  *
  *   registered memory --> region --> ranges --> file entry --> O_PATH descriptor
  *   pending job ----------^                         |
  *                                                   +--> own mappings, the newest first
  *
- * Sticky failures. A file whose write-back failed once is failed for every region on it, of any
- * connection, until all of these regions are deleted: the kernel reports a write-back error once
- * per open file description, and the next msync() would claim success for bytes that are lost.
+ * Sticky failures. If a write-back of a file fails once, the file counts as failed for every region
+ * on it, of any connection, until all these regions are deleted. The kernel reports a write-back
+ * error once per open file description, and the next msync() would claim success for bytes that are
+ * lost.
  *
  * Jobs. A write-back or digest finishes inline (volatile memory, short DAX ranges) or in the pool's
  * threads; pool.c describes the states of a job, the threads and the locks.
@@ -54,13 +55,14 @@
 
 struct persist_region;
 
-/* Classify [addr, addr+len). Returns 0, -ENOMEM, -EFAULT (part of the range is not mapped), or
- * -errno if the kernel does not list the mappings (no /proc, no descriptor left). */
+/* Find the class of each part of [addr, addr+len). Returns 0, -ENOMEM, -EFAULT (part of the range
+ * is not mapped), or -errno if the kernel does not list the mappings (no /proc, or no descriptor
+ * left). */
 int persist_region_new(void *addr, size_t len, struct persist_region **out);
 /*
- * A region is counted, and begins with a count of one. It may outlive the memory that it describes.
- * It keeps the entries of its files, and so their remembered failures, alive. A pending job needs a
- * count of its region. Both functions accept NULL.
+ * A region is reference-counted; a new one has one reference. The region may outlive the memory
+ * that it describes. It keeps the entries of its files alive, and so their remembered failures. A
+ * pending job needs a reference to its region. Both functions accept NULL.
  */
 struct persist_region *persist_region_get(struct persist_region *region);
 void persist_region_put(struct persist_region *region);
@@ -81,10 +83,11 @@ bool persist_region_can_stall(const struct persist_region *region);
  */
 bool persist_region_is_detachable(const struct persist_region *region, const void *addr,
 				  size_t len);
-/* Announce a store to [addr, addr+len), whose pages were loaded: the store shall make only these
- * pages of a file dirty (base/folio.h). Waits for no file system. */
+/* Announce a store to [addr, addr+len). The caller has loaded the pages before. The function
+ * prepares them so that the store makes only these pages of a file dirty (base/folio.h). Waits for
+ * no file system. */
 void persist_region_expect_store(const struct persist_region *region, const void *addr, size_t len);
-/* Has a write-back to one of its files failed? */
+/* Has a write-back to a file of this region failed? */
 bool persist_region_has_failed(const struct persist_region *region);
 /* Find the class of memory outside of regions, and one line that explains it: path, file system,
  * kind of mapping. Writes at most size bytes. Fails like persist_region_new(). */
@@ -100,68 +103,72 @@ enum persist_want {
  * job is done. Members that are not set are zero. */
 struct persist_job {
 	struct persist_region *region;
-	void *addr; /* a range inside the region; it need not be aligned */
+	void *addr; /* start of a range inside the region; needs no alignment */
 	size_t len;
-	bool strict; /* volatile memory fails with -ENOTSUP instead of passing */
+	/* fail with -ENOTSUP for volatile memory; otherwise its flush succeeds without effect */
+	bool strict;
 	enum persist_want want;
-	uint32_t alg;               /* DIGEST: enum vext_digest_alg */
-	struct vext_digest *digest; /* DIGEST: set when the job has succeeded */
+	uint32_t alg;               /* for DIGEST: enum vext_digest_alg */
+	struct vext_digest *digest; /* for DIGEST: filled in when the job has succeeded */
 	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
 
-	/* Fields of the pool, guarded by its lock. */
+	/* The remaining members belong to the pool; its lock guards them. */
 	struct list node;
-	struct file *waits_for; /* the job is queued or unconfirmed there; NULL: running */
+	/* the job is queued or unconfirmed (pool.c) at this file; NULL: it is running */
+	struct file *waits_for;
 	struct readback *readback;
 	bool reading; /* all bytes are written back; the job now reads them back */
 	bool cancelled;
 	bool abandoned;
-	bool touching; /* the running slice uses the memory by its address */
+	bool touching; /* the running slice accesses the memory through its address */
 	size_t progress;
 	size_t slice; /* length of the running slice */
 	int status;
 };
 
 /*
- * Start a job. Returns true if the job is already finished: then *status is set, and done() is not
- * called. Returns false if a pool thread will call done(). status: 0, or -errno of the failed
+ * Start a job. Returns true if the job is already finished; *status is then set, and done() is not
+ * called. Returns false if a pool thread will call done(). The status is 0, or -errno of the failed
  * write-back (sticky for the file; -ENOMEM if the memory is no longer mapped), -EFAULT (the range
  * is past the end of the file, or outside of the region), -ENOTSUP (volatile and strict), -EAGAIN
- * (no thread can be started), -ECANCELED; of a digest also -EINVAL (unknown algorithm, or more than
- * 4 GiB), -ENOMEM, or -errno of the failed read.
+ * (no thread can be started) or -ECANCELED. A digest's status may also be -EINVAL (unknown
+ * algorithm, or more than 4 GiB), -ENOMEM, or -errno of the failed read.
  *
  * A failed read is not sticky. The kernel reports it at each attempt, so lost bytes never pass as
  * good ones. To repair a bad block, a program writes, flushes and verifies once more.
  */
 bool persist_submit(struct persist_job *job, int *status);
 /*
- * As persist_submit(), for a thread that may wait for a write-back. *here: the calling thread must
- * run the job, by persist_run_here(), which blocks as long as the file system does, and should
- * follow at once. persist_run_here() may also call done() of other jobs. Another thread may call
- * done() of this job, if its success depends on the slice beside it. A thread has one such job at a
- * time. The pool runs a job of more than a slice, of several files, of memory that needs more than
- * an msync(), or after other jobs that wait at the file.
+ * Like persist_submit(), for a thread that may wait for a write-back. If *here is true, the calling
+ * thread must run the job by calling persist_run_here() soon; that call blocks as long as the file
+ * system does, and may also call done() of other jobs. Another thread may call done() of this job
+ * if its success depends on a slice that the other thread runs. A thread has at most one such job
+ * at a time. *here is false, and the pool runs the job, if the job needs more than one slice,
+ * several files, or more than an msync(), if other jobs wait in the file's queue, or if too many
+ * slices run.
  */
 bool persist_submit_here(struct persist_job *job, int *status, bool *here);
 void persist_run_here(void);
 /*
- * End a submitted job after its running slice, or at once if no slice is running (then this call
+ * End a submitted job after its running slice, or at once if no slice is running (this call then
  * calls done()). The status is -ECANCELED, unless the job has failed. The job must stay valid
- * meanwhile, but may be done already.
+ * during the call; it may already be done.
  */
 void persist_cancel(struct persist_job *job);
 /*
- * Cancel a job whose memory is about to go. True: from now on the job does not access the memory.
- * done() may follow much later, and until then the job must stay valid and its region counted.
- * False: a slice uses the memory by its address (a write-back of DAX lines, or a digest by loads),
- * so the memory must stay until done().
+ * Cancel a job whose memory is about to go. Returns true if the job no longer accesses the memory.
+ * done() may follow much later; until done() is called the job must stay valid, and the reference
+ * to its region must be held. Returns false if a slice is using the memory by its address (a
+ * write-back of DAX lines, or a digest by loads); the memory must then stay until done() is called.
  *
- * A failure of the running slice is remembered for the file as always. An msync() of the
- * application's mapping is not awaited: it only uses the kernel's list of mappings. It may write
- * back a later mapping at that address, which does no harm.
+ * If the running slice fails, the failure is remembered for the file as always. The function does
+ * not wait for an msync() of the application's mapping, because msync() only uses the kernel's list
+ * of mappings. Such an msync() may write back a later mapping at the same address, which does no
+ * harm.
  */
 bool persist_abandon(struct persist_job *job);
 
-/* Around fork(): the child forgets the parent's threads and queued jobs. */
+/* Called around fork(). The child forgets the parent's threads and queued jobs. */
 void persist_atfork_prepare(void);
 void persist_atfork_parent(void);
 void persist_atfork_child(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool.c -- write-backs and digests that may block, in threads of the library's own.
+ * pool.c -- runs write-backs and digests that may block, in the library's own threads.
  *
  * Life of a job
  *
@@ -26,18 +26,19 @@
  * or unconfirmed, and with the end of its slice if it is running. An abandoned job is cancelled and
  * in addition no longer touches its memory.
  *
- * Why "unconfirmed": the kernel reports a write-back error once per open file description, so that
- * of two slices of one file that run at the same time either may get the error of the other.
- * Success is therefore reported, and what was written is read back, only when the slice beside the
- * job's last one has ended well, too.
+ * Why "unconfirmed": the kernel reports a write-back error once per open file description, so if
+ * two slices of one file run at the same time, either of them may get the error of the other. A
+ * job's success is therefore reported, and its bytes are read back, only after the file's other
+ * slice that ran beside the job's last slice has also succeeded.
  *
- * Threads are started when work needs them (turn.h), and end after IDLE_SEC without work. An idle
- * one gets its turn from the thread that has work for it, and begins without a lock; the one that
- * was idle last comes first. Each thread that reads has a helper of its own (reader.c).
+ * Threads are started when work needs them (turn.h), and end after IDLE_SEC without work. A thread
+ * that has work for an idle thread begins a turn (permission to run one slice) on its behalf, so
+ * the idle thread starts without taking the lock. The thread that became idle last is used first.
+ * Each thread that reads files has its own helper thread (reader.c).
  *
  * Locks. pool.lock guards the queues (queue.h), the slots and the members of a job from `node` on.
  * It is released around a slice and around done(), which may free the job. The table of files has a
- * lock of its own (file.c), which is taken before pool.lock where both are needed: in fork() only.
+ * separate lock (file.c). Only fork() takes both locks, the one of the table first.
  */
 #include "softrnic/persist/pool.h"
 
@@ -55,7 +56,7 @@
 #include "softrnic/persist/turn.h"
 #include "softrnic/persist/writeback.h"
 
-#define THREADS_CAP  256 /* greatest number of threads, with stalled ones */
+#define THREADS_CAP  256 /* greatest number of threads, including those of stalled slices */
 #define THREAD_STACK ((size_t)512 << 10)
 #define IDLE_SEC     5
 
@@ -63,9 +64,10 @@ struct worker {
 	struct list node; /* link in the list of idle workers, or of workers to wake */
 	bool idle;
 	bool watches;
-	bool has_turn; /* the calling thread has given the worker a turn */
+	/* another thread has begun a turn (permission to run one slice) for this worker */
+	bool has_turn;
 	struct turn turn;
-	atomic_bool called; /* set last; then the semaphore is posted */
+	atomic_bool called; /* set after the other members; the semaphore is posted after it */
 	sem_t wake;
 	struct reader *reader;
 };
@@ -74,9 +76,9 @@ static struct {
 	pthread_mutex_t lock;
 	struct list idle; /* idle workers; the one that became idle last is at the end */
 	unsigned threads;
-	unsigned started; /* number of workers that are started and do not run yet */
+	unsigned started; /* number of workers that are started but do not run yet */
 	bool watching;    /* an idle worker watches for a running slice that stalls */
-	bool called;      /* the watching worker is called */
+	bool called;      /* the worker that watches has been woken and does not run yet */
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.idle = LIST_INIT(pool.idle),
@@ -126,9 +128,10 @@ static void worker_call(struct worker *w, bool has_turn, struct list *calls)
 }
 
 /*
- * Give work to idle workers; if there are none, start one thread at a time. While work waits for a
- * place, one idle worker watches: all running slices may stall, and then no other event would give
- * the work a thread. The caller wakes the workers in `calls` without the lock.
+ * Give work to idle workers. If there are none, start one thread at a time. While work waits
+ * because too many slices run, one idle worker watches the running slices: if all of them stall, no
+ * other event would start a thread for the work. The caller wakes the workers in `calls` after it
+ * releases the lock.
  */
 static void pool_dispatch(struct list *calls)
 {
@@ -174,7 +177,7 @@ void pool_unlock(void)
 	pool_wake(&calls);
 }
 
-/* Returns false if the time is over and the worker was not called. */
+/* Returns false if the time limit passed and the worker was not called. */
 static bool worker_wait(struct worker *w, uint64_t until_ns)
 {
 	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
@@ -189,12 +192,13 @@ static bool worker_wait(struct worker *w, uint64_t until_ns)
 }
 
 enum worker_news {
-	WORKER_HAS_TURN, /* the worker has a turn, and does not hold the lock */
-	WORKER_LOOKS,    /* the worker must look for stalls, and holds the lock */
+	WORKER_HAS_TURN, /* the worker has a turn (may run one slice), and does not hold the lock */
+	WORKER_LOOKS,    /* the worker must look for stalled slices, and holds the lock */
 	WORKER_ENDS,     /* there was no work for IDLE_SEC; the worker holds the lock */
 };
 
-/* Called with the lock. */
+/* Called with the lock, and releases it while the worker sleeps. The result states whether the lock
+ * is held. */
 static enum worker_news worker_sleep(struct worker *w)
 {
 	bool watches = turn_is_wanted() && !pool.watching;
@@ -209,7 +213,8 @@ static enum worker_news worker_sleep(struct worker *w)
 			worker_end_idle(w);
 			return watches ? WORKER_LOOKS : WORKER_ENDS;
 		}
-		pthread_mutex_unlock(&pool.lock); /* the worker has just been called */
+		/* another thread has just called the worker and posts the semaphore next */
+		pthread_mutex_unlock(&pool.lock);
 		worker_wait(w, CLOCK_NEVER);
 	}
 	if (w->has_turn)
@@ -219,8 +224,8 @@ static enum worker_news worker_sleep(struct worker *w)
 	return WORKER_LOOKS;
 }
 
-/* Called with the lock. True: the worker has a turn, and the lock is released. False: the lock is
- * held. */
+/* Called with the lock. Returns true, with the lock released, if the worker may run a slice.
+ * Returns false, with the lock held, if the worker shall end. */
 static bool worker_get_turn(struct worker *w)
 {
 	enum worker_news news = WORKER_LOOKS;
@@ -235,7 +240,7 @@ static bool worker_get_turn(struct worker *w)
 	return news == WORKER_HAS_TURN;
 }
 
-/* After done() the job and the file may be gone. */
+/* done() may free the job and the file, so neither is used after it. */
 void pool_complete(struct list *finished)
 {
 	struct list *it;
@@ -283,7 +288,8 @@ bool pool_start(struct persist_job *job)
 	queue_begin(job);
 	pool_dispatch(&calls);
 	/*
-	 * A job without a turn waits for a running slice, whose thread then continues with the job.
+	 * If no slice may begin now, the job waits for a running slice to end, and the thread of
+	 * that slice continues with the job.
 	 */
 	started = pool.threads > 0 || !turn_is_wanted();
 	if (!started)

@@ -3,7 +3,7 @@
 
 _Static_assert(FILE_SLOTS == 2, "there is at most one slice beside a slice");
 
-/* Files with work, linked by their queues' `ready`. */
+/* Files that have a job and may run a slice, linked by `ready` of their queues. */
 static struct {
 	struct list writes, reads;
 } queue = {
@@ -45,7 +45,8 @@ static struct file_slot *queue_busy_slot(struct file *f)
 	return NULL;
 }
 
-/* A file is queued after all waiting files. */
+/* List the file, after all files that already wait, if it has a job and may run a slice; else take
+ * it off the list. */
 static void queue_settle_one(struct file_queue *q, bool has_room, bool reading)
 {
 	if (list_empty(&q->jobs) || !has_room)
@@ -111,7 +112,9 @@ bool queue_begin(struct persist_job *job)
 	return queue_push_next(job);
 }
 
-/* The job has finished a range on f: move it to its next range, or to `finished`. */
+/*
+ * The job has finished a range on f. Move the job to the queue of its next range, or to `finished`.
+ */
 static void queue_end_range(struct file *f, struct persist_job *job, struct list *finished)
 {
 	if (!job->status)

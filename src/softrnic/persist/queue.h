@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue.h -- jobs that wait at their files, and the turns that files take.
+ * queue.h -- keeps the jobs that wait for their files, and decides which file's job runs next.
  *
  * Each file has a queue of jobs and FILE_SLOTS slots. Files that have both a job and a free slot
- * take turns, and so do the jobs of one file, slice by slice. Jobs that read back have queues and
- * limits of their own.
+ * take turns: each gets one slice at a time. The jobs of one file also take turns. Jobs that read
+ * back have separate queues and limits.
  *
  * All functions are called under the pool's lock.
  */
@@ -16,15 +16,16 @@
 
 #include "softrnic/persist/region.h"
 
-/* Is there a file with both a job and a free slot? */
+/* Does a file have both a job and a free slot? */
 bool queue_has_turn(bool reading);
-/* Remove and return the file whose turn it is. The caller has checked that there is one. */
+/* Take the next file off the list of files with a job and a free slot. The caller has checked that
+ * the list is not empty. */
 struct file *queue_take_turn(bool reading);
-/* Give the file a turn again, if it has both a job and a free slot. To be called after any change
- * of these. */
+/* Put the file on the list of files with a job and a free slot, or take it off. Must be called
+ * after any change of its jobs or slots. */
 void queue_settle(struct file *f);
 
-/* Queue a job at its first range. Returns false if it has nothing to do. */
+/* Queue a job at the file of its first range. Returns false if the job has nothing to do. */
 bool queue_begin(struct persist_job *job);
 /* Remove a job that is queued or unconfirmed. */
 void queue_drop(struct persist_job *job);
@@ -33,10 +34,11 @@ struct persist_job *queue_pop(struct file *f, bool reading);
 
 /* Returns a free slot, or NULL. */
 struct file_slot *queue_free_slot(struct file *f);
-/* Handle the end of a slot's slice, and then, by queue_end_slice(), the end of each of its jobs'
- * slices. Finished jobs are added to `finished`. slot: NULL after a read. */
+/* Handle the end of a slice: queue_end_slot() frees the slot, and queue_end_slice() then handles
+ * each job of the slice. Both add finished jobs to `finished`. `slot` is NULL after a slice that
+ * read back. */
 void queue_end_slot(struct file *f, struct file_slot *slot, struct list *finished);
-/* more: the range has further bytes. */
+/* `more` is true if the job's range has further bytes. */
 void queue_end_slice(struct file *f, bool reading, struct persist_job *job, bool more,
 		     struct list *finished);
 
@@ -46,7 +48,7 @@ static inline uintptr_t queue_job_pos(const struct persist_job *job)
 	return (uintptr_t)job->addr + job->progress;
 }
 
-/* In a forked child. */
+/* Called in a forked child: empty the lists. */
 void queue_forget(void);
 
 #endif

@@ -38,7 +38,8 @@ static void readback_add(struct readback *rb, const void *bytes, size_t len,
 		rb->source = source;
 }
 
-/* Copy through the mapping, where a page that is gone or unreadable causes a fault. */
+/* Copy through the mapping. Loads from a page that is gone or unreadable fault, and the fault is
+ * caught. */
 static int readback_copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end,
 			 struct persist_job *job)
 {

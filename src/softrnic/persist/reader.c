@@ -25,7 +25,7 @@ struct reader {
 	bool stop;
 
 	const struct file *file;
-	bool sync; /* write back instead of reading */
+	bool sync; /* true: write back the file; false: read it */
 	uint64_t offset;
 	size_t len;
 	const void *bytes;
@@ -33,8 +33,9 @@ struct reader {
 	int result;
 };
 
-/* Find the alignment of length and offset; 0: this file has no direct reads, even if open() accepts
- * O_DIRECT. *known: the file system reports STATX_DIOALIGN. */
+/* Returns the alignment that direct reads need for length and offset. Returns 0 if this file has no
+ * direct reads, even though open() may accept O_DIRECT. *known is true if the file system reports
+ * STATX_DIOALIGN. */
 static size_t reader_direct_align(int fd, bool *known)
 {
 	struct statx st = {0};
@@ -77,8 +78,8 @@ static int reader_read_aligned(struct reader *rd, int fd, size_t align)
 	return (size_t)n < head + rd->len ? -EFAULT : 0;
 }
 
-/* Without STATX_DIOALIGN, O_DIRECT may be only a hint: ZFS answered from its own cache, and btrfs
- * reads compressed files through the page cache. */
+/* On file systems without STATX_DIOALIGN, O_DIRECT may be only a hint: ZFS answered from its cache,
+ * and btrfs reads compressed files through the page cache. */
 static enum vext_digest_source reader_direct_source(const struct file *f, bool known)
 {
 	return !f->medium.remote && (known || f->medium.direct) ? VEXT_DIGEST_FROM_MEDIUM
@@ -153,8 +154,8 @@ static bool reader_start(struct reader *rd)
 	return rd->has_thread;
 }
 
-/* One mapping holds the whole reader. A forked child gets no copy, because the thread does not
- * exist there either. */
+/* One memory mapping holds the whole reader. A forked child gets no copy of it, because the
+ * reader's thread does not exist in the child. */
 struct reader *reader_new(void)
 {
 	size_t size = BUFFER_BYTES + sizeof(struct reader);

@@ -2,10 +2,10 @@
 /*
  * reader.h -- reads files, and bypasses the page cache if possible.
  *
- * A reader opens and closes the file in a thread with a descriptor table of its own
- * (base/thread.h), which has no open descriptor between two reads.
+ * A reader opens and closes the file in a thread with its own descriptor table (base/thread.h).
+ * Between two reads this thread has no open descriptor.
  *
- * A reader is used by one thread. It does not exist in the child of a fork().
+ * Only one thread uses a reader. A forked child has no readers.
  */
 #ifndef PERSIST_READER_H
 #define PERSIST_READER_H
@@ -24,12 +24,12 @@ struct reader;
 /* Returns NULL if out of memory. The first read starts the reader's thread. */
 struct reader *reader_new(void);
 void reader_delete(struct reader *reader); /* accepts NULL */
-/* A buffer of READER_BYTES, free for the caller's use until the next read. */
+/* A buffer of READER_BYTES, which the caller may use until the next read. */
 void *reader_buffer(struct reader *reader);
 /*
- * Read from the file at this offset. *bytes is valid until the next read. Returns 0; -EFAULT: the
- * file ends earlier; another -errno: the bytes cannot be read; READER_NO_WAY: no descriptor leads
- * to the file, or none that permits reading, and *bytes and *source are unchanged.
+ * Read from the file at this offset. *bytes is valid until the next read. Returns 0; -EFAULT if the
+ * file ends before the range; READER_NO_WAY if no descriptor permits reading the file (*bytes and
+ * *source are then unchanged); or another -errno if the bytes cannot be read.
  */
 int reader_read(struct reader *reader, const struct file *file, uint64_t offset, size_t len,
 		const void **bytes, enum vext_digest_source *source);

@@ -15,23 +15,26 @@
 struct region_survey {
 	struct persist_region *region;
 	uintptr_t next;   /* end of the mappings found so far */
-	unsigned weakest; /* range_rank() */
+	unsigned weakest; /* rank of the weakest range so far, see range_rank() */
 	unsigned kinds;   /* set of the classes found, one bit each */
 };
 
-/* The first System V segment has the inode number 0, but a path. */
+/*
+ * Does a file lie behind the mapping? The first System V segment has the inode number 0 but a path.
+ */
 static bool region_vma_has_file(const struct vma *vma)
 {
 	return vma->ino || vma->path[0] == '/';
 }
 
-/* The rank of a class; within a class a range without an own mapping (ownmap.h) is weaker. */
+/* The rank of a range: the durability class decides first. Within a class a range without an own
+ * mapping (ownmap.h) has the lower rank. */
 static unsigned range_rank(const struct range *r, int own)
 {
 	return 2 * (unsigned)r->cls + !own;
 }
 
-/* own: 0, or the error because of which the file has no own mapping. */
+/* `own` is 0, or the error that explains why the file has no own mapping. */
 static void region_explain(struct persist_region *region, const struct vma *vma,
 			   const struct range *r, const char *fs, int own)
 {
@@ -63,7 +66,7 @@ static bool range_continues(const struct range *a, const struct range *b)
 	       (!a->file || a->offset + (a->end - a->start) == b->offset);
 }
 
-/* The region takes over the range's count of its file. */
+/* The region takes over the range's reference to its file. */
 static int region_append(struct persist_region *region, const struct range *r)
 {
 	struct range *last = region->count ? &region->ranges[region->count - 1] : NULL;
@@ -88,7 +91,7 @@ static int region_append(struct persist_region *region, const struct range *r)
 	return 0;
 }
 
-/* Private mappings never count: a program's own data are of that kind. */
+/* Private mappings never count, because a program's own data lie in such mappings. */
 static bool region_vma_can_stall(const struct vma *vma, const struct file *file)
 {
 	return vma->shared && region_vma_has_file(vma) && file &&
@@ -272,7 +275,7 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
 	return true;
 }
 
-/* A range longer than the file's own mapping has no marks in its tail. */
+/* The own mapping may be shorter than the range. Pages behind its end have no marks. */
 void persist_region_expect_store(const struct persist_region *region, const void *addr, size_t len)
 {
 	const struct range *r = region_range_at(region, (uintptr_t)addr);

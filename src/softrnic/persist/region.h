@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* region.h -- the inside of a region: ranges of one class each, for the write-back. */
+/* region.h -- how a region is stored: as ranges of one durability class each. */
 #ifndef PERSIST_REGION_H
 #define PERSIST_REGION_H
 
@@ -14,21 +14,21 @@
 struct range {
 	uintptr_t start, end;
 	enum vext_durability cls;
-	struct file *file; /* NULL: volatile */
+	struct file *file; /* NULL: the range is volatile */
 	uint64_t offset;   /* offset of `start` in the file */
 	bool syncs;        /* msync() of the application's mapping has an effect */
 	unsigned own;      /* the file's own_epoch if it had an own mapping (ownmap.h); else 0 */
 };
 
-/* Has the file had the same own mapping since the range was registered? A younger mapping does not
- * report earlier losses, which the kernel may still report to the application's mapping. */
+/* Does the file still have the own mapping that it had when the range was registered? A younger own
+ * mapping does not report earlier losses, which the kernel may still report to the application's
+ * mapping. */
 bool range_has_own(const struct range *r);
-/* Can the own mapping alone write back [start, end) of a file's range? */
+/* Can the library's own mapping write back [start, end) of this range, without the application's
+ * mapping? */
 bool range_is_lasting(const struct range *r, uintptr_t start, uintptr_t end);
 
-/*
- * The ranges ascend, without gaps, and cover [start, end). After creation only the count changes.
- */
+/* The ranges ascend without gaps and cover [start, end). After creation only `refs` changes. */
 struct persist_region {
 	atomic_uint refs;
 	bool can_stall;

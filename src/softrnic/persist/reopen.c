@@ -24,7 +24,8 @@ static int reopen_path(const char *path, struct stat *st, struct statfs *fs)
 	return fd;
 }
 
-/* btrfs shows a separate device for each subvolume, and so does overlayfs in some set-ups. */
+/* Compare device and inode. The devices may differ: btrfs shows a separate device for each
+ * subvolume, and overlayfs does the same in some set-ups. */
 static bool reopen_may_be_same(const struct vma *vma, int fd, const struct stat *st,
 			       const struct statfs *fs)
 {
@@ -51,7 +52,8 @@ static int reopen_if_same(const char *path, const struct vma *vma, struct stat *
 }
 
 /*
- * A file with one name has one path, even after it is deleted, and its mapping has the same path.
+ * Does the descriptor's link show the path of the mapping? A file with one name has one path, even
+ * after it is deleted, and its mapping has the same path.
  */
 static bool reopen_has_path_of(const char *link, const struct vma *vma)
 {
@@ -61,8 +63,9 @@ static bool reopen_has_path_of(const char *link, const struct vma *vma)
 	return n > 0 && (size_t)n == strlen(vma->path) && !memcmp(target, vma->path, (size_t)n);
 }
 
-/* Call fstat() before open(), because a process may have a million descriptors. Skip descriptors
- * with O_PATH: they cannot map files, and the library's own are of this kind. */
+/* Call fstat() before open(), because a process may have a million descriptors and open() is slow.
+ * Skip O_PATH descriptors: an application cannot map a file by them, and the library's descriptors
+ * are of this kind. */
 static int reopen_entry(const char *name, const struct vma *vma, struct stat *st, struct statfs *fs)
 {
 	char path[64], *end;
@@ -81,13 +84,13 @@ static int reopen_entry(const char *name, const struct vma *vma, struct stat *st
 	return fd;
 }
 
-/* The application's descriptors that may belong to the mapping's file. */
+/* Descriptors of the application that may belong to the mapping's file. */
 struct reopen_candidates {
 	int fd; /* number of the first candidate; -1: none */
 	struct stat st;
 	struct statfs fs;
-	bool differ;  /* the candidates are of several files */
-	bool has_dev; /* a candidate is of a file on st_dev */
+	bool differ;  /* the candidates lead to different files */
+	bool has_dev; /* a candidate's file is on device st_dev */
 };
 
 static void reopen_add_candidate(struct reopen_candidates *c, const char *name,
@@ -187,8 +190,8 @@ int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs)
 	return fd;
 }
 
-/* /proc/self/fd shows the table of the process to every thread. O_NONBLOCK: the open does not wait
- * for the holder of a lease. */
+/* Every thread sees the process's descriptor table in /proc/self/fd. O_NONBLOCK makes open() return
+ * at once although another process holds a lease on the file. */
 int reopen_again(int path_fd, int access, dev_t st_dev, ino_t st_ino, struct stat *st)
 {
 	char path[64];

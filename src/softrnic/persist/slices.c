@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/persist/pool.h"
 
-/* In the order of their start. */
+/* Running slices, in the order of their start. */
 static struct list slices_running = LIST_INIT(slices_running);
 static unsigned slices_all, slices_readers;
 

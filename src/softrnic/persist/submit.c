@@ -9,10 +9,10 @@
 #include "softrnic/persist/writeback.h"
 
 #define DAX_INLINE_BYTES ((size_t)64 << 10)
-/* a peer may request several digests at once, up to its IRD */
+/* Longest digest that runs inline: a peer may request several digests at once, up to its IRD. */
 #define DIGEST_INLINE_BYTES ((size_t)4 << 10)
 
-/* The parts of a job, determined before any of them starts. */
+/* What a job needs, determined before any part of the job starts. */
 struct submit_plan {
 	bool has_volatile;
 	bool has_file;
@@ -78,7 +78,8 @@ static int submit_inline(struct persist_job *job, const struct submit_plan *plan
 }
 
 /*
- * Returns the file of a job of one slice, all of it in the file's own mapping; NULL for other jobs.
+ * If the job is a single slice that lies in the own mapping of one file, returns this file; else
+ * NULL.
  */
 static struct file *submit_file_of_slice(const struct persist_job *job)
 {
@@ -98,7 +99,7 @@ static bool submit_here(struct persist_job *job)
 	return f && here_start(job, f);
 }
 
-/* here: NULL, or as in persist_submit_here(). */
+/* `here` is NULL for persist_submit(), else it is the argument of persist_submit_here(). */
 static bool submit(struct persist_job *job, int *status, bool *here)
 {
 	struct submit_plan plan;

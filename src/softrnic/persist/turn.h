@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * turn.h -- a turn of a pool's thread: one slice, for a group of jobs of one file.
+ * turn.h -- decides when a thread may run a slice. A turn is the permission to run one slice, for a
+ * group of jobs of one file.
  *
- * At most TURNS_MAX slices that are not stalled (pool.h) run at once. Of these at most READERS_MAX
- * read back: a peer that may read the memory may request a digest on each of its connections, and
- * flushes must still find threads.
+ * At most TURNS_MAX slices that are not stalled (pool.h) run at once. At most READERS_MAX of them
+ * read back, because a peer that may read the memory may request a digest on each of its
+ * connections, and flushes must still get threads.
  */
 #ifndef PERSIST_TURN_H
 #define PERSIST_TURN_H
@@ -16,25 +17,27 @@
 
 struct turn {
 	struct file *file;
-	struct file_slot *slot; /* NULL: reading */
-	bool reading;           /* kind of the previous turn, until this one begins */
+	struct file_slot *slot; /* the slot of a write-back; NULL: the slice reads back */
+	/* true: the slice reads back; before turn_begin() it describes the previous slice */
+	bool reading;
 	struct slice running;
 	struct group group;
 };
 
-/* Called under the pool's lock: does a file wait for a turn, and may a turn begin? */
+/* Called under the pool's lock. turn_is_wanted(): does a file have a job and a free slot?
+ * turn_is_possible(): may a slice of such a file begin now? */
 bool turn_is_wanted(void);
 bool turn_is_possible(void);
-/* Called under the pool's lock: may a write-back begin, of any file? */
+/* Called under the pool's lock: are fewer than TURNS_MAX slices running? */
 bool turn_is_left(void);
-/* Called under the pool's lock. Returns false if no turn may begin. */
+/* Called under the pool's lock. Returns false if no slice may begin now. */
 bool turn_begin(struct turn *t);
-/* As turn_begin(), for the first job of this file. The caller has checked that the file has a job
- * and a free slot. */
+/* Begin a slice for the first job of this file. The caller has checked that the file has a job and
+ * a free slot. */
 void turn_begin_at(struct turn *t, struct file *f);
-/* Called without the lock. *reader: as in writeback.h. */
+/* Run the slice. Called without the lock. `reader`: see writeback.h. */
 void turn_run(struct turn *t, struct reader **reader);
-/* Called under the pool's lock. Finished jobs are added to the list. */
+/* Called under the pool's lock. Adds the jobs that are finished to the list. */
 void turn_end(struct turn *t, struct list *finished);
 
 #endif

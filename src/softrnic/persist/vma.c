@@ -14,10 +14,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Room for the longest path, each byte written as \ooo, and for the numbers before it. */
+/* Enough for the longest path, each byte written as \ooo, and for the numbers before it. */
 #define LINE_SIZE (4 * PATH_MAX + 128)
 
-/* PROCMAP_QUERY of Linux 6.11, which older system headers lack. */
+/* Argument of PROCMAP_QUERY of Linux 6.11. Older system headers do not declare it. */
 struct procmap_query_v1 {
 	__u64 size;
 	__u64 query_flags;
@@ -52,7 +52,7 @@ static int vma_query(int fd, uintptr_t addr, char *path, size_t size, struct pro
 	return ioctl(fd, PROCMAP_QUERY_V1, q) < 0 ? -errno : 0;
 }
 
-/* Returns -ENOTTY, before any call of fn, on a kernel without this query. */
+/* Returns -ENOTTY, before any call of fn, if the kernel does not have this query. */
 static int vma_query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *path)
 {
 	struct procmap_query_v1 q;
@@ -81,7 +81,7 @@ static int vma_query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, vo
 	return r;
 }
 
-/* In the text form a newline in a path is written \012. */
+/* Decode the path: in /proc/self/maps a newline in a path is written \012. */
 static void vma_unescape(char *path)
 {
 	for (char *from; (from = strstr(path, "\\012")); path = from + 1) {
@@ -115,7 +115,7 @@ static bool vma_line_parse(char *line, struct vma *vma)
 	return true;
 }
 
-/* Of a line without overlap, only the two addresses are parsed. */
+/* If the line's range does not overlap [start, end), only the two addresses are parsed. */
 static int vma_line_visit(char *line, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg,
 			  bool *past)
 {
@@ -185,8 +185,8 @@ int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
 	return r == -ENOTTY ? vma_for_each_text(start, end, fn, arg) : r;
 }
 
-/* The mode of the link shows how the file was opened. Reading the mode needs no privilege;
- * following the link does. */
+/* The mode of the link in map_files shows how the file was opened. Reading the mode needs no
+ * privilege; only following the link does. */
 bool vma_syncs(const struct vma *vma)
 {
 	char path[96];
@@ -199,7 +199,7 @@ bool vma_syncs(const struct vma *vma)
 	return !lstat(path, &st) && (st.st_mode & S_IWUSR);
 }
 
-/* "VmFlags: rd wr sh mr mw me ms sf" */
+/* Parse a line such as "VmFlags: rd wr sh mr mw me ms sf". */
 static bool vma_flags_have_sync(const char *line)
 {
 	return strstr(line, " sf") != NULL;

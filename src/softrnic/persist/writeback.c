@@ -14,7 +14,7 @@
 
 #define CACHE_LINE ((uintptr_t)64)
 
-/* If the file was truncated, writing back a cache line faults like a load. */
+/* If the file was truncated, writing back a cache line faults like a load; the fault is caught. */
 static int writeback_dax(uintptr_t start, uintptr_t end, struct persist_job *job)
 {
 	uintptr_t from = start & ~(CACHE_LINE - 1);
@@ -36,7 +36,8 @@ static int writeback_msync(uintptr_t start, size_t len)
 	return msync((void *)from, start + len - from, MS_SYNC) ? -errno : 0;
 }
 
-/* Remember the failure: earlier writes to the file may be lost. Returns the status. */
+/* Remember that a write-back of the file failed: earlier writes to the file may be lost. Returns
+ * the status. */
 static int writeback_failed(struct file *f, uint64_t from, uint64_t to, int status)
 {
 	LOG_ERROR(
@@ -60,7 +61,7 @@ void writeback_split(const struct range *r, uintptr_t start, uintptr_t end)
 		    r->offset + (start - r->start), end - start);
 }
 
-/* *failed stays false if no way leads to the file, because nothing was tried. */
+/* *failed stays false if no descriptor leads to the file, because no write-back was tried. */
 static int writeback_by_reader(const struct file *file, struct reader **reader, bool *failed)
 {
 	int ret;
@@ -72,7 +73,8 @@ static int writeback_by_reader(const struct file *file, struct reader **reader, 
 	return ret == READER_NO_WAY ? -ENOTSUP : ret;
 }
 
-/* If the memory was unmapped after its job was abandoned, the file has not failed. */
+/* If the application unmapped the memory after its job was abandoned, the error does not count as a
+ * failure of the file. */
 static int writeback_app_mapping(uintptr_t start, size_t len, struct persist_job *job, bool *failed)
 {
 	int status = writeback_msync(start, len);
@@ -136,12 +138,13 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
 	if (r->cls == VEXT_DURABILITY_DAX) {
 		status = writeback_dax(start, end, job);
 	} else {
-		/* Check first: an msync() of memory that is gone would count as a failure of the
-		 * file. */
+		/* Check the file's size first: an msync() of memory past the end would count as a
+		 * failure of the file. */
 		status = writeback_check_end(r, end, job);
 		if (!status)
 			status = writeback_file(r, start, end, job, reader);
 	}
-	/* Check again: bytes that were cut off meanwhile have not been written back. */
+	/* Check the size again: bytes that a truncation cut off meanwhile have not been written
+	 * back. */
 	return status ? status : writeback_check_end(r, end, job);
 }
