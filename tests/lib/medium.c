@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { MEDIUM_WRITES_MAX = 100 };
+
 /* Returns "Shared_Dirty: 8 kB" and "Private_Dirty: ..." of the mapping at `start`, added up in
  * bytes. */
 static long medium_smaps_dirty(const void *start)
@@ -54,10 +56,21 @@ long medium_dirty(int fd, off_t at, size_t len)
 	return dirty;
 }
 
-bool medium_is_behind(int fd)
+/* The kernel may write the byte back before the look: then write it again. */
+static bool medium_becomes_dirty(int fd)
 {
 	uint8_t byte;
 
-	return pread(fd, &byte, 1, 0) == 1 && pwrite(fd, &byte, 1, 0) == 1 &&
-	       medium_dirty(fd, 0, 1) > 0 && fdatasync(fd) == 0 && medium_dirty(fd, 0, 1) == 0;
+	for (int i = 0; i < MEDIUM_WRITES_MAX; i++) {
+		if (pread(fd, &byte, 1, 0) != 1 || pwrite(fd, &byte, 1, 0) != 1)
+			return false;
+		if (medium_dirty(fd, 0, 1) > 0)
+			return true;
+	}
+	return false;
+}
+
+bool medium_is_behind(int fd)
+{
+	return medium_becomes_dirty(fd) && fdatasync(fd) == 0 && medium_dirty(fd, 0, 1) == 0;
 }
