@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Incoming connection requests, until they are accepted with an answer or dropped. */
+/* Handles incoming connection requests, until they are accepted with an answer or dropped. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,14 +61,14 @@ static enum hello_status accept_check(struct server *s, struct client *client,
 	return status;
 }
 
-/* Was the client killed or interrupted before its answer? The operator needs no line about such an
- * event. librpma reports the event only in its error text. */
+/* Returns true if the client was killed or interrupted before its answer. The operator needs no
+ * line about such an event. librpma reports the event only in its error text. */
 static bool accept_was_left(void)
 {
 	return strstr(rpma_err_last(), strerror(ECONNRESET)) != NULL;
 }
 
-/* Returns 0 if the request was accepted: *req is consumed, and client->conn is set. */
+/* Returns 0 if the request was accepted: then *req is NULL, and client->conn is set. */
 static int accept_request(struct server *s, struct client *client, struct rpma_conn_req **req)
 {
 	enum hello_status status = accept_check(s, client, *req);

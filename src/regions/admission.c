@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides whether a client is admitted, and what the client and the server's owner learn about a
- * refusal. */
+/* Decides whether a client is admitted, and which reason the client and the server's owner get for
+ * a refusal. */
 #include <inttypes.h>
 #include <string.h>
 

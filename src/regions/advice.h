@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * advice.h -- the end of an error text after a lost connection: advice for a program that goes on.
- * The tool removes the advice, because its user cannot call a function.
+ * advice.h -- advice at the end of an error text after a lost connection, for a program that
+ * continues. The command-line tool removes the advice, because its user cannot call a function.
  */
 #ifndef REGIONS_ADVICE_H
 #define REGIONS_ADVICE_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * claims.h -- the last claims of a region's ranges by writers. Pure.
+ * claims.h -- records which writer claimed which range of a region last. Pure.
  *
  * Each claim of a new writer has the next number, its *generation*, and a random key. A writer
- * whose connection was lost sends both when it comes back. Its claim still holds if no newer claim
- * has a byte of its range. The key distinguishes claims of the same number from before and after a
- * loss of the record, and stops a program that guesses numbers.
+ * whose connection was lost sends both when it connects again. Its claim still holds if no newer
+ * claim has a byte of its range. The key distinguishes claims with the same number from before and
+ * after a loss of the record, and stops a program that guesses numbers.
  *
  * A claim that a newer claim covers is forgotten, and so does not hold. If there are too many
- * claims, the two oldest become one, with the range of both and the newer number. The older claim
- * then does not hold any more, although perhaps no other client has written there. The reverse
- * never happens.
+ * claims, the two oldest are joined to one claim, with the range of both and the newer number. The
+ * older claim then no longer holds, although perhaps no other client has written in its range. A
+ * claim that must not hold never holds.
  */
 #ifndef REGIONS_CLAIMS_H
 #define REGIONS_CLAIMS_H
@@ -38,13 +38,13 @@ struct claims {
 	struct claim list[CLAIMS_MAX]; /* generations ascend */
 };
 
-/* The claim of a new writer. */
+/* Add the claim of a new writer. */
 struct claim_id claims_add(struct claims *c, uint64_t from, uint64_t to, uint64_t key,
 			   uint64_t now_ns);
 bool claims_hold(const struct claims *c, uint64_t from, uint64_t to, struct claim_id id);
-/* The newest claim that has a byte of the range, or NULL. */
+/* Returns the newest claim that has a byte of the range, or NULL. */
 const struct claim *claims_last(const struct claims *c, uint64_t from, uint64_t to);
-/* Could claims_add() have made these claims? */
+/* Returns true if claims_add() can have made these claims. */
 bool claims_are_sound(const struct claims *c);
 
 #endif

@@ -37,8 +37,9 @@ void client_note_served(const struct server *s, const struct client *client)
 }
 
 /*
- * After this call nothing of the client is placed any more, and its range may go to another writer:
- * the client has its own registration, and deregistering waits for bytes that are being placed.
+ * The device places no more bytes of the client after this call, so the client's range may go to
+ * another writer: the client has its own registration, and deregistering waits for bytes that are
+ * being placed.
  */
 void client_free(struct client *client)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The content of the regions, as writing clients announce it. BEGIN records on the disk, before the
- * client's first byte, that the region holds a file that is being written (or bytes, if a client
- * overwrites a file). END records, after the last byte, that the file is whole. No announcement
- * does more harm than the client's writes could do.
+ * Keeps the content of the regions, as writing clients announce it. BEGIN records on the disk,
+ * before the client's first byte, that the region holds a file that is being written (or bytes, if
+ * a client overwrites a file). END records, after the last byte, that the file is whole. An
+ * announcement can do no more harm than the client's Writes.
  *
- * Also the last claim of each range: a new writer's claim is on the disk before the answer, so that
- * a former writer of the range learns of it whenever it comes back (claims.h). A claim whose record
- * cannot be stored counts as well; an older writer is then refused without need.
+ * The same record has the last claim of each range: a new writer's claim is on the disk before the
+ * answer, so that a former writer of the range gets its refusal whenever it comes back (claims.h).
+ * A claim whose record cannot be stored counts as well; an older writer may then be refused
+ * without need.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +19,8 @@
 #include "base/rand.h"
 #include "regions/server_impl.h"
 
-/* How long a new writer waits for the end of an interrupted one to arrive. Shorter than the
- * shortest time that a client waits for an answer (1 s). */
+/* Time for which a new writer waits until the server notices the end of an interrupted writer. The
+ * shortest time that a client waits for an answer is longer (1 s). */
 #define CONTENT_WAIT_MS 500
 
 static void content_load(const struct server *s, struct region *r)
@@ -33,8 +34,8 @@ static void content_load(const struct server *s, struct region *r)
 		server_note(s, LOG_LVL_WARNING,
 			    "region '%s': nothing is known of what it holds: %s: %s", r->name,
 			    r->place.path, rc == -EILSEQ ? "it is damaged" : strerror(-rc));
-	/* Forget a record of another file: a file system that does not report when a file was made
-	 * may have given the other file the same number. */
+	/* Forget a record of another file: on a file system that does not report when a file was
+	 * made, the new file may have the same inode number as a former one. */
 	if (s->opts->create &&
 	    (record.content.state != HELLO_CONTENT_RAW || record.claims.newest)) {
 		memset(&record, 0, sizeof(record));
@@ -74,10 +75,9 @@ static struct content_range content_range_begun(const struct client *client)
 }
 
 /*
- * A range belongs to one writer, of a file or of bytes, until the writer's client is forgotten,
- * which ends everything that it still has under way (client_free()). An interrupted writer may have
- * much under way: its bytes would overwrite those of the next writer, which may already have its
- * acknowledgement.
+ * A range belongs to one writer, of a file or of bytes, until the server forgets that client,
+ * which ends all Writes that are still under way (client_free()). Without this rule, Writes of an
+ * interrupted writer could overwrite bytes of the next writer that are already acknowledged.
  */
 static bool content_is_being_written(const struct server *s, const struct client *client)
 {
@@ -99,7 +99,7 @@ static bool content_is_possible(const struct region *r, const struct hello_begin
 	       begin->length <= r->data.size - begin->offset;
 }
 
-/* Content of the region from the moment at which the writer may write. */
+/* The content of the region from the moment at which the writer may write. */
 static struct hello_content content_when_begun(const struct hello_begin *begin)
 {
 	struct hello_content content = {.state = HELLO_CONTENT_RAW};
@@ -112,8 +112,8 @@ static struct hello_content content_when_begun(const struct hello_begin *begin)
 	return content;
 }
 
-/* Does the record on the disk stay true? Bytes outside the file of the region, or in a region of
- * unknown content, do not change the record. */
+/* Returns true if the record on the disk stays true. Bytes outside the file of the region, or in a
+ * region of unknown content, do not change the record. */
 static bool content_stays(const struct region *r, const struct hello_begin *begin)
 {
 	if (begin->is_file)
@@ -124,8 +124,8 @@ static bool content_stays(const struct region *r, const struct hello_begin *begi
 				content_range_of(r, 0, r->content.length));
 }
 
-/* Begin to store the content and the claims on the disk. Until they are stored, no client learns
- * that the region holds a whole file. */
+/* Start to store the content and the claims on the disk. Before they are stored, no client gets
+ * the answer that the region holds a whole file. */
 static uint64_t content_store(struct region *r, const struct hello_content *content, bool durable)
 {
 	struct file_record record = {.content = *content, .claims = r->claims};
@@ -149,7 +149,7 @@ static int content_answer(struct client *client, enum hello_status status)
 	return message_send_begun(client, &begun);
 }
 
-/* Is this a writer that comes back and has lost its claim meanwhile? */
+/* Returns true if this writer has come back, and its claim was lost to another writer meanwhile. */
 static bool content_is_taken(const struct client *client)
 {
 	struct content_range range = content_range_begun(client);
@@ -189,8 +189,8 @@ static struct claim_id content_claim(struct region *r, struct content_range rang
 			  (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec);
 }
 
-/* The content to store with a claim that does not change the content: the current one, or the one
- * being stored. */
+/* The content to store with a claim that does not change the content: the content that is being
+ * stored, or else the current content. */
 static struct hello_content content_beside(const struct region *r)
 {
 	return r->store_ticket ? r->to_store : r->content;
@@ -234,7 +234,7 @@ int content_begin(struct server *s, struct client *client, const struct hello_be
 	return 0;
 }
 
-/* The longest-waiting client whose range is free or whose time is over. */
+/* Returns the longest-waiting client whose range is free or whose waiting time is over. */
 static struct client *content_next_due(const struct server *s, uint64_t now)
 {
 	struct client *due = NULL;
@@ -273,7 +273,7 @@ int contents_tick(struct server *s)
 	return nearest == UINT64_MAX ? -1 : (int)(nearest - now);
 }
 
-/* The verdict follows after the content is stored and a look at the name. */
+/* The client gets its verdict after the content is stored and the file's name is checked. */
 int content_end(struct client *client, const struct hello_content *content)
 {
 	const struct hello_begin *begin = &client->begin;
@@ -294,7 +294,7 @@ bool content_confirm(struct client *client)
 
 	if (client->has_begun)
 		return false;
-	/* The client wrote without an announcement, so its bytes may be anywhere. */
+	/* The client wrote without an announcement, so its bytes may be anywhere in the region. */
 	content_claim(r, (struct content_range){0, r->data.size});
 	if (r->content.state == HELLO_CONTENT_RAW && r->is_memory)
 		return false;
@@ -311,7 +311,7 @@ static void content_note_failure(struct server *s, const struct region *r, int e
 
 static void content_answer_begun(struct server *s, struct client *client, int error)
 {
-	/* The writer does not write, so the former content stays. */
+	/* The writer was refused and does not write, so the former content stays. */
 	if (error)
 		client->region->content = client->before;
 	if (content_answer(client, error ? HELLO_FILE_UNRECORDED : HELLO_OK))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The server's counters, for a client that watches the server. */
+/* Makes the server's counters for a client that watches the server. */
 #include <string.h>
 
 #include "regions/server_impl.h"

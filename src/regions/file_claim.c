@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of the region that this client writes: bytes, or a file that the client puts there. */
+/* Claims the part of the region that this client writes: bytes, or a file that the client puts
+ * there. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Until the claim succeeds, another writer of the range may be at work, and the content after a
+/* Before the claim succeeds, another writer may be writing to the range, and the content after a
  * crash is unknown. */
 int file_claim(struct rpma_file *f, struct error *err)
 {
@@ -31,7 +32,7 @@ int file_sync_rest(struct rpma_file *f)
 	return is_needed ? rpma_file_sync(f, NULL, 0) : 0;
 }
 
-/* Wait for all posts, so that the next completion belongs to a question. */
+/* Wait for the completions of all posts, so that the next completion belongs to a question. */
 static int file_wait_for_all(struct rpma_file *f)
 {
 	return file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
@@ -48,7 +49,7 @@ static int file_claim_refuse(const struct rpma_file *f, const char *function, ui
 	return 0;
 }
 
-/* Once for each connection: the server accepts one announcement. */
+/* Call this once for each connection, because the server accepts only one announcement. */
 static int file_claim_now(struct rpma_file *f, const struct hello_begin *begin, uint64_t to)
 {
 	struct error err;
@@ -109,7 +110,7 @@ static int file_put_end_now(struct rpma_file *f, uint64_t length, const uint8_t 
 	if (session_put_end(&f->s, &content, &err))
 		return file_fail(f, file_error_code(&err), &err);
 	f->has_put = true;
-	f->claims = false; /* another connection would begin the put again */
+	f->claims = false; /* another connection would start the put from the beginning */
 	f->write_from = f->write_to = 0;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of librpmafile, and the text of each thread's last failure. */
+/* Makes the results of librpmafile's functions, and keeps the text of each thread's last
+ * failure. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,14 +3,16 @@
  * file_impl.h -- an open file, and the functions that the files of librpmafile share.
  *
  * A small write is copied into a ring of registered memory and collected. A sync, or a sufficient
- * number of bytes, sends the collected writes as one *post*. Each post ends with one operation that
- * completes, and posts complete in their order. Large buffers are registered for the call.
+ * number of bytes, sends the collected writes as one *post*. Each post ends with one operation
+ * that completes, and posts complete in their order. A large buffer is registered for the duration
+ * of the call.
  *
- * `lock` guards everything. A thread that waits becomes the poller if there is none: it waits for
- * completions without the lock, so that other threads can write and start syncs, and then takes the
- * completions of all threads. The other waiting threads sleep meanwhile.
+ * `lock` guards the whole structure. A thread that has to wait becomes the poller if there is
+ * none. The poller waits for completions without the lock, so that other threads can write and
+ * start syncs, and then takes the completions of all threads. Meanwhile the other waiting threads
+ * sleep.
  *
- * A file calls functions of the files listed above it, none of those below it.
+ * A file calls functions of the files listed above it, but no function of the files below it.
  */
 #ifndef REGIONS_FILE_IMPL_H
 #define REGIONS_FILE_IMPL_H
@@ -24,22 +26,22 @@
 #include "regions/session.h"
 #include "regions/target.h"
 
-#define FILE_RING        (1u << 20)  /* staging memory */
+#define FILE_RING        (1u << 20)  /* size of the staging memory */
 #define FILE_BIG         (64u << 10) /* from this size on, registering costs less than copying */
 #define FILE_COLLECT     (64u << 10) /* collected bytes that are posted without a sync */
-#define FILE_PIECE       (1u << 20)  /* part of a large buffer that is one operation */
+#define FILE_PIECE       (1u << 20)  /* largest part of a large buffer that is one operation */
 #define FILE_DEPTH       256         /* outstanding and collected operations together */
 #define FILE_BATCH       64
 #define FILE_BATCH_WRITE 48         /* the rest is for flushes */
-#define FILE_POSTS       FILE_DEPTH /* outstanding: each has an operation */
-#define FILE_SYNC_RANGES 8          /* more become a sync of everything */
+#define FILE_POSTS       FILE_DEPTH /* most outstanding posts: each has at least one operation */
+#define FILE_SYNC_RANGES 8          /* a sync of more ranges becomes a sync of everything */
 #define FILE_GAPS        8
 
 struct file_post {
-	uint64_t operations;  /* this post completes all operations up to this one */
-	uint64_t ring_end;    /* the post's completion frees staging memory up to here */
+	uint64_t operations;  /* this post completes all operations up to this number */
+	uint64_t ring_end;    /* the post's completion frees staging memory up to this position */
 	uint64_t ticket;      /* ticket of the sync that completes with the post; 0: no sync */
-	unsigned range_count; /* ranges of that sync; 0: everything */
+	unsigned range_count; /* number of that sync's ranges; 0: everything */
 	struct rpma_file_range ranges[FILE_SYNC_RANGES];
 	bool is_read;
 	void *read_to; /* destination of a small read; NULL: no copy */
@@ -50,7 +52,7 @@ struct file_post {
 
 /* Adjacent writes that become one operation, which is not yet in the batch. */
 struct file_run {
-	size_t at; /* place in the ring */
+	size_t at; /* position in the ring */
 	size_t len;
 	uint64_t offset;
 };
@@ -63,7 +65,7 @@ struct file_gap {
 struct rpma_file {
 	struct lock lock;
 	/* For threads that sleep until another thread has taken completions. A thread takes
-	 * sleep_lock while it holds lock, and then releases lock. */
+	 * sleep_lock while it holds `lock`, and then releases `lock`. */
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t moved;
 	uint64_t moves;
@@ -72,11 +74,11 @@ struct rpma_file {
 	uint32_t flags;
 	int timeout_ms, reconnect_ms;
 	char *secret_file;
-	char owner[RPMA_CONN_OWNER_MAX + 1]; /* "": none */
+	char owner[RPMA_CONN_OWNER_MAX + 1]; /* name of the owner; "": none */
 	uint64_t write_from, write_to;
-	bool claims; /* claim that range on each connection */
+	bool claims; /* claim the range on each connection */
 	struct hello_begin begin;
-	struct claim_id claim; /* claim of that range */
+	struct claim_id claim; /* the client's claim of the range */
 	bool has_put;          /* rpma_file_put_end() has returned 0 */
 	/* The connection. */
 	struct session s;
@@ -89,7 +91,7 @@ struct rpma_file {
 	uint64_t length;
 	enum rpma_durability durability;
 	char link[16], device[64];
-	/* Its state. */
+	/* State of the file. */
 	int failed; /* result of all later calls, 0: no failure; why has the text */
 	struct error why;
 	unsigned inside;    /* number of calls that use the connection */
@@ -97,19 +99,20 @@ struct rpma_file {
 	bool polls;         /* a thread waits for completions without the lock */
 	unsigned waiting;   /* threads that sleep until the poller has taken the completions */
 	unsigned silent_ms; /* time without a completion while the poller waited */
-	/* Posts. */
+	/* The outstanding posts. */
 	struct file_post posts[FILE_POSTS];
-	/* Ever. */
+	/* Counts since the first open. */
 	uint64_t posted, completed;
 	uint64_t operations, left,
-		/* counts of all operations, of those that have left the batch, and of completed
-		 * ones */
+		/* of all operations, of operations that have left the batch, and of completed
+		 * operations */
 		ended;
 	struct file_run run;
-	size_t unposted; /* bytes, in the batch and the run */
+	size_t unposted; /* bytes in the batch and in the run */
 	uint8_t *ring;
-	uint64_t ring_head, ring_tail; /* bytes handed out and freed, ever */
-	/* Syncs. */
+	/* number of bytes handed out, and of bytes freed, since the first open */
+	uint64_t ring_head, ring_tail;
+	/* State of the syncs. */
 	uint64_t tickets, answered;
 	struct file_gap gaps[FILE_GAPS];
 	unsigned gap_count;
@@ -126,7 +129,7 @@ struct rpma_file {
 /* file_error.c: results and texts of the calling thread. */
 int file_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int file_error_of(const struct error *err);
-/* The code alone. */
+/* Returns the result for an error, without setting the text. */
 int file_error_code(const struct error *err);
 int file_error_invalid(const char *function, const char *what);
 
@@ -145,7 +148,7 @@ bool file_options_are_valid(const struct rpma_file_options *o);
 int file_options_timeout(const struct rpma_file_options *o);
 
 /* file_wait.c */
-/* Make all sleeping threads look again. */
+/* Wake all sleeping threads, so that they check their conditions again. */
 void file_wake_all(struct rpma_file *f);
 static inline void file_wake(struct rpma_file *f)
 {
@@ -156,7 +159,7 @@ static inline void file_wake(struct rpma_file *f)
 /* Sleep until the next wake-up, or at most left_ms milliseconds (-1: no limit); without the
  * lock. */
 void file_sleep(struct rpma_file *f, int left_ms);
-/* The connection has failed. Called with the lock, and releases it. */
+/* Record that the connection has failed. The caller holds the lock; the call releases it. */
 int file_enter_failed(struct rpma_file *f);
 /* Take the lock. 0: the call may use the connection until file_leave(), which returns rc. */
 static inline int file_enter(struct rpma_file *f)
@@ -177,8 +180,7 @@ static inline int file_leave(struct rpma_file *f, int rc)
 	return rc;
 }
 
-/* End a call that began an operation. The operation's ticket is the last one, unless rc is a
- * failure. */
+/* End a call that began an operation. *ticket becomes the last ticket, unless rc is a failure. */
 static inline int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
 {
 	if (!rc)
@@ -186,24 +188,24 @@ static inline int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
 	return file_leave(f, rc);
 }
 
-/* Deregister the buffers of reads, so that nothing is placed there any more. */
+/* Deregister the buffers of outstanding reads, so that the device places no more bytes there. */
 void file_drop_reads(struct rpma_file *f);
 /* The first failure becomes the result of all later calls. Returns this result. */
 int file_fail(struct rpma_file *f, int code, const struct error *err);
 int file_post_failed(struct rpma_file *f, const char *what, int rc);
 int file_result(const struct rpma_file *f);
-/* Take all completions. */
+/* Take and handle all completions that have come. */
 void file_take(struct rpma_file *f);
 /*
  * Wait without the lock until *counter has reached the value, the connection has failed, or the
- * deadline is over (RPMA_E_AGAIN). The call does not look before it waits, because operations that
- * were just posted cannot have completed; file_take() looks.
+ * deadline has passed (RPMA_E_AGAIN). The call waits before its first check, because operations
+ * that were just posted cannot have completed; file_take() checks without waiting.
  */
 int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline);
 
 /* file_post.c: collects operations and sends them as posts. */
-/* The position for a buffer of len bytes. A buffer is in one piece: if it does not fit before the
- * end of the ring, it goes to the beginning. */
+/* Returns the position for a buffer of len bytes. A buffer is in one piece: if the ring's end
+ * leaves too few bytes, the buffer goes to the ring's beginning. */
 static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
 {
 	size_t at = f->ring_head % FILE_RING;
@@ -211,8 +213,8 @@ static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
 	return at + len <= FILE_RING ? f->ring_head : f->ring_head + (FILE_RING - at);
 }
 
-/* Is there room for that many more operations, in any number of posts, and for a buffer in the
- * ring? */
+/* Returns true if the queue has room for that many more operations, in any number of posts, and
+ * the ring has room for the buffer. */
 static inline bool file_has_room(const struct rpma_file *f, unsigned operations, size_t len)
 {
 	return f->operations + operations - f->ended <= FILE_DEPTH &&
@@ -220,9 +222,9 @@ static inline bool file_has_room(const struct rpma_file *f, unsigned operations,
 }
 
 /*
- * Wait until the queue has room for that many operations and bytes. The room is kept until the lock
- * is released. A call waits once, before it changes anything, because other threads may post during
- * the wait.
+ * Wait until the queue has room for that many operations and the ring for that many bytes. No
+ * other thread can take the room before the lock is released. A caller waits once, before it
+ * changes any state, because other threads may post during the wait.
  */
 int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len);
 static inline int file_reserve(struct rpma_file *f, unsigned operations, size_t len)
@@ -247,7 +249,8 @@ static inline int file_close_run(struct rpma_file *f, int flags)
 	return f->run.len ? file_add_run(f, flags) : 0;
 }
 
-/* The next post. The caller has added the post's last operation, and fills in the members. */
+/* Returns the next post. The caller has added the post's last operation, and fills in the
+ * members. */
 static inline struct file_post *file_post_new(struct rpma_file *f)
 {
 	struct file_post *post = &f->posts[f->posted % FILE_POSTS];
@@ -258,16 +261,16 @@ static inline struct file_post *file_post_new(struct rpma_file *f)
 	return post;
 }
 
-/* Send the batch as a post. In the second function one operation was sent without the batch, which
- * is empty. */
+/* file_post() sends the batch as a post. file_post_direct() ends a post whose operation was sent
+ * without the batch; the batch is empty then. */
 int file_post(struct rpma_file *f);
 int file_post_direct(struct rpma_file *f);
 /* Send the collected operations now. Afterwards there is room for one operation. */
 int file_post_collected(struct rpma_file *f);
-/* Make room for one operation that is posted directly, after the collected ones: of two operations
- * on the same bytes the later one must win. */
+/* Make room for one operation that is posted without the batch. Post the collected operations
+ * first: of two operations on the same bytes, the later one must be executed last. */
 int file_reserve_direct(struct rpma_file *f);
-/* A large buffer of the caller's, for the time of a call. */
+/* Register a large buffer of the caller for the duration of a call. */
 int file_register(struct rpma_file *f, void *buf, size_t len, int usage, struct rpma_mr_local **mr);
 
 static inline bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Facts about an open file, also after the end of its connection. */
+/* Returns facts about an open file, also after its connection has ended. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void file_look_at_link(struct rpma_file *f)
 	struct session_transport transport;
 
 	if (f->failed && f->link[0])
-		return; /* what it was */
+		return; /* keep the link of the lost connection */
 	if (f->failed)
 		snprintf(f->link, sizeof(f->link), "rdma");
 	if (f->failed)

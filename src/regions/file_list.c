@@ -26,7 +26,8 @@ static void list_fill(const struct hello_entry *e, struct rpma_file_region *regi
 	memcpy(region->file_digest, e->content.digest, sizeof(region->file_digest));
 }
 
-/* Choose the regions of that name ("": all), up to the room in the array. */
+/* Copy the regions of that name ("": all) as far as the array has room. Returns the number of all
+ * matching regions. */
 static size_t list_choose(const struct hello_list *list, const char *name,
 			  struct rpma_file_region *regions, size_t room)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files are opened, opened again after a loss, and closed. */
+/* Opens files, opens them again after a loss, and closes them. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static int file_choose_flush(struct rpma_file *f, struct error *err)
 			 rpma_utils_durability_2str(f->s.region.durability));
 }
 
-/* A later open must find the same region as the first: the same name and size. */
+/* A later open must find the region of the first open: the same name and size. */
 static int file_take_region(struct rpma_file *f, struct error *err)
 {
 	const struct hello_reply *region = &f->s.region;
@@ -104,8 +104,8 @@ static int file_connect_once(struct rpma_file *f, int timeout_ms, struct error *
 	return rc;
 }
 
-/* Failures that may pass: the server restarts, or has not noticed the end of a former writer
- * yet. */
+/* Returns true for a failure that may pass: the server restarts, or has not noticed the end of a
+ * former writer yet. */
 static bool file_may_pass(const struct error *err)
 {
 	return err->kind == ERROR_UNREACHED || err->kind == ERROR_FAILED ||
@@ -232,16 +232,16 @@ int rpma_file_open(const char *target, const struct rpma_file_options *options,
 	return 0;
 }
 
-/* Give up everything that was posted on the former connection: its tickets get no answer any
- * more. */
+/* Give up all operations that were posted on the former connection: their tickets get no answer
+ * any more. */
 static void file_reset(struct rpma_file *f)
 {
 	struct file_gap *gaps = f->gaps;
 
 	if (f->answered < f->tickets) {
 		if (f->gap_count == FILE_GAPS) {
-			/* No room for another gap: join the two oldest. Answered tickets between
-			 * them then count as lost, which is harmless. */
+			/* The array has no room for another gap, so join the two oldest. Answered
+			 * tickets between the two gaps then count as lost, which is harmless. */
 			gaps[0].to = gaps[1].to;
 			memmove(gaps + 1, gaps + 2, (FILE_GAPS - 2) * sizeof(*gaps));
 			f->gap_count--;
@@ -258,7 +258,8 @@ static void file_reset(struct rpma_file *f)
 	f->has_foreign = f->ranges.count > 0;
 }
 
-/* Called alone, with the lock, which is released during the connect. */
+/* No other call may be inside the file. The caller holds the lock, which is released while the
+ * session connects. */
 static int file_reopen(struct rpma_file *f)
 {
 	struct error err;
@@ -292,7 +293,8 @@ int rpma_file_reopen(struct rpma_file *file)
 		file_sleep(file, -1);
 	file->inside++;
 	if (file->failed == RPMA_FILE_E_TAKEN) {
-		rc = file_result(file); /* the claim is lost for good */
+		/* another writer has the claim, so no later attempt can succeed */
+		rc = file_result(file);
 	} else if (file->failed) {
 		file->is_reopening = true;
 		rc = file_reopen(file);
@@ -302,7 +304,7 @@ int rpma_file_reopen(struct rpma_file *file)
 	return file_leave(file, rc);
 }
 
-/* The verdict. 0: the durable bytes will be found under the file's name. */
+/* Ask for the server's verdict. 0: the durable bytes will be found under the file's name. */
 static int file_finish(struct rpma_file *f)
 {
 	struct error err;

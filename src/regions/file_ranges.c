@@ -63,8 +63,8 @@ void file_ranges_decide_some(struct file_ranges *r, uint64_t ticket)
 	r->count -= n;
 }
 
-/* Store the parts of a noted range on both sides of [from, to), and return their number. If there
- * is no room for a second part, the range stays as it was. */
+/* Keep the parts of a noted range that are outside [from, to), and return their number. If the
+ * array has no room for a second part, the range stays unchanged. */
 static unsigned file_range_cut(struct file_range_noted *noted, uint64_t from, uint64_t to,
 			       bool has_room)
 {

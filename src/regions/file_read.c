@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads. Small reads go through the ring, large ones go into the caller's buffer. */
+/* Reads a file. A small read goes through the ring, a large read goes into the caller's buffer. */
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Post a read. The read returns all earlier writes, too, because the other end executes operations
- * in order. The thread that takes the completion copies the bytes to `to`; NULL: no copy. */
+/* Post a read. The read also returns the bytes of all earlier writes, because the other end
+ * executes operations in order. The thread that takes the completion copies the bytes to `to`;
+ * NULL: no copy. */
 static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t at, size_t len,
 			  uint64_t offset, void *to)
 {
@@ -23,7 +24,8 @@ static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t 
 	return file_post_direct(f);
 }
 
-/* A read may begin two posts. The last one completes the whole read. */
+/* The call may begin two posts: one of the collected operations, then one of the read, which
+ * completes last. */
 static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
 	int rc = file_reserve(f, 2, len);
@@ -60,7 +62,8 @@ static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t of
 	if (rc)
 		return rc;
 	rc = file_read_registered(f, mr, len, offset);
-	/* Nothing is placed in the buffer any more, even if the connection has failed. */
+	/* After this call the device places no more bytes in the buffer, even if the connection
+	 * has failed. */
 	if (rc)
 		rpma_mr_dereg(&mr);
 	else

@@ -52,7 +52,7 @@ static void file_record_put_claims(struct wcursor *c, const struct claims *claim
 	}
 }
 
-/* Returns false for claims that cannot come from file_record_encode(). */
+/* Returns false for claims that file_record_encode() cannot have written. */
 static bool file_record_get_claims(struct rcursor *c, struct claims *claims)
 {
 	claims->newest = rcursor_le(c, 8);
@@ -99,7 +99,7 @@ static bool file_record_is_whole(const uint8_t *buf, size_t len)
 	       crc32c_final(crc32c_update(CRC32C_INIT, buf, FILE_RECORD_SIZE - 4));
 }
 
-/* Can a region of that size hold this content? */
+/* Returns true if a region of that size can hold this content. */
 static bool file_record_fits(const struct hello_content *content, uint64_t size)
 {
 	return content->length <= size ||
@@ -177,7 +177,7 @@ static int file_record_replace(const struct file_record_place *place,
 	return rc ? -(err.cause ? err.cause : EIO) : 0;
 }
 
-/* Overwrite the blocks of the former record, without allocating any. */
+/* Overwrite the blocks of the former record, without allocating new blocks. */
 static int file_record_overwrite(const struct file_record_place *place,
 				 const struct file_record *record)
 {

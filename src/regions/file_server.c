@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server of regions for programs: a server (server.h) with copies of its options. */
+/* A server of regions inside a program: a server (server.h) with copies of its options. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct rpma_file_server {
 	struct server *server;
 	struct server_opts opts;
 	struct server_file files[SERVER_REGIONS_MAX];
-	char *texts[2 * SERVER_REGIONS_MAX]; /* copies */
+	char *texts[2 * SERVER_REGIONS_MAX]; /* copies of the program's texts */
 	unsigned text_count;
 	struct secret secret;
 	void (*note)(void *arg, const char *text); /* note function of the program */
@@ -146,7 +146,7 @@ int rpma_file_server_get_fd(struct rpma_file_server *server, int *fd)
 	return 0;
 }
 
-/* Wait for an event, or for the time of the next look. */
+/* Wait for an event, or for the time at which the server has to check its files. */
 int rpma_file_server_step(struct rpma_file_server *server, int timeout_ms, int *next_ms)
 {
 	uint64_t deadline = poll_deadline(timeout_ms);

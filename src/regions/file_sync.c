@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Syncs: flush everything, or some ranges, after the collected writes. */
+/* Syncs a file: flushes everything, or some ranges, after the collected writes. */
 #include <string.h>
 
 #include "base/poll.h"
@@ -8,8 +8,9 @@
 /* Flush everything by one operation. */
 static inline int file_add_flush_all(struct rpma_file *f, int flags)
 {
-	/* Flush the whole region if a former connection left bytes, which a flush-all does not
-	 * cover, or if the peer lacks flush-all. */
+	/* Flush the whole region if a former connection left unflushed bytes, which a flush of all
+	 * Writes of this connection does not cover, or if the peer does not support such a
+	 * flush. */
 	if (f->has_foreign || !(f->caps & RPMA_CAP_FLUSH_ALL))
 		return rpma_batch_flush(f->batch, f->s.remote, 0, 0, f->flush_type, flags, NULL);
 	return rpma_batch_flush_all(f->batch, f->flush_type, flags, NULL);
@@ -52,7 +53,7 @@ static unsigned file_sync_take_ranges(struct file_post *post, const struct rpma_
 	return n;
 }
 
-/* Inline, because each sync passes through it and the compiler would make two functions. */
+/* Inline, because each sync calls this function and the compiler would make two functions of it. */
 static inline __attribute__((always_inline)) int
 file_sync_start(struct rpma_file *f, const struct rpma_file_range *ranges, size_t count)
 {
@@ -81,7 +82,7 @@ static inline int file_sync_check(struct rpma_file *f, const char *function,
 	return 0;
 }
 
-/* Enter the file and begin a sync. 0: the caller leaves. */
+/* Enter the file and begin a sync. On 0 the caller must leave the file. */
 static inline __attribute__((always_inline)) int
 file_sync_begin(struct rpma_file *f, const char *function, const struct rpma_file_range *ranges,
 		size_t count)
@@ -107,14 +108,14 @@ static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 	return 0;
 }
 
-/* Wait for a sync that began just now. The lock was held since then, so the sync has no answer
- * yet. */
+/* Wait for a sync that this call began. The lock was not released since the begin, so the sync
+ * cannot have an answer yet. */
 static inline int file_sync_wait(struct rpma_file *f)
 {
 	return file_wait(f, &f->answered, f->tickets, CLOCK_NEVER);
 }
 
-/* Wait for a sync that began earlier, and may have ended. */
+/* Wait for a sync that an earlier call began, and that may have ended. */
 static int file_sync_look(struct rpma_file *f, uint64_t ticket, int timeout_ms)
 {
 	if (ticket > f->answered && !f->failed && !f->polls)
@@ -135,7 +136,8 @@ int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *r
 	return rc ? rc : file_leave_with(file, rc, ticket);
 }
 
-/* Without file_enter(): an answered sync keeps its result after a failure of the file. */
+/* Do not call file_enter(), because an answered sync keeps its result after a failure of the
+ * file. */
 int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms)
 {
 	int rc;
@@ -161,7 +163,7 @@ int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges,
 	return rc ? rc : file_leave(file, file_sync_wait(file));
 }
 
-/* Send everything written, the word, and the word's flush as one post. */
+/* Send all written bytes, the word, and the word's flush as one post. */
 static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t value)
 {
 	struct file_post *post;
@@ -220,7 +222,7 @@ static int file_store8_check(struct rpma_file *f, const char *function, uint64_t
 	return 0;
 }
 
-/* Enter the file and begin a store. 0: the caller leaves. */
+/* Enter the file and begin a store. On 0 the caller must leave the file. */
 static int file_store8_begin(struct rpma_file *f, const char *function, uint64_t offset,
 			     uint64_t value)
 {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Get the digest. f->digest is valid when all posts up to *number have completed. */
+/* Request the digest. f->digest is valid when all posts up to *number have completed. */
 static int file_digest_post(struct rpma_file *f, size_t len, uint64_t offset, uint64_t *number)
 {
 	int rc = file_reserve_direct(f);
@@ -70,7 +70,7 @@ static int file_digest_check(const struct rpma_file *f, const char *function, ui
 			  f->s.server, f->s.region.region);
 }
 
-/* One digest at a time, because there is only one f->digest. */
+/* Only one thread at a time requests a digest, because there is only one f->digest. */
 static int file_digest_enter(struct rpma_file *f, const char *function, uint64_t offset,
 			     uint64_t len)
 {

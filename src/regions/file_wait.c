@@ -8,8 +8,8 @@
 #include "regions/file_impl.h"
 #include "regions/session_impl.h"
 
-/* Interval at which the poller looks for the end of the connection. Only devices need this that do
- * not complete outstanding operations at the end of the connection. */
+/* Interval at which the poller checks whether the connection has ended. Only devices need this
+ * check that do not complete outstanding operations when the connection ends. */
 #define WAIT_SLICE_MS 1000
 #define WAIT_TAKE     8
 
@@ -65,8 +65,8 @@ int file_enter_failed(struct rpma_file *f)
 	return rc;
 }
 
-/* Advice after a loss: only the caller knows the written bytes, and must not assume that they are
- * missing. */
+/* Advice after a loss. Only the caller has the bytes written since the last sync, and the bytes
+ * may or may not have arrived. */
 static const char *file_advice(const struct rpma_file *f)
 {
 	if (f->failed != RPMA_FILE_E_LOST)
@@ -105,7 +105,7 @@ int file_post_failed(struct rpma_file *f, const char *what, int rc)
 	return file_fail(f, RPMA_FILE_E_LOST, &err);
 }
 
-/* A successful sync decides the writes before it. */
+/* A successful sync makes the writes before it durable, so they are decided. */
 static void file_decide(struct rpma_file *f, const struct file_post *post)
 {
 	f->answered = post->ticket;
@@ -118,7 +118,7 @@ static void file_decide(struct rpma_file *f, const struct file_post *post)
 		file_ranges_decide(&f->ranges, &post->ranges[i], post->ticket);
 }
 
-/* Not inline, to keep the path of syncs short. A read decides no writes. */
+/* Not inline, to keep the path of syncs short. A read decides no written range. */
 static __attribute__((noinline)) void file_complete_read(struct rpma_file *f,
 							 struct file_post *post)
 {
@@ -190,7 +190,7 @@ void file_take(struct rpma_file *f)
 		file_post_failed(f, "take completions from", rc);
 }
 
-/* Handle a time without a completion: check whether the connection has ended, or the time limit is
+/* Handle a wait without a completion: check whether the connection has ended, or the time limit is
  * reached. */
 static __attribute__((noinline)) void file_take_silence(struct rpma_file *f, unsigned ms)
 {
@@ -208,7 +208,7 @@ static __attribute__((noinline)) void file_take_silence(struct rpma_file *f, uns
 	file_fail(f, RPMA_FILE_E_LOST, &err);
 }
 
-/* Be the poller: wait without the lock, then take completions. */
+/* Become the poller: wait without the lock, then take the completions. */
 static void file_poll(struct rpma_file *f, int left_ms)
 {
 	int ms = WAIT_SLICE_MS, rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes. Small writes are copied and collected, large ones are sent from the caller's buffer. */
+/* Writes to a file. Small writes are copied and collected, large writes are sent from the caller's
+ * buffer. */
 #include <limits.h>
 #include <string.h>
 
@@ -99,7 +100,8 @@ file_write_refuse(const struct rpma_file *f, const char *function, uint64_t offs
 	return 0;
 }
 
-/* Check only the part reserved for this writer, because the part is inside the file. */
+/* Check only that the range is in the part reserved for this writer: that part is inside the
+ * file. */
 static inline int file_write_check(const struct rpma_file *f, const char *function, uint64_t offset,
 				   uint64_t len)
 {

@@ -7,7 +7,7 @@
 
 #define HELLO_MAGIC 0x414d5052u /* "RPMA" */
 
-/* Read len bytes. More than max bytes make the cursor bad, like a length beyond the buffer. */
+/* Read len bytes. If len exceeds max or the rest of the buffer, the cursor becomes bad. */
 static void hello_get_bytes(struct rcursor *c, void *dst, size_t len, size_t max)
 {
 	const uint8_t *at;
@@ -78,7 +78,7 @@ bool hello_request_decode(const struct rpma_conn_private_data *pdata, struct hel
 	return !c.bad;
 }
 
-/* Write only the members that this state has. */
+/* Write only the members that are valid in this state. */
 static void hello_put_content(struct wcursor *c, const struct hello_content *content)
 {
 	wcursor_le(c, content->state, 1);
@@ -104,7 +104,7 @@ static void hello_get_content(struct rcursor *c, struct hello_content *content)
 		hello_get_bytes(c, content->digest, HELLO_DIGEST, HELLO_DIGEST);
 }
 
-/* Writes everything behind the magic number. A grant repeats these bytes. */
+/* Write everything behind the magic number. A grant contains these bytes as well. */
 static void hello_put_reply(struct wcursor *c, const struct hello_reply *reply)
 {
 	wcursor_le(c, reply->version, 1);
@@ -219,7 +219,7 @@ bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *gran
 	return hello_message_is_whole(&c);
 }
 
-/* A question that consists of its type alone. */
+/* Encode a question that consists only of its type. */
 static size_t hello_question_encode(enum hello_type type, uint8_t *buf)
 {
 	struct wcursor c = hello_message_begin(buf, HELLO_TO_MAX, type);
@@ -314,7 +314,7 @@ size_t hello_verdict_encode(enum hello_status status, uint8_t *buf)
 	return wcursor_len(&c);
 }
 
-/* Anything that is no valid answer must not count as a success. */
+/* A malformed message, or an unknown status, must not count as a success. */
 static bool hello_status_take(const struct rcursor *c, uint64_t value, enum hello_status *status)
 {
 	bool is_one = hello_message_is_whole(c) && value < HELLO_STATUS_COUNT;
@@ -435,7 +435,7 @@ size_t hello_counts_encode(const struct hello_counts *counts, uint8_t *buf)
 	return wcursor_len(&c);
 }
 
-/* An older server sends fewer values. The missing ones stay 0. */
+/* An older server sends fewer values. The missing values stay 0. */
 static void hello_get_values(struct rcursor *c, uint64_t values[HELLO_VALUES])
 {
 	unsigned count = (unsigned)rcursor_le(c, 1);

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.h -- what client and server send to each other before and after data moves: the codec of
- * the protocol of named regions.
+ * hello.h -- the codec of the protocol of named regions: the messages between client and server
+ * before and after data moves.
  *
- * Little-endian. Request and reply are private data of the connection: the request stays below
- * the 56 bytes that InfiniBand's connection manager carries, the reply below its 196. A server
- * that refuses accepts, gives the reason in the reply and disconnects, since not every provider
- * delivers the private data of a reject.
+ * Little-endian. Request and reply are private data of the connection. The request is shorter than
+ * the 56 bytes that InfiniBand's connection manager carries, the reply shorter than its 196 bytes.
+ * A server that refuses a client accepts the connection, gives the reason in the reply and
+ * disconnects, because not every provider delivers the private data of a reject.
  *
- * With a shared secret the reply to an acceptable request is HELLO_PROVE with the server's nonce;
- * then follow two messages: the client's proof and the server's grant, which is the reply that
- * it would have given otherwise, with the server's own proof behind it (secret.h).
+ * With a shared secret the reply to an acceptable request is HELLO_PROVE with the server's nonce.
+ * Two messages follow: the client's proof and the server's grant. The grant contains the reply
+ * that the server sends without a secret, and the server's own proof (secret.h).
  *
- * A client that may write announces what it is going to write before its first byte (BEGIN), and
- * may write when the server has answered (BEGUN): then it is on the server's disk that the region
- * holds no whole file at present, if it is a file, or the part of one, that is overwritten. And it
- * is there that this client has claimed the range: BEGUN gives the claim's generation and key
- * (claims.h). A client whose connection was lost names both in its next BEGIN. It gets the same
- * claim back, or HELLO_TAKEN with the generation and time of the newer one.
+ * A client that may write announces, before its first byte, which range it is going to write
+ * (BEGIN). It may write after the server's answer (BEGUN). At that time two facts are on the
+ * server's disk. The first: the region holds no whole file at present, if the client writes a file
+ * or overwrites a part of one. The second: this client has claimed the range; BEGUN gives the
+ * claim's generation and key (claims.h). A client whose connection was lost sends both in its next
+ * BEGIN. It gets the same claim again, or HELLO_TAKEN with the generation and time of the newer
+ * claim.
  *
- * A client that has flushed what it wrote asks whether the region's file is still to be found under
- * its name (CONFIRM). If it was a file, the question brings its length, time and digest (END),
- * which are on the server's disk before the answer. The server's verdict is an answer to either,
- * or comes unasked, and ends the client's work in any case. There is one for each connection.
+ * A client that has flushed its bytes asks whether the region's file can still be found under its
+ * name (CONFIRM). If the client wrote a file, END takes the place of CONFIRM: it has the file's
+ * length, time and digest, which are on the server's disk before the answer. The server's verdict
+ * answers either message, or comes without a question, and ends the client's work in any case.
+ * Each connection gets one verdict.
  */
 #ifndef REGIONS_HELLO_H
 #define REGIONS_HELLO_H
@@ -49,7 +51,7 @@ enum hello_access {
 	HELLO_READ = 1,
 	HELLO_WRITE = 2,
 	HELLO_SCRATCH = 3, /* a page beside the region, which ping may overwrite */
-	HELLO_LIST = 4,    /* only to list the regions */
+	HELLO_LIST = 4,    /* only for listing the regions */
 };
 
 enum hello_status {
@@ -58,18 +60,18 @@ enum hello_status {
 	HELLO_NO_REGION,
 	HELLO_BUSY,
 	HELLO_BAD_REQUEST,
-	HELLO_PROVE,         /* no refusal: the client has to prove that it has the secret */
+	HELLO_PROVE,         /* not a refusal: the client has to prove that it has the secret */
 	HELLO_SECRET_NEEDED, /* the server needs a secret, and the request offers none */
 	HELLO_SECRET_UNUSED, /* the request offers a secret, and the server has none */
 	HELLO_SECRET_WRONG,
 	HELLO_CHOOSE,        /* the request names no region, and there are several */
 	HELLO_BUSY_ADDRESS,  /* this address already has as many connections as permitted */
-	HELLO_BEING_WRITTEN, /* another client writes this range at present */
+	HELLO_BEING_WRITTEN, /* another client is writing this range */
 	/* The name of the region's file does not lead to the whole file any more. */
 	HELLO_FILE_REMOVED,
 	HELLO_FILE_REPLACED,
 	HELLO_FILE_TRUNCATED,
-	HELLO_FILE_UNKNOWN,    /* the server cannot find out at present */
+	HELLO_FILE_UNKNOWN,    /* the server cannot find this out at present */
 	HELLO_FILE_UNRECORDED, /* the server cannot store what the region holds */
 	/* another writer has claimed the range since then, or may have done so */
 	HELLO_TAKEN,
@@ -77,9 +79,9 @@ enum hello_status {
 };
 
 enum hello_content_state {
-	HELLO_CONTENT_RAW,     /* bytes without any information about them */
+	HELLO_CONTENT_RAW,     /* bytes about which nothing is known */
 	HELLO_CONTENT_PARTIAL, /* a file that is being written, or was left unfinished */
-	HELLO_CONTENT_WHOLE,   /* a file, from the region's beginning on */
+	HELLO_CONTENT_WHOLE,   /* a whole file, which begins at the start of the region */
 };
 
 /* Content of a region. */
@@ -101,7 +103,7 @@ struct hello_request {
 struct hello_reply {
 	uint8_t version;
 	uint8_t status;
-	uint8_t durability; /* enum rpma_durability */
+	uint8_t durability; /* enum rpma_durability of the region */
 	uint64_t size;      /* size of the memory behind the descriptor */
 	char region[HELLO_NAME_MAX + 1];
 	struct hello_content content;
@@ -112,7 +114,7 @@ struct hello_reply {
 
 /* The next messages are sent on the established connection. */
 struct hello_proof {
-	uint8_t nonce[HELLO_NONCE]; /* the client's */
+	uint8_t nonce[HELLO_NONCE]; /* nonce of the client */
 	uint8_t mac[HELLO_MAC];
 };
 
@@ -134,14 +136,14 @@ struct hello_list {
 	struct hello_entry entries[HELLO_ENTRY_MAX];
 };
 
-/* A writer's announcement. */
+/* Announces a write. */
 struct hello_begin {
-	bool is_file; /* a file from offset 0 on; else bytes */
+	bool is_file; /* true: a file from offset 0 on; false: bytes */
 	uint64_t offset,
 		/* length of the range; HELLO_LENGTH_UNKNOWN: at most to the region's end */
 		length;
 	uint64_t time_ns;       /* modification time of the file */
-	struct claim_id former; /* the claim before the connection was lost; zero: none */
+	struct claim_id former; /* the claim from before the connection was lost; zero: none */
 };
 
 /* The answer to hello_begin. */
@@ -166,15 +168,15 @@ enum hello_type {
 	HELLO_TYPE_COUNTS,
 };
 
-/* Counters of connections, which a server adds up for COUNTS: hello_value_name() has their
+/* Counters of connections. A server adds them up for COUNTS; hello_value_name() returns their
  * names. */
 #define HELLO_VALUES             12
 #define HELLO_VALUES_MAX         64 /* a newer server may send more */
 #define HELLO_WRITEBACK_FAILURES 11 /* index of this counter */
 
-/* Counters of a server since its start. */
+/* Counters of a server since it started. */
 struct hello_counts {
-	/* clients now, clients ever served, and refused clients */
+	/* current clients, clients ever served, and refused clients */
 	uint64_t clients, served, refused;
 	uint64_t values[HELLO_VALUES];
 	uint8_t count; /* number of regions */
@@ -182,17 +184,18 @@ struct hello_counts {
 		char region[HELLO_NAME_MAX + 1];
 		uint64_t size;
 		uint8_t durability;
-		/* enum hello_status: the reason why the region's file is not found */
+		/* enum hello_status: HELLO_OK, or the reason why the region's file is not found
+		 * under its name */
 		uint8_t status;
 		uint64_t avail, room; /* bytes of the file's file system; room 0: unknown */
 	} regions[HELLO_ENTRY_MAX];
 };
 
-/* The name in rpma_conn_get_counters(3); NULL: index is too large. */
+/* Returns the counter's name in rpma_conn_get_counters(3), or NULL if index is too large. */
 const char *hello_value_name(unsigned index);
 
 #define HELLO_MAX      192                                    /* a request or reply */
-#define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* a message to the server */
+#define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* longest message to the server */
 #define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* a message from the server */
 #define HELLO_VERDICT  6                                      /* size of a verdict */
 #define HELLO_BEGUN    (6 + 3 * 8)                            /* size of a BEGUN */
@@ -200,11 +203,13 @@ const char *hello_value_name(unsigned index);
 /* Encode into buf[HELLO_MAX]. Returns the number of bytes. */
 size_t hello_request_encode(const struct hello_request *req, uint8_t *buf);
 size_t hello_reply_encode(const struct hello_reply *reply, uint8_t *buf);
-/* False: not our protocol. A longer buffer is accepted: InfiniBand pads. */
+/* Returns false if the bytes are not of this protocol. A longer buffer is accepted, because
+ * InfiniBand pads private data. */
 bool hello_request_decode(const struct rpma_conn_private_data *pdata, struct hello_request *req);
 bool hello_reply_decode(const struct rpma_conn_private_data *pdata, struct hello_reply *reply);
 
-/* Bytes written to buf[HELLO_TO_MAX], or to buf[HELLO_FROM_MAX] by the server's. */
+/* Encode a client's message into buf[HELLO_TO_MAX], or a server's message into
+ * buf[HELLO_FROM_MAX]. Returns the number of bytes. */
 size_t hello_proof_encode(const struct hello_proof *proof, uint8_t *buf);
 size_t hello_grant_encode(const struct hello_grant *grant, uint8_t *buf);
 size_t hello_ask_encode(uint8_t *buf);

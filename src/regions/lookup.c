@@ -24,9 +24,9 @@ struct lookup {
 	pthread_cond_t asked, answered;
 	uint64_t asked_ticket;
 	bool durable, ending, ended;
-	bool overdue; /* a wait has timed out; until the next answer */
+	bool overdue; /* a wait has timed out, and no answer has come since */
 	struct lookup_answer latest;
-	bool has_record; /* the record waits to be stored */
+	bool has_record; /* a record is there to be stored */
 	struct file_record record;
 	struct file_record_place place;
 	uint64_t size;
@@ -34,7 +34,7 @@ struct lookup {
 	char path[8192];
 };
 
-/* Only this name must lead to the file. Other links of the file do not count. */
+/* Only this name must lead to the file. Other hard links of the file do not count. */
 static enum lookup_result lookup_look(const struct lookup *l)
 {
 	struct stat open_file, named;
@@ -50,7 +50,7 @@ static enum lookup_result lookup_look(const struct lookup *l)
 	return (uint64_t)open_file.st_size < l->size ? LOOKUP_TRUNCATED : LOOKUP_FOUND;
 }
 
-/* Look at the name first, then sync its folder: a crash then leaves what the look has found. */
+/* Check the name first, then sync its folder: a crash then cannot undo what the check has found. */
 static struct lookup_answer lookup_make_answer(const struct lookup *l, bool durable)
 {
 	struct lookup_answer answer = {.result = lookup_look(l)};
@@ -79,8 +79,8 @@ static bool lookup_is_final(enum lookup_result result)
 	return result != LOOKUP_FOUND && result != LOOKUP_FAILED;
 }
 
-/* Do not store a record for a file that has lost its name: another file's record may lie there. 0
- * or errno. */
+/* Do not store a record for a file that has lost its name: the record of another file may be
+ * there. Returns 0 or an errno. */
 static int lookup_store_record(const struct lookup *l, const struct file_record *record)
 {
 	if (l->fd < 0)
@@ -147,7 +147,7 @@ static void *lookup_run(void *arg)
 	return NULL;
 }
 
-/* Resolve a relative path in the current folder now, because that folder may be renamed later. */
+/* Make a relative path absolute now, because the current folder may be renamed later. */
 static int lookup_set_path(struct lookup *l, const char *path)
 {
 	char folder[4096];

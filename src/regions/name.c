@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Does the name of a region's file still lead to the file? If not, data written to the file would
- * be lost, and a client must not count them as durable.
+ * Checks that the name of a region's file still leads to the file. If it does not, data written to
+ * the file would be lost, and a client must not count them as durable.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 #include "regions/server_impl.h"
 
-/* How long a new client waits for a look at its file. The look at a client's end has no limit. */
+/* Time that a new client waits for the check of its file, and the interval of checks. The check at
+ * a client's end has no time limit. */
 #define NAME_LOOK_MS  200
 #define NAME_EVERY_MS 1000
 
@@ -104,8 +105,8 @@ void name_confirm(struct client *client)
 	client->confirm = lookup_ask(client->region->lookup, true);
 }
 
-/* Is the client's verdict due? The loss of a file is reported at once, so that clients stop
- * writing. */
+/* Returns true if the client's verdict is due. The loss of a file is reported at once, so that
+ * clients stop writing. */
 static bool name_is_due(const struct client *client, uint64_t answered)
 {
 	enum hello_status status = client->region->name_status;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.h -- client and server of named regions prove to each other that they have the same secret.
+ * proof.h -- the proofs by which client and server of named regions show each other that they have
+ * the same secret.
  *
- * A proof is a code (service/secret.h) of the role of the proving end, both nonces, the client's
- * request, and, from the server, its grant. So a proof cannot be sent back to its maker, used a
- * second time, or used for another region.
+ * A proof is a code (service/secret.h) over the role of the proving end, both nonces, the client's
+ * request and, in the server's proof, its grant. So a proof cannot be sent back to its maker, used
+ * a second time, or used for another region.
  */
 #ifndef REGIONS_PROOF_H
 #define REGIONS_PROOF_H
@@ -12,7 +13,7 @@
 #include "regions/hello.h"
 #include "service/secret.h"
 
-/* The messages of both ends before the proofs. */
+/* The messages that both ends have sent before the proofs. */
 struct hello_exchange {
 	struct hello_request request;
 	uint8_t client_nonce[HELLO_NONCE], server_nonce[HELLO_NONCE];

@@ -7,7 +7,8 @@
 #include "regions/proof.h"
 #include "regions/server_impl.h"
 
-/* Make the client's registration only now, after its proof, with no more rights than needed. */
+/* Make the client's registration only after its proof, with no more rights than the client
+ * needs. */
 static int protocol_prepare(struct server *s, struct client *client)
 {
 	enum hello_access access = (enum hello_access)client->request.access;
@@ -78,7 +79,7 @@ static int protocol_on_proof(struct server *s, struct client *client, size_t len
 		protocol_refuse(s, client, status, &answer.reply);
 	if (rc)
 		return rc;
-	/* A client without the key gets nothing that was computed with it. */
+	/* A client that lacks the key gets no code that was computed with the key. */
 	if (status != HELLO_SECRET_WRONG)
 		proof_of_server(s->opts->secret, &exchange, &answer.reply, answer.mac);
 	return message_send(client, hello_grant_encode(&answer, client->messages.out));
@@ -157,7 +158,8 @@ static int protocol_on_completion(struct server *s, struct client *client, const
 	if (wc->opcode & IBV_WC_RECV)
 		return protocol_on_message(s, client, wc->byte_len);
 	if (client->state == CLIENT_REFUSED)
-		rpma_conn_disconnect(client->conn); /* the refusal with its reason was sent */
+		/* the refusal and its reason were sent, so end the connection */
+		rpma_conn_disconnect(client->conn);
 	return 0;
 }
 
@@ -166,7 +168,8 @@ void protocol_on_ready(struct server *s, struct client *client)
 	struct ibv_wc wc;
 	int rc;
 
-	rpma_cq_wait(client->cq); /* re-arms; a wake-up without a completion is harmless */
+	/* arms the queue again; a wake-up without a completion is harmless */
+	rpma_cq_wait(client->cq);
 	while (!(rc = rpma_cq_get_wc(client->cq, 1, &wc, NULL))) {
 		rc = protocol_on_completion(s, client, &wc);
 		if (rc)

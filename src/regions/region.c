@@ -97,7 +97,7 @@ void regions_close(struct server *s, bool keep)
 
 static int region_usage(const struct region *r, enum hello_access access)
 {
-	/* Clients whose library has no native flush read back instead. */
+	/* Clients whose library has no native flush read the bytes back instead. */
 	int write = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
 		    RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
 
@@ -145,13 +145,13 @@ static int region_check_durability(const struct server *s, const struct region *
 }
 
 /*
- * Register the region. The anchor gives no right to a remote end. Without a secret there is no
- * proof to wait for, so the server also makes the registrations that its clients share. Each writer
+ * Register the region. The anchor gives no right to a remote end. Without a secret the clients
+ * prove nothing, so the server also makes the registrations that its clients share. Each writer
  * gets its own registration, which ends with the writer.
  */
 static int region_register(struct server *s, struct region *r, struct error *err)
 {
-	/* The software RNIC writes back before it answers a read. */
+	/* The software RNIC writes bytes back to the medium before it answers a Read. */
 	int rc = peer_describe(r->persists, r->pcfg, sizeof(r->pcfg), &r->pcfg_len);
 
 	if (!rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Start, end and event loop of a server. */
+/* Starts and ends a server, and runs its event loop. */
 #include "regions/server.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "service/listen.h"
 #include "service/peer.h"
 
-/* Most events in one step, so that the server's caller gets its turn. */
+/* Most events that are handled in one step, so that the server's caller is not held up for long. */
 #define SERVER_EVENTS 64
 
 /* The epoll tags of the descriptors that belong to no client. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begin, waits and end of a session. */
+/* Begins a session, waits for it, and ends it. */
 #include <string.h>
 
 #include "base/text.h"
@@ -55,7 +55,7 @@ static int session_refused(const struct session *s, const struct session_opts *o
 			 s->server, HELLO_VERSION);
 }
 
-/* A client that has a secret accepts only the answer that leads to a proof. */
+/* A client that has a secret accepts only an answer that requires a proof. */
 static int session_follow_reply(struct session *s, const struct session_opts *opts,
 				struct error *err)
 {

@@ -4,8 +4,8 @@
  *
  * A session prints nothing and never ends the process: see base/error.h. One thread at a time uses
  * a session; several threads may use several sessions. A failure of any call but session_open() is
- * final for the session, which the caller must still close. Then session_open() connects again, and
- * with retry_ms waits for a server that restarts.
+ * final for the session, which the caller must still close. After that session_open() connects
+ * again; with retry_ms it waits for a server that restarts.
  */
 #ifndef REGIONS_SESSION_H
 #define REGIONS_SESSION_H
@@ -25,14 +25,14 @@ struct session_opts {
 	const char *region; /* "": the server's only region */
 	enum hello_access access;
 	uint32_t depth; /* most outstanding operations */
-	/* longest time without any answer, while connecting and later; -1: no limit */
+	/* longest time without any answer, both while connecting and later; -1: no limit */
 	int timeout_ms;
-	int retry_ms; /* how long to repeat while there is no listener; 0: do not repeat */
+	int retry_ms; /* time for which to try again while no server listens; 0: try once */
 	const struct secret *secret; /* NULL: the session fails if the server asks for a secret */
-	const char *owner;           /* rpma_conn_cfg_set_owner(3), or NULL */
+	const char *owner;           /* name for rpma_conn_cfg_set_owner(3), or NULL */
 };
 
-#define SESSION_ANSWERS 3 /* a grant, a BEGUN and a verdict */
+#define SESSION_ANSWERS 3 /* most answers on a connection: a grant, a BEGUN and a verdict */
 
 struct session {
 	struct rpma_peer *peer;
@@ -42,7 +42,7 @@ struct session {
 	char server[ADDRESS_TEXT];
 	const char *device;    /* the device of this end that reaches the server */
 	struct claim_id claim; /* valid after session_put_begin() has returned 0 */
-	/* The rest is for this room alone. */
+	/* Only the files of a session use the members below. */
 	struct completions completions;
 	int timeout_ms;
 	/* the device of this end has accepted the connect request */
@@ -54,35 +54,35 @@ struct session {
 	unsigned received; /* number of received messages; at most the number of receives */
 };
 
-/* Connect, exchange the proofs that opts require, and learn the region. *s need not be initialised;
- * on failure nothing is left open. */
+/* Connect, exchange the proofs that opts require, and get the region. *s need not be initialised.
+ * On failure nothing stays open. */
 int session_open(struct session *s, const struct session_opts *opts, struct error *err);
-/* The same with the secret of a file; NULL: no secret. */
+/* Like session_open(), with the secret in a file; NULL: no secret. */
 int session_open_with_file(struct session *s, const struct session_opts *opts,
 			   const char *secret_file, struct error *err);
-/* Disconnect, and close everything that is open, in any state. Deregister the session's buffers
- * before. */
+/* Disconnect, and close everything that is open, in any state. The caller must deregister the
+ * session's buffers first. */
 void session_close(struct session *s);
 
 /* Register a buffer of the caller for the session's writes and reads; rpma_mr_dereg() releases
  * it. */
 int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_local **mr,
 		     struct error *err);
-/* An operation ("write to", "flush at") could not be posted, with librpma's result rc. */
+/* Report that an operation ("write to", "flush at") could not be posted. rc: librpma's result. */
 int session_post_failed(struct session *s, const char *what, int rc, struct error *err);
 /*
- * Get the next completion, which belongs to the oldest operation. Ranges were inside the region, so
- * a range that the server refuses has lost its memory, and the text reports this. spin_us: as in
- * completions_next(). wc may be NULL. ERROR_FAILED: the completion is a failure. ERROR_REFUSED: an
- * unrequested verdict of the server came.
+ * Get the next completion, which belongs to the oldest operation. The ranges of operations were
+ * inside the region, so a range that the server refuses has lost its memory; the error's text then
+ * reports this. spin_us: as in completions_next(). wc may be NULL. ERROR_FAILED: the completion is
+ * a failure. ERROR_REFUSED: an unrequested verdict of the server came.
  */
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
 
-/* The transport of the session's bytes. */
+/* How the session's bytes are transported. */
 struct session_transport {
-	const char *device; /* the device of this end, such as "softrnic0" */
-	/* "tcp"; "shm" as soon as a message went through shared memory; "rdma" if the device
-	 * does not report the link */
+	const char *device; /* name of this end's device, such as "softrnic0" */
+	/* "tcp"; "shm" after a message went through shared memory; "rdma" if the device does not
+	 * report the link */
 	const char *link;
 	bool crc; /* softrnic: frames carry checksums */
 	/* softrnic: whether bytes go through shared memory, or the reason why not */
@@ -90,21 +90,23 @@ struct session_transport {
 };
 void session_get_transport(const struct session *s, struct session_transport *transport);
 
-/* With HELLO_LIST, once: list the regions; their names are printable. */
+/* Only with HELLO_LIST, and only once: list the regions; their names are printable. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);
-/* With HELLO_LIST, instead of session_list(): get the server's counters. A server before version
- * 1.4 ends the connection. */
+/* Only with HELLO_LIST, instead of session_list(): get the server's counters. A server before
+ * version 1.4 ends the connection. */
 int session_counts(struct session *s, struct hello_counts *counts, struct error *err);
 /*
- * With HELLO_WRITE, once, before the first byte: announce the write. Without the announcement, a
- * crash may leave bytes that the server still counts as an earlier file. ERROR_REFUSED, with
- * HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_* as cause.
+ * Only with HELLO_WRITE, once, before the first byte: announce the write. Without the
+ * announcement, a crash may leave bytes that the server still counts as an earlier file.
+ * ERROR_REFUSED, with HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_* as cause.
  */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
-/* End a flushed file, instead of session_confirm(): report the region's content to the server. */
+/* After a file is flushed, instead of session_confirm(): report the file's length, time and digest
+ * to the server. */
 int session_put_end(struct session *s, const struct hello_content *content, struct error *err);
-/* With HELLO_WRITE, at the end, when no operation is outstanding: will the flushed bytes be found
- * under the name of the region's file? ERROR_REFUSED: no, with a HELLO_FILE_* as cause. */
+/* Only with HELLO_WRITE, at the end, when no operation is outstanding: ask whether the flushed
+ * bytes will be found under the name of the region's file. ERROR_REFUSED: they will not, with a
+ * HELLO_FILE_* as cause. */
 int session_confirm(struct session *s, struct error *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define CONNECT_ADDRESSES 8
 #define CONNECT_PAUSE_MS  50
-#define CONNECT_REFUSED   1 /* a result besides librpma's, which are negative */
+#define CONNECT_REFUSED   1 /* a result of this file; librpma's results are negative */
 
 static bool connect_has_messages(const struct session_opts *opts)
 {
@@ -21,8 +21,8 @@ struct connect_attempt {
 	const struct session_opts *opts;
 };
 
-/* The device has made the request. If the session uses messages, register their memory and post
- * receives. */
+/* The device calls this after it has made the request. If the session uses messages, register
+ * their memory and post receives. */
 static int connect_prepare(struct rpma_conn_req *req, void *arg)
 {
 	const struct connect_attempt *attempt = arg;
@@ -71,7 +71,8 @@ static int connect_from_peer(struct session *s, const struct session_opts *opts,
 	if (rc)
 		return rc;
 	rpma_conn_cfg_set_sq_size(cfg, opts->depth);
-	rpma_conn_cfg_set_cq_size(cfg, opts->depth + SESSION_ANSWERS + 1); /* messages, too */
+	/* the queue also gets completions of messages */
+	rpma_conn_cfg_set_cq_size(cfg, opts->depth + SESSION_ANSWERS + 1);
 	if (opts->owner)
 		rc = rpma_conn_cfg_set_owner(cfg, opts->owner, strlen(opts->owner));
 	if (!rc)
@@ -80,7 +81,7 @@ static int connect_from_peer(struct session *s, const struct session_opts *opts,
 	return rc;
 }
 
-/* Librpma's result, or CONNECT_REFUSED. */
+/* Returns librpma's result, or CONNECT_REFUSED. */
 static int connect_address(struct session *s, const struct session_opts *opts,
 			   const struct address *to)
 {
@@ -101,7 +102,7 @@ static int connect_address(struct session *s, const struct session_opts *opts,
 
 static int connect_failed(const struct session *s, int rc, struct error *err)
 {
-	/* Before the request: this end's device does not support owner names. After the request:
+	/* If no request was made yet, this end's device does not support owner names. Otherwise
 	 * the other end is no RDMA server. */
 	if (rc == RPMA_E_NOSUPP && !s->is_requested)
 		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
@@ -111,7 +112,8 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 				 "%s rejects the connection without a reason: it is busy with many "
 				 "others, or no server of regions",
 				 s->server);
-	/* the other end refused, or accepted and ended at once; it may be no server */
+	/* the other end refused, or accepted and disconnected at once; it may be a program of
+	 * another kind */
 	case RPMA_E_AGAIN:
 		return error_set(err, ERROR_UNREACHED, 0, "%s: %s", s->server, rpma_err_last());
 	case RPMA_E_NO_EVENT:

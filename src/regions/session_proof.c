@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The client's proof of the shared secret, and the check of the server's. */
+/* Sends the client's proof of the shared secret, and checks the server's proof. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The transport of a session, as its connection's counters report it. */
+/* Finds the transport of a session in its connection's counters. */
 #include <string.h>
 
 #include "base/shm_state.h"
@@ -14,7 +14,7 @@ void session_get_transport(const struct session *s, struct session_transport *tr
 
 	*transport = (struct session_transport){.device = s->device, .link = "rdma"};
 	if (rpma_conn_get_counters(s->conn, counters, &count))
-		return; /* only the software RNIC counts */
+		return; /* only the software RNIC has counters */
 	transport->link = "tcp";
 	for (size_t i = 0; i < count && i < TRANSPORT_COUNTERS; i++) {
 		if (!strcmp(counters[i].name, "crc"))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Will the bytes that a session wrote be found under the name of the region's file? */
+/* Asks the server whether the bytes that a session wrote will be found under the name of the
+ * region's file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -78,7 +79,7 @@ int session_put_end(struct session *s, const struct hello_content *content, stru
 	return verdict_ask(s, hello_end_encode(content, s->messages.out), err);
 }
 
-/* Write "at 2026-01-31 23:59:59 UTC", in the time of the server's clock. */
+/* Write "at 2026-01-31 23:59:59 UTC". The time is that of the server's clock. */
 static void verdict_show_time(uint64_t ns, char *text, size_t size)
 {
 	time_t seconds = (time_t)(ns / NSEC_PER_SEC);
@@ -110,7 +111,7 @@ static int verdict_is_taken(const struct session *s, const struct hello_begin *b
 			 begin->former.generation);
 }
 
-/* Is this the claim that the server must answer: a new one, or the former one? */
+/* Returns true if the answer has the claim that it must have: a new claim, or the former one. */
 static bool verdict_is_claim(const struct hello_begin *begin, const struct hello_begun *begun)
 {
 	const struct claim_id *former = &begin->former, *got = &begun->claim;

@@ -4,7 +4,8 @@
 
 #include "regions/session_impl.h"
 
-/* Codes of a Terminate: layer << 12 | type << 8 | code (RFC 5040 s4.8, RFC 5041 s8.1). */
+/* Error codes of a Terminate message: layer << 12 | type << 8 | code (RFC 5040 s4.8, RFC 5041
+ * s8.1). */
 #define SESSION_TERMINATE_RDMAP_RANGE 0x0101
 #define SESSION_TERMINATE_DDP_RANGE   0x1101
 
@@ -15,9 +16,9 @@ int session_post_failed(struct session *s, const char *what, int rc, struct erro
 }
 
 /*
- * Does the failure mean that memory of the region is gone? Readers and writers check their ranges,
- * so a range that the server refuses was inside the region and has lost its memory. A flush reports
- * this itself.
+ * Returns true if the failure means that memory of the region is gone. Readers and writers check
+ * their ranges, so a range that the server refuses was inside the region and has lost its memory.
+ * A failed flush has its own report.
  */
 static bool session_memory_is_gone(const struct session *s, const struct ibv_wc *wc)
 {

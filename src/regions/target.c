@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An IPv6 address, with or without a scope, as in fe80::1%eth0. */
+/* Returns true for an IPv6 address with or without a scope, as in fe80::1%eth0. */
 static bool target_is_ipv6(const char *text)
 {
 	char literal[INET6_ADDRSTRLEN];
@@ -16,8 +16,8 @@ static bool target_is_ipv6(const char *text)
 	return inet_pton(AF_INET6, literal, &in6) == 1;
 }
 
-/* The length of the host, which ends at a colon or at the end of the text. IPv6 addresses contain
- * colons, in brackets or without. */
+/* Returns the length of the host, which ends at a colon or at the end of the text. IPv6 addresses
+ * contain colons, in brackets or without. */
 static size_t target_host_len(const char *text)
 {
 	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
@@ -27,7 +27,8 @@ static size_t target_host_len(const char *text)
 	return target_is_ipv6(text) ? strlen(text) : strcspn(text, ":");
 }
 
-/* The length of ":PORT" at the beginning of text; 0: text does not begin with a port. */
+/* Returns the length of ":PORT" at the beginning of text, or 0 if text does not begin with a
+ * port. */
 static size_t target_port_len(const char *text)
 {
 	size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
@@ -54,7 +55,7 @@ int target_parse(const char *text, struct target *target, struct error *err)
 	target->region[0] = '\0';
 	len += target_port_len(text + len);
 	if (text[len] && text[len] != ':')
-		len = strlen(text); /* no valid address; the parser reports the reason */
+		len = strlen(text); /* not a valid address; the parser reports the reason */
 	snprintf(address, sizeof(address), "%.*s", (int)len, text);
 	rc = address_parse(address, TARGET_PORT, &target->server, err);
 	return rc || !text[len] ? rc : target_take_region(text + len + 1, target, err);

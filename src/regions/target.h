@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* target.h -- parses the place of a region: "HOST[:PORT][:REGION]". Thread-safe. */
+/* target.h -- parses the address of a region: "HOST[:PORT][:REGION]". Thread-safe. */
 #ifndef REGIONS_TARGET_H
 #define REGIONS_TARGET_H
 
@@ -7,7 +7,7 @@
 #include "regions/hello.h"
 #include "service/address.h"
 
-#define TARGET_PORT "7204" /* RPMA_FILE_PORT */
+#define TARGET_PORT "7204" /* equal to RPMA_FILE_PORT */
 
 struct target {
 	struct address server;
