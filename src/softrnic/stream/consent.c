@@ -10,7 +10,7 @@ void stream_consent_put(struct mpa_start *start, enum stream_consent consent)
 
 enum stream_consent stream_consent_get(const struct mpa_start *start)
 {
-	/* With A set, the bits have the RFC's meaning. */
+	/* If bit A (p2p) is set, the bits B, C and D have the meaning that the RFC gives them. */
 	if (!start->enhanced || start->p2p || !start->rtr_send)
 		return STREAM_CONSENT_NONE;
 	if (start->rtr_write != start->rtr_read)

@@ -50,7 +50,8 @@ void stream_depth_answer(struct qp_stream *agreed, struct mpa_start *rep,
 	agreed->ord = stream_depth_clip(user->ord);
 	if (!req->enhanced)
 		return;
-	/* A Read as RTR needs an answer, whatever IRD the user requested (RFC 6581 s9). */
+	/* If the RTR message is a Read, this end must be able to answer it, so the IRD is at least
+	 * 1 even if the user requested 0 (RFC 6581 s9). */
 	if (agreed->rtr_in == QP_RTR_READ && !agreed->ird)
 		agreed->ird = 1;
 	agreed->ord = depth_limit(agreed->ord, req->ird);

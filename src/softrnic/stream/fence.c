@@ -7,8 +7,9 @@
 struct fence_question {
 	struct list link;
 	uint64_t at;
-	unsigned left;              /* number of named connections that are still open */
-	struct fence_member *asker; /* the connection that waits; NULL: it is closed */
+	unsigned left; /* number of named connections that are still open */
+	/* the connection that waits for an answer; NULL: that connection is closed */
+	struct fence_member *asker;
 	struct ext_origin origin;
 };
 
@@ -59,8 +60,8 @@ static void fence_no_longer_unknown(struct fences *all, struct fence_member *m)
 /* --- questions ------------------------------------------------------------------------------ */
 
 /*
- * An ORIGIN names the connections of its own process by serial number, and those of other processes
- * by their owner.
+ * Does the ORIGIN name this connection? An ORIGIN names connections of its own process by serial
+ * number, and connections of other processes by their owner.
  */
 static bool fence_names(const struct ext_origin *o, const struct fence_member *m)
 {
@@ -69,7 +70,8 @@ static bool fence_names(const struct ext_origin *o, const struct fence_member *m
 	return o->has_owner && m->has_owner && !memcmp(o->owner, m->owner, EXT_ID_LEN);
 }
 
-/* The list is in the order of arrival. */
+/* Has any connection that arrived before `at` not named itself yet? The list is in the order of
+ * arrival, so only its first entry is checked. */
 static bool fence_is_unknown_before(const struct fences *all, uint64_t at)
 {
 	const struct list *first = list_first(&all->unknown);
@@ -77,7 +79,8 @@ static bool fence_is_unknown_before(const struct fences *all, uint64_t at)
 	return first && container_of(first, const struct fence_member, link)->arrived < at;
 }
 
-/* Drop questions without an asker if all connections before them have named themselves. */
+/* Drop each question whose asker is closed, if all connections that arrived before the question
+ * have named themselves. */
 static void fence_prune(struct fences *all)
 {
 	struct list *it, *tmp;
@@ -118,8 +121,9 @@ static void fence_cut_named(struct fences *all, struct fence_question *q)
 	}
 }
 
-/* When the table is full, cut the oldest connections that have not named themselves. They had the
- * most time, and only they keep questions without an asker alive. */
+/* When the table of questions is full, cut the oldest connections that have not named themselves.
+ * They had the most time to do so, and only such connections keep questions of closed askers in the
+ * table. */
 static void fence_make_room(struct fences *all)
 {
 	struct list *it;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fence.h -- the connections that this process has accepted, each with the identity that its
- * initiator gave it, and the questions of later ones that name them (doc/wire.md s6, "Origin").
+ * fence.h -- lists the connections that this process has accepted, and cuts those that a later
+ * connection names as given up (doc/wire.md s6, "Origin"). Each connection identifies itself by its
+ * ORIGIN ("names itself"). A *question* is an ORIGIN that asks this process to cut former
+ * connections.
  *
- * A question may name a connection whose own ORIGIN has not arrived: its peer was killed, for
- * example, and the bytes are on their way. So a question is kept as long as an older connection has
- * not named itself. If that connection then names itself as one of the question's, it is cut. When
- * the table is full, the oldest unnamed connections are cut at once, so that a silent connection
- * cannot block later questions.
+ * A question may name a connection whose own ORIGIN has not arrived yet, for example because the
+ * initiator was killed while these bytes were on their way. So a question is kept as long as any
+ * older connection has not named itself. If an older connection then names itself, and the question
+ * asks for this connection, the connection is cut. When the table is full, the oldest unnamed
+ * connections are cut at once, so that a silent connection cannot block later questions.
  *
- * Pure. The owner has a lock around all of it, and the memory of each struct fence_member.
+ * Pure. The owner calls all functions under one lock, and provides the memory of each struct
+ * fence_member.
  */
 #ifndef STREAM_FENCE_H
 #define STREAM_FENCE_H
@@ -21,13 +24,14 @@
 #include "softrnic/proto/ext_origin.h"
 #include "softrnic/stream/stream.h"
 
-#define FENCE_QUESTIONS_MAX 1024u /* about 1 KiB each */
+#define FENCE_QUESTIONS_MAX 1024u /* limit of questions in the table; each takes about 1 KiB */
 #define FENCE_ASKS_MAX      64u   /* questions of one connection: about 4,000 ranges */
 
 /* A connection, from the reply to its request until it is closed. */
 struct fence_member {
-	struct list link;           /* empty: it is not in the table */
-	uint64_t arrived, known_at; /* known_at 0: the connection has not named itself yet */
+	struct list link; /* empty: the connection is not in the table */
+	/* times of arrival and of naming itself; known_at 0: not named yet */
+	uint64_t arrived, known_at;
 	uint64_t serial;
 	unsigned n_asked;
 	bool is_cut; /* the connection was cut before it named itself */
@@ -44,9 +48,9 @@ struct fences {
 	unsigned n_questions;
 	uint64_t clock;
 	/*
-	 * Functions of the owner. They are called with its lock, so they only schedule work. cut:
-	 * end this connection. wake: all connections that this connection's question named are
-	 * closed.
+	 * Functions of the owner. They are called with the owner's lock, so they only schedule
+	 * work. `cut` ends this connection. `wake` reports that all connections that this
+	 * connection's question named are closed.
 	 */
 	void (*cut)(struct fence_member *m);
 	void (*wake)(struct fence_member *m);
@@ -54,10 +58,10 @@ struct fences {
 
 void fences_init(struct fences *all, void (*cut)(struct fence_member *),
 		 void (*wake)(struct fence_member *));
-void fences_reset(struct fences *all); /* forget all, in a forked child */
+void fences_reset(struct fences *all); /* forget all entries; called in a forked child */
 void fence_member_init(struct fence_member *m);
 void fence_arrive(struct fences *all, struct fence_member *m);
-/* The connection will not name itself: its peer does not take part. */
+/* The connection will not name itself, because its peer does not take part in the barrier. */
 void fence_pass(struct fences *all, struct fence_member *m);
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin);

@@ -8,10 +8,11 @@
 struct former_target {
 	struct list link;
 	uint8_t instance[EXT_ID_LEN]; /* names the process of the target */
-	uint8_t id[EXT_ID_LEN];       /* names this process to that target alone */
+	uint8_t id[EXT_ID_LEN];       /* names this process; each target gets a different id */
 	uint64_t last;                /* serial number of the newest connection */
-	struct list living;           /* ascending */
-	struct former_gap tail;       /* the gap after the last living connection */
+	/* connections that have not ended, in ascending order of serial numbers */
+	struct list living;
+	struct former_gap tail; /* the gap after the last living connection */
 };
 
 _Static_assert(sizeof(struct former_target) <= FORMER_TARGET_BYTES,
@@ -68,7 +69,8 @@ static bool former_make_room(struct formers *all)
 		former_target_free(all, t);
 		return true;
 	}
-	return false; /* each target has a connection: their number bounds the table */
+	/* every target has a connection, so the number of connections limits the table */
+	return false;
 }
 
 static struct former_target *former_target_new(struct formers *all, const uint8_t *instance,
@@ -120,7 +122,8 @@ void former_give_up(struct former *f)
 	f->given_up = true;
 }
 
-/* The gaps on both sides become one gap, which contains no living connection. */
+/* The gap before this connection and the gap after it become one gap. The new gap contains this
+ * connection as well, unless the target certainly places no more of its bytes. */
 void former_leave(struct formers *all, struct former *f, bool over)
 {
 	struct former_target *t = f->target;
@@ -172,7 +175,8 @@ void former_name(const struct former *f, struct ext_origin *origin)
 }
 
 /*
- * Forget a gap after its answer. A gap that has grown since the question is named again as a whole.
+ * Forget a gap that the target has answered. If the gap has grown since it was sent, keep it, so
+ * that the next ORIGIN names it as a whole.
  */
 static void former_forget(struct former_gap *gap, const struct ext_origin *origin)
 {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * former.h -- the connections that this process has initiated and given up, and that their target
- * may still serve. A later connection names them (doc/wire.md s6, "Origin").
+ * former.h -- records the connections that this process has initiated and given up, as long as
+ * their target may still place bytes of them. A later connection to the same target names them in
+ * its ORIGIN (doc/wire.md s6, "Origin").
  *
- * Serial numbers ascend with time. Of the connections that have ended, the registry keeps one
- * interval between two living ones. So a thousand connections that were lost one after the other
- * are one interval, and the memory is bounded by the number of living connections.
+ * Serial numbers ascend with time. The registry keeps the connections that have ended as intervals
+ * of serial numbers: one interval between two living connections. So a thousand connections that
+ * were lost one after the other are one interval, and the memory is bounded by the number of living
+ * connections.
  *
- * Pure. The owner has a lock around all of it, and the memory of each struct former.
+ * Pure. The owner calls all functions under one lock, and provides the memory of each struct
+ * former.
  */
 #ifndef STREAM_FORMER_H
 #define STREAM_FORMER_H
@@ -18,11 +21,11 @@
 #include "base/list.h"
 #include "softrnic/proto/ext_origin.h"
 
-#define FORMER_TARGETS_MAX  4096u /* processes of targets */
+#define FORMER_TARGETS_MAX  4096u /* greatest number of target processes in the registry */
 #define FORMER_TARGET_BYTES 88u   /* bytes on the heap for each target */
 
 struct former_gap {
-	uint64_t first, last; /* 0: none */
+	uint64_t first, last; /* serial numbers of the interval; 0: the gap is empty */
 };
 
 struct former_target;
@@ -30,10 +33,11 @@ struct former_target;
 /* A connection, from its first ORIGIN until its stream is closed. */
 struct former {
 	struct list link;
-	struct former_target *target; /* NULL: it is not in the registry */
+	struct former_target *target; /* NULL: the connection is not in the registry */
 	uint64_t serial;
-	bool given_up; /* the user may see that it has ended, or has released it */
-	bool fenced;   /* the target has confirmed the end of the connection */
+	/* the user may have seen the connection's end, or has released the connection */
+	bool given_up;
+	bool fenced; /* the target has confirmed the end of the connection */
 	/* connections that were given up between the previous living one and this one */
 	struct former_gap gap;
 };
@@ -44,20 +48,22 @@ struct formers {
 };
 
 void formers_init(struct formers *all);
-/* Drop all entries: in a forked child the copies of the parent's connections are not its own. */
+/* Drop all entries. Called in a forked child, because the connections belong to its parent. */
 void formers_reset(struct formers *all);
-/* Add a connection to the process that `instance` names. fresh: random bytes, used as the id of a
- * new target. *dropped: the table was full, so another target was dropped. Returns 0 or -ENOMEM. */
+/* Add a connection to the target process that `instance` names. `fresh` are random bytes, used as
+ * the id of a new target. *dropped is true if the table was full, so that another target was
+ * dropped. Returns 0 or -ENOMEM. */
 int former_join(struct formers *all, struct former *f, const uint8_t instance[EXT_ID_LEN],
 		const uint8_t fresh[EXT_ID_LEN], bool *dropped);
 void former_give_up(struct former *f);
-/* The connection is closed. over: see stream_is_over(). */
+/* Remove a connection that is closed. `over`: see stream_is_over(). */
 void former_leave(struct formers *all, struct former *f, bool over);
 /*
- * Fill in the id, the serial number, and the ranges that fit; the next message carries the others.
+ * Fill in the id, the serial number, and as many ranges as fit. The next ORIGIN carries the
+ * remaining ranges.
  */
 void former_name(const struct former *f, struct ext_origin *origin);
-/* The target has answered: all connections in `origin` are over. */
+/* The target has answered: it places no more bytes of the connections in `origin`. */
 void former_fenced(struct former *f, const struct ext_origin *origin);
 
 #endif

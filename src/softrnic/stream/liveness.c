@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.c -- an end looks twice within a limit, and three times within a short one. An end that
- * received nothing since the last look sends a ping. An end that received bytes but sent none sends
- * an unrequested pong, because the peer's ping may be stuck behind other data of the peer. So
- * silence means that the peer, or the way to it, is gone.
+ * liveness.c -- decides when an end sends a heartbeat, and when its peer is lost. An end checks
+ * ("looks at") the connection's byte counts twice within a limit, and three times within a short
+ * limit. An end that received nothing since the last check sends a ping. An end that received bytes
+ * but sent none sends an unrequested pong, because the peer's ping may be stuck behind other data
+ * of the peer. So silence for a whole limit means that the peer or the path to it is gone.
  */
 #include "softrnic/stream/liveness.h"
 
 #include "softrnic/stream/stream_impl.h"
 
 /*
- * Looks within one limit: after a look the peer has the rest of the limit to answer. Each look
- * costs the process of an idle connection some time. In a short limit, a busy machine's scheduler
- * may use up the time in which the peer should answer.
+ * Number of checks within one limit. After a check the peer has the rest of the limit to answer.
+ * Fewer checks cost the process of an idle connection less time. A short limit has one more,
+ * because a busy machine's scheduler may delay the peer's answer for a large part of a short limit.
  */
 #define LOOKS       2
 #define LOOKS_SHORT 3
 #define SHORT_NS    (10 * NSEC_PER_SEC)
 
-#define STALLED_NS NSEC_PER_SEC /* an end that does not read cannot see the peer's pings */
+/* period of checks while this end does not read, because it cannot see the peer's pings then */
+#define STALLED_NS NSEC_PER_SEC
 
 static uint64_t liveness_at_least(uint64_t ns, uint64_t min)
 {
@@ -30,7 +32,7 @@ static uint64_t liveness_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The period between two looks: short enough for both ends' limits. */
+/* The period between two checks. It suits the shorter of both ends' limits. */
 static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 {
 	uint64_t limit = liveness_earlier(l->limit_ns, l->peer_ns);
@@ -41,9 +43,10 @@ static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 }
 
 /*
- * Align the looks of many connections, so that one wake-up serves them all: each look is up to an
- * eighth of its period late. But two ends with the same clock never look at the same time, so that
- * the second end finds the first one's ping.
+ * Delay each check by up to an eighth of its period, so that the checks of many connections fall
+ * together and one wake-up serves all of them. The two ends of a connection may have the same
+ * clock. Their checks are offset against each other, so that the end that checks later already
+ * finds the other end's ping.
  */
 static uint64_t liveness_gather(const struct liveness *l, uint64_t at)
 {
@@ -111,8 +114,8 @@ void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
 {
-	/* The look is so late that the process itself did not run. Answers of the peer may still be
-	 * unread. */
+	/* The check is so late that this process itself did not run for a while. Answers of the
+	 * peer may be unread. */
 	bool late = now - l->at > liveness_period_ns(l, view->stalled);
 	bool heard = view->rx != l->rx, spoke = view->tx != l->tx;
 
@@ -130,7 +133,7 @@ enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *
 	return l->limit_ns == CLOCK_NEVER ? LIVENESS_NOTHING : LIVENESS_PING;
 }
 
-/* --- of a stream -------------------------------------------------------------------------- */
+/* --- the liveness of a stream ------------------------------------------------------------- */
 
 static struct liveness_view stream_liveness_view(const struct stream *s)
 {
@@ -157,7 +160,8 @@ void stream_liveness_begin(struct stream *s, uint64_t now)
 	view = stream_liveness_view(s);
 	liveness_begin(&s->liveness, s->cfg.role == STREAM_RESPONDER, s->cfg.liveness_ns, &view,
 		       now);
-	stream_liveness_on_bytes(s, now); /* use the limit that the peer's HELLO states */
+	/* from now on use the limit that the peer's HELLO states */
+	stream_liveness_on_bytes(s, now);
 }
 
 void stream_liveness_on_bytes(struct stream *s, uint64_t now)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meeting.c -- the rules of doc/architecture/meeting.md. doc/model/meeting.pml has the same rules,
- * and states for each what goes wrong without it. */
+/* meeting.c -- implements the rules of doc/architecture/meeting.md. doc/model/meeting.pml models
+ * the same rules, and states what goes wrong if a rule is missing. */
 #include <assert.h>
 #include <string.h>
 
@@ -96,7 +96,8 @@ static void meeting_accept(struct meeting *m, struct meeting_inbound *in, const 
 }
 
 /*
- * The end with the greater name dials. Numbers are compared before GIDs, as an InfiniBand CM does.
+ * Is this end the one that dials? The end with the greater name dials. Numbers are compared before
+ * GIDs, as InfiniBand connection managers do.
  */
 static bool meeting_dials(const struct meeting_ends *ends)
 {
@@ -106,9 +107,9 @@ static bool meeting_dials(const struct meeting_ends *ends)
 }
 
 /*
- * Look for the peer, without an attempt. First accept a parked dial of the peer: the peer waits for
- * this answer, and dials no second time. Reject the other parked dials, so that their senders learn
- * of a wrong name. Returns whether the peer had a parked dial.
+ * Search for the peer. No attempt is in progress. First accept a parked dial of the peer, because
+ * the peer waits for this answer and does not dial again. Reject the other parked dials, so that
+ * their senders get the error. Returns true if the peer had a parked dial.
  */
 static bool meeting_look(struct meeting *m, const char *why, struct meeting_todo *todo)
 {
@@ -124,9 +125,9 @@ static bool meeting_look(struct meeting *m, const char *why, struct meeting_todo
 }
 
 /*
- * The pause before the next dial. After a while an end without posted requests dials seldom, but
- * never stops: the peer may need minutes, and perhaps only this end's dials can reach the other
- * end.
+ * The pause before the next dial. After MEETING_PATIENCE_NS an end without posted requests dials
+ * only every MEETING_SELDOM_NS, but never stops dialing: the peer may need minutes to get ready,
+ * and perhaps only this end's dials can pass a firewall.
  */
 static uint64_t meeting_pause(struct meeting *m, uint64_t now)
 {
@@ -136,7 +137,7 @@ static uint64_t meeting_pause(struct meeting *m, uint64_t now)
 	return m->posted || now - m->since < MEETING_PATIENCE_NS ? pause : MEETING_SELDOM_NS;
 }
 
-/* Our dial has ended without a stream. */
+/* This end's dial has ended without a stream: dial again later. */
 static void meeting_redial_later(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 {
 	meeting_stop_dialing(m);
@@ -144,8 +145,8 @@ static void meeting_redial_later(struct meeting *m, uint64_t now, struct meeting
 		m->dial_at = meeting_after(now, meeting_pause(m, now));
 }
 
-/* A stream has ended without a message. The peer may have been reset and may look for this end
- * again, or the accepted dial was an outdated one of the peer. */
+/* A stream has ended without a message of either user: search for the peer again. Either the peer
+ * was reset and may search for this end, too, or the accepted dial was an outdated one. */
 static void meeting_look_again(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 {
 	if (m->state == MEETING_MET) {
@@ -213,9 +214,9 @@ void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_
 /* --- inbound dials ----------------------------------------------------------------------------- */
 
 /*
- * The peer's dial arrives beside our dial. The peer has not read our request yet: when it does, it
- * accepts our dial and ends its own. So ours stays. Before our request is sent, the peer cannot
- * accept our dial, so ours gives way at once.
+ * The peer's dial arrives while this end's own dial is in progress. If this end's request is sent,
+ * keep the own dial: when the peer reads the request, it accepts this dial and ends its own. If the
+ * request is not sent yet, the peer cannot accept the own dial, so accept the peer's dial at once.
  */
 static void meeting_choose(struct meeting *m, struct meeting_inbound *in, uint64_t now,
 			   struct meeting_todo *todo)
@@ -258,7 +259,8 @@ void meeting_on_established(struct meeting *m, uint32_t attempt, struct meeting_
 	meeting_begin(todo);
 	if (meeting_is_present(m, attempt) && m->dial == MEETING_DIAL_CONNECTING) {
 		m->dial = MEETING_DIAL_SENT;
-		m->dial_at = CLOCK_NEVER; /* the peer may need minutes to move to RTR */
+		/* no time limit for the reply: the peer may need minutes to move to RTR */
+		m->dial_at = CLOCK_NEVER;
 	}
 	meeting_finish(m, todo);
 }
@@ -308,7 +310,7 @@ static void meeting_on_dial_time(struct meeting *m, uint64_t now, struct meeting
 		meeting_dial(m, now, todo);
 		return;
 	}
-	todo->todo |= MEETING_DO_CLOSE; /* the connect got no answer */
+	todo->todo |= MEETING_DO_CLOSE; /* the TCP connect got no answer in time */
 	meeting_redial_later(m, now, todo);
 }
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meeting.h -- how a queue pair without rdma_cm and its peer get their one connection
- * (doc/architecture/meeting.md).
+ * meeting.h -- decides how a queue pair without rdma_cm and its peer establish exactly one
+ * connection (doc/architecture/meeting.md).
  *
- * From the move to RTR on, an end has both names (number and GID). The end with the greater name
- * dials, and the other end awaits the dial. A dial that comes before its queue pair is in RTR is
- * parked. If no dial comes for a second, the awaiting end dials as well: the peer may be behind a
- * firewall.
+ * After its move to RTR, an end has the names (queue pair number and GID) of both ends. The end
+ * with the greater name dials, and the other end awaits the dial. A dial that comes before its
+ * queue pair is in RTR is parked. If no dial comes for a second, the awaiting end dials as well:
+ * the peer may be behind a firewall.
  *
- * Glossary. A *dial*: a new TCP connection with the MPA request that names both ends; it is "ours",
- * or "inbound". To *park* an inbound dial: keep it without a reply. An *attempt*: our dial or an
- * accepted inbound dial, and the stream that it becomes. A queue pair has at most one.
+ * Glossary. A *dial*: a new TCP connection with an MPA request that names both ends. "Our" dial is
+ * made by this end, an "inbound" dial by the peer. To *park* an inbound dial: keep it without a
+ * reply. An *attempt*: our dial or an accepted inbound dial, and afterwards the stream on this TCP
+ * connection. A queue pair has at most one attempt at a time.
  *
  * Pure: no I/O, no thread, no clock. Each call is an event, and fills a struct meeting_todo: the
- * owner's tasks, in the order of the bits, and the time of the next meeting_on_time(). Unlike a
- * stream_update, it lists each task once. The owner serialises the calls for one meeting, and
- * performs a todo before the next call. An event of an earlier attempt changes nothing, so the
- * owner may pass on late events.
+ * owner's tasks, in the order of the bits, and the time of the next meeting_on_time(). A todo lists
+ * each task only once, unlike a stream_update, which lists a task until it is done. The owner
+ * serialises the calls for one meeting, and performs a todo before the next call. An event of an
+ * earlier attempt changes nothing, so the owner may pass on late events.
  */
 #ifndef STREAM_MEETING_H
 #define STREAM_MEETING_H
@@ -27,7 +28,8 @@
 #include "base/clock.h"
 #include "softrnic/proto/meet.h"
 
-/* States, with those of the queue pair; meeting_state_str() names them. */
+/* States of the meeting; each comment lists the queue pair's states that it occurs in.
+ * meeting_state_str() returns the names. */
 /* clang-format off */
 #define MEETING_STATES(X)                                                                          \
 	X(NONE)     /* RESET, INIT, ERR: it has no peer */                                         \
@@ -43,28 +45,31 @@ enum meeting_state {
 #undef X
 };
 
-#define MEETING_PARKED_MAX   4
-#define MEETING_AWAIT_NS     NSEC_PER_SEC         /* the awaiting end dials after this time */
-#define MEETING_RETRY_MIN_NS NSEC_PER_MS          /* first pause between dials; it doubles */
-#define MEETING_RETRY_MAX_NS NSEC_PER_SEC         /* greatest pause */
-#define MEETING_PATIENCE_NS  (300 * NSEC_PER_SEC) /* after this time without posted requests, */
-#define MEETING_SELDOM_NS    (30 * NSEC_PER_SEC)  /* dial only every half minute */
-#define MEETING_CONNECT_NS   (10 * NSEC_PER_SEC)  /* limit of a dial's TCP connect */
-/* Our dial has no reply, and the peer's own dial has waited this long: accept the peer's dial. Ours
- * has reached another host, through address translation. */
+#define MEETING_PARKED_MAX 4
+#define MEETING_AWAIT_NS   NSEC_PER_SEC /* the awaiting end dials after this time */
+/* first pause between dials; each pause is twice as long as the last */
+#define MEETING_RETRY_MIN_NS NSEC_PER_MS
+#define MEETING_RETRY_MAX_NS NSEC_PER_SEC /* greatest pause */
+/* after this time without posted requests, dial only every MEETING_SELDOM_NS */
+#define MEETING_PATIENCE_NS (300 * NSEC_PER_SEC)
+/* pause between dials after MEETING_PATIENCE_NS */
+#define MEETING_SELDOM_NS  (30 * NSEC_PER_SEC)
+#define MEETING_CONNECT_NS (10 * NSEC_PER_SEC) /* time limit of a dial's TCP connect */
+/* After this time accept the peer's dial although our dial is sent. If our dial still has no reply,
+ * it has reached another host, for example through address translation. */
 #define MEETING_YIELD_NS (5 * NSEC_PER_SEC)
 
 /*
- * An inbound dial whose request is complete and well-formed. The owner embeds it in its object of
- * the connection. The meeting points to a parked one, so the owner reports the dial's end by
- * meeting_on_parked_end() before it frees the object.
+ * An inbound dial whose request is complete and well-formed. The owner embeds this struct in its
+ * object of the connection. While the dial is parked, the meeting points to the struct, so the
+ * owner must report the dial's end by meeting_on_parked_end() before it frees the object.
  */
 struct meeting_inbound {
 	struct meet_data data;
 };
 
-/* Both ends, as the move to RTR names them. The owner has checked the families of the GIDs, and
- * that the peer's number contains a port that may be dialed. */
+/* The names of both ends, as the user states them with the move to RTR. The owner has checked the
+ * address families of the GIDs, and that the peer's number contains a port that may be dialed. */
 struct meeting_ends {
 	struct meet_end own, peer;
 	bool uc;
@@ -72,40 +77,48 @@ struct meeting_ends {
 
 /* The owner's tasks, in this order. */
 enum {
-	MEETING_DO_CLOSE = 1, /* end the present attempt by a reset. The queue pair keeps its posted
-				  requests and receives for the next one, unless the caller itself
-				  resets, fails or destroys the queue pair */
-	MEETING_DO_REJECT = 2, /* answer rejects[].inbound with rejects[].reason, and forget it */
-	MEETING_DO_FAIL = 4, /* the oldest work request ends with RETRY_EXC_ERR, and the queue pair
-				  moves to ERR. The meeting is in NONE by then */
-	MEETING_DO_SELF = 8, /* join the queue pair to itself, then meeting_on_live() */
-	MEETING_DO_ACCEPT = 16, /* the queue pair takes the link of `accept` and its request over */
-	MEETING_DO_DIAL = 32,   /* dial ends.peer; ends.own is the sender's name */
+	/*
+	 * end the present attempt by a reset. The queue pair keeps its posted requests and receives
+	 * for the next attempt, unless the caller itself resets, fails or destroys the queue pair
+	 */
+	MEETING_DO_CLOSE = 1,
+	/* answer each rejects[].inbound with its rejects[].reason, and forget these dials */
+	MEETING_DO_REJECT = 2,
+	/* end the oldest work request with RETRY_EXC_ERR, and move the queue pair to ERR. The
+	 * meeting is already in state NONE */
+	MEETING_DO_FAIL = 4,
+	MEETING_DO_SELF = 8, /* join the queue pair to itself, then call meeting_on_live() */
+	/* give the queue pair the link of the inbound dial `accept`, and the request in it */
+	MEETING_DO_ACCEPT = 16,
+	MEETING_DO_DIAL = 32, /* dial ends.peer; the request names ends.own as its sender */
 };
 
 struct meeting_reject {
 	struct meeting_inbound *inbound;
-	enum meet_reason
-		reason; /* MEET_NOT_PEER deserves a NOTICE: two numbers are often swapped */
+	enum meet_reason reason; /* MEET_NOT_PEER is worth a NOTICE: users often swap two numbers */
 };
 
 struct meeting_todo {
 	unsigned todo;
-	uint32_t attempt;               /* of SELF, ACCEPT, DIAL; the owner states it with events */
-	struct meeting_inbound *accept; /* the dial to accept; no longer parked */
+	/* number of the attempt that SELF, ACCEPT or DIAL begins; the owner passes it back with
+	 * events */
+	uint32_t attempt;
+	struct meeting_inbound *accept; /* the inbound dial to accept; it is no longer parked */
 	unsigned n_rejects;
 	struct meeting_reject rejects[MEETING_PARKED_MAX + 1];
-	uint64_t deadline; /* when to call meeting_on_time(); 0: at once, CLOCK_NEVER: not at all */
+	/* time at which to call meeting_on_time(); 0: at once, CLOCK_NEVER: not needed */
+	uint64_t deadline;
 };
 
 /* The progress of our own dial. */
 enum meeting_dial {
-	MEETING_DIAL_NONE,       /* no dial is in progress; the next one starts at dial_at */
-	MEETING_DIAL_CONNECTING, /* the request is not sent, so the peer cannot accept the dial */
-	MEETING_DIAL_SENT,       /* the request is sent, or may be */
+	MEETING_DIAL_NONE, /* no dial is in progress; the next dial starts at dial_at */
+	/* the request is not sent yet, so the peer cannot accept the dial */
+	MEETING_DIAL_CONNECTING,
+	MEETING_DIAL_SENT, /* the request is sent, or may be partly sent */
 };
 
-/* The owner reads `state`, `ends` and `attempt`; only meeting.c uses the rest. */
+/* The owner reads `state`, `ends` and `attempt`. Only meeting.c uses the other members. */
 struct meeting {
 	enum meeting_state state;
 	enum meeting_dial dial;
@@ -113,11 +126,13 @@ struct meeting {
 	struct meeting_ends ends;                           /* valid unless the state is NONE */
 	struct meeting_inbound *parked[MEETING_PARKED_MAX]; /* the oldest comes first */
 	unsigned n_parked;
-	uint64_t since;    /* start of the search for the peer */
-	uint64_t dial_at;  /* time of the next dial; the end of a CONNECTING dial */
-	uint64_t yield_at; /* CLOCK_NEVER: no dial of the peer waits beside ours */
+	uint64_t since;   /* start of the search for the peer */
+	uint64_t dial_at; /* time of the next dial; while CONNECTING: the time limit of the dial */
+	/* time to accept the peer's dial instead of ours; CLOCK_NEVER: no such dial waits */
+	uint64_t yield_at;
 	uint64_t pause_ns; /* pause before the next dial */
-	uint64_t retry_at; /* the retry clock; CLOCK_NEVER: it does not run */
+	/* time at which the retry limit ends; CLOCK_NEVER: the retry clock is stopped */
+	uint64_t retry_at;
 	uint64_t retry_ns, retry_floor_ns;
 	bool posted; /* work requests wait for a stream */
 };
@@ -125,8 +140,8 @@ struct meeting {
 void meeting_init(struct meeting *m);
 const char *meeting_state_str(enum meeting_state state);
 
-/* T of a retry clock: InfiniBand's 4.096 us * 2^timeout * (retry_cnt + 1); CLOCK_NEVER for
- * timeout 0. */
+/* Length of the retry limit in ns: InfiniBand's 4.096 us * 2^timeout * (retry_cnt + 1), or
+ * CLOCK_NEVER for timeout 0. */
 uint64_t meeting_retry_ns(uint8_t timeout, uint8_t retry_cnt);
 
 /* --- what the user does ------------------------------------------------------------------------ */
@@ -135,18 +150,20 @@ uint64_t meeting_retry_ns(uint8_t timeout, uint8_t retry_cnt);
 void meeting_on_rtr(struct meeting *m, const struct meeting_ends *ends, uint64_t now,
 		    struct meeting_todo *todo);
 /*
- * The queue pair moves to RTS, or its attributes changed. floor_ns: the minimum for a peer that was
- * never met. A UC queue pair has CLOCK_NEVER for retry_ns. Without this call the retry clock never
- * runs.
+ * The queue pair moves to RTS, or its retry attributes changed. floor_ns is the minimum of the
+ * retry limit for a peer that was never met. For a UC queue pair retry_ns is CLOCK_NEVER. Until
+ * this call the retry clock does not run.
  */
 void meeting_on_retry_limits(struct meeting *m, uint64_t retry_ns, uint64_t floor_ns, uint64_t now,
 			     struct meeting_todo *todo);
-/* A send was posted. In MET this changes nothing, so the owner may skip the call. */
+/* A send was posted. In state MET the call changes nothing, so the owner may omit it. */
 void meeting_on_post(struct meeting *m, uint64_t now, struct meeting_todo *todo);
 
 enum meeting_leave {
-	MEETING_LEAVE_RESET,   /* parked dials stay: the peer may be ahead of us */
-	MEETING_LEAVE_ERR,     /* set by the user, or the queue pair failed; parked dials stay */
+	/* parked dials stay: the peer may have moved to RTR before this end */
+	MEETING_LEAVE_RESET,
+	/* the user moved it to ERR, or the queue pair failed; parked dials stay */
+	MEETING_LEAVE_ERR,
 	MEETING_LEAVE_DESTROY, /* parked dials are rejected */
 };
 void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_todo *todo);
@@ -158,28 +175,31 @@ void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_
  */
 void meeting_on_inbound(struct meeting *m, struct meeting_inbound *in, uint64_t now,
 			struct meeting_todo *todo);
-/* A parked dial has ended, or the owner will end it. A dial that is not parked is ignored. */
+/* A parked dial has ended, or the owner is about to end it. The function ignores a dial that is not
+ * parked. */
 void meeting_on_parked_end(struct meeting *m, const struct meeting_inbound *in,
 			   struct meeting_todo *todo);
 
 /* --- the attempt ------------------------------------------------------------------------------- */
 
-/* TCP of our dial is established. To be called before the request is sent. */
+/* The TCP connection of our dial is established. Must be called before the request is sent. */
 void meeting_on_established(struct meeting *m, uint32_t attempt, struct meeting_todo *todo);
-/* Our dial got an accepting reply, which names both ends. To be called before our HELLO is sent:
- * from here on this end chooses no other dial. */
+/* Our dial got an accepting reply, which names both ends. Must be called before our HELLO is sent.
+ * After this call this end accepts no other dial. */
 void meeting_on_reply(struct meeting *m, uint32_t attempt, struct meeting_todo *todo);
-/* The peer's HELLO has arrived, and ours is sent. Our dial or an accepted one. */
+/* The peer's HELLO has arrived, and ours is sent. The attempt is our dial or an accepted dial. */
 void meeting_on_live(struct meeting *m, uint32_t attempt, struct meeting_todo *todo);
 
 enum meeting_use {
-	MEETING_UNUSED, /* no message of either user was begun or received on the stream. So are our
-			   dial that was refused, rejected or reset, and a stream that was not LIVE.
-			   If requests wait in the queue, call meeting_on_post() afterwards */
-	MEETING_IDLE,   /* the stream was used, and this end has no outstanding request */
-	MEETING_BUSY,   /* requests were sent and are not acknowledged: FAIL follows */
+	/* neither user's messages were begun or received on the stream. This includes our dial if
+	 * it was refused, rejected or reset, and a stream that did not reach full operation. If
+	 * requests wait in the queue, call meeting_on_post() afterwards */
+	MEETING_UNUSED,
+	MEETING_IDLE, /* the stream was used, and this end has no outstanding request */
+	/* requests were sent and are not acknowledged; the todo contains MEETING_DO_FAIL */
+	MEETING_BUSY,
 };
-/* The attempt has ended by itself, and the owner has closed it. */
+/* The attempt has ended although this end did not close it. The owner has closed the link. */
 void meeting_on_end(struct meeting *m, uint32_t attempt, enum meeting_use use, uint64_t now,
 		    struct meeting_todo *todo);
 

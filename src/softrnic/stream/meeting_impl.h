@@ -15,14 +15,14 @@ static inline uint64_t meeting_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The meeting looks for its peer. */
+/* Does the meeting search for its peer? */
 static inline bool meeting_looks(const struct meeting *m)
 {
 	return m->state == MEETING_DIALING || m->state == MEETING_AWAITING;
 }
 
-/* Each event begins with meeting_begin() and ends with meeting_end(): the tasks, and the next
- * deadline. */
+/* Each event function calls meeting_begin() first and meeting_end() last. They fill in the tasks
+ * and the next deadline. */
 static inline void meeting_begin(struct meeting_todo *todo)
 {
 	*todo = (struct meeting_todo){.deadline = CLOCK_NEVER};
@@ -30,7 +30,7 @@ static inline void meeting_begin(struct meeting_todo *todo)
 
 void meeting_finish(const struct meeting *m, struct meeting_todo *todo);
 
-/* A parked dial that the peer sent to this queue pair; NULL: there is none. */
+/* Returns the parked dial of this queue pair's peer, or NULL if the peer has none. */
 struct meeting_inbound *meeting_parked_peer(const struct meeting *m);
 bool meeting_is_peer(const struct meeting *m, const struct meeting_inbound *in);
 void meeting_reject(struct meeting_inbound *in, enum meet_reason reason, struct meeting_todo *todo);

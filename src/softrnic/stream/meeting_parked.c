@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meeting_parked.c -- inbound dials that wait without a reply. */
+/* meeting_parked.c -- keeps inbound dials that wait without a reply. */
 #include "softrnic/stream/meeting_impl.h"
 
 void meeting_reject(struct meeting_inbound *in, enum meet_reason reason, struct meeting_todo *todo)
@@ -8,8 +8,9 @@ void meeting_reject(struct meeting_inbound *in, enum meet_reason reason, struct 
 	todo->rejects[todo->n_rejects++] = (struct meeting_reject){in, reason};
 }
 
-/* The dial is our peer's, and names us. Both GIDs must equal those of the move to RTR, as on RoCE:
- * otherwise the two ends might compare different names, and both would dial. */
+/* Did the peer of this queue pair send the dial, and does the dial name this queue pair? Both GIDs
+ * must be those of the move to RTR, as with RoCE: otherwise the two ends might compare different
+ * names, and both would dial. */
 bool meeting_is_peer(const struct meeting *m, const struct meeting_inbound *in)
 {
 	return meet_end_equals(&in->data.from, &m->ends.peer) &&
@@ -34,8 +35,8 @@ void meeting_unpark(struct meeting *m, const struct meeting_inbound *in)
 	m->n_parked = n;
 }
 
-/* The dial that `in` replaces: an older dial of the same sender, or the oldest one if there is no
- * room. */
+/* Returns the parked dial that `in` replaces: an older dial of the same sender, or the oldest dial
+ * if the table is full. */
 static struct meeting_inbound *meeting_replaced(const struct meeting *m,
 						const struct meeting_inbound *in)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meeting_retry.c -- the retry clock limits how long posted work waits for a peer that is not met.
- * After the meeting no clock runs, because TCP and the heartbeat watch the connection. */
+/* meeting_retry.c -- the retry clock. It limits how long posted work waits until the queue pair is
+ * connected to its peer. While they are connected no clock runs, because TCP and the heartbeat
+ * watch the connection. */
 #include "softrnic/stream/meeting_impl.h"
 
 #define TIMEOUT_UNIT_NS 4096u /* InfiniBand's 4.096 us */
 
 uint64_t meeting_retry_ns(uint8_t timeout, uint8_t retry_cnt)
 {
-	/* Verbs has 5 bits for the timeout and 3 bits for the retry count. */
+	/* In verbs the timeout has 5 bits and the retry count 3 bits. */
 	return timeout ? ((uint64_t)TIMEOUT_UNIT_NS << (timeout & 31)) * (retry_cnt % 8u + 1)
 		       : CLOCK_NEVER;
 }
@@ -18,7 +19,8 @@ void meeting_stop_retry_clock(struct meeting *m)
 	m->retry_at = CLOCK_NEVER;
 }
 
-/* For a peer that was met and lost, the limit is exactly the user's. */
+/* The limit is the user's, but at least retry_floor_ns. For a peer that was met and lost it is
+ * exactly the user's. */
 static void meeting_start_retry_clock(struct meeting *m, uint64_t now)
 {
 	uint64_t least = m->state == MEETING_LOST ? 0 : m->retry_floor_ns;
@@ -43,7 +45,8 @@ void meeting_on_post(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 	if (m->state != MEETING_NONE && m->state != MEETING_MET && !m->posted) {
 		m->posted = true;
 		meeting_start_retry_clock(m, now);
-		/* Until now this end dialed seldom. */
+		/* The next dial may be up to MEETING_SELDOM_NS away, because nothing was posted.
+		 * Dial soon now. */
 		if (meeting_looks(m) && m->dial == MEETING_DIAL_NONE)
 			m->dial_at = meeting_earlier(m->dial_at,
 						     meeting_after(now, MEETING_RETRY_MAX_NS));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup.c -- start-up frames: receiving, sending, and the steps of both roles (RFC 5044 s7.1). */
+/* startup.c -- receives and sends start-up frames, and takes the steps of both roles (RFC 5044
+ * s7.1). */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/proto/terminate.h"
 
-#define PDATA_OTHERS 251 /* siw and cxgb4 keep 4 + length in 8 bits */
+/* longest private data of peers that are not softrnic: siw and cxgb4 keep 4 + length in 8 bits */
+#define PDATA_OTHERS 251
 
 int stream_frames_new(struct stream *s)
 {
@@ -74,8 +76,8 @@ void stream_frame_put_terminate(struct stream *s, enum term_error error, bool ma
 	f->out_sent = 0;
 }
 
-/* Room for the frame's missing bytes, never past its end: later bytes belong to the QP, which
- * receives them directly into their destination. */
+/* Memory for the frame's missing bytes. It never extends past the frame's end, because later bytes
+ * belong to the QP, which receives them directly into their destination. */
 struct iovec stream_frame_room(struct stream *s)
 {
 	struct stream_frames *f = s->frames;
@@ -100,7 +102,7 @@ static void stream_on_frame(struct stream *s, uint64_t now)
 		stream_on_foreign_frame(s);
 	else if (len < 0)
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -len, "malformed start-up frame");
-	else if (start.reply != initiator) /* two initiators or two responders are connected */
+	else if (start.reply != initiator) /* both ends are initiators, or both are responders */
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, EPROTO,
 				      "start-up frame of the other kind");
 	else if (initiator)
@@ -116,7 +118,8 @@ void stream_frame_got(struct stream *s, size_t len, uint64_t now)
 
 	f->in_len += len;
 	if (f->in_len < f->in_need) {
-		/* A short line of another protocol: the rest of a frame will never come. */
+		/* The bytes are another protocol's, so the rest of a start-up frame will never
+		 * come. */
 		if (s->cfg.role == STREAM_INITIATOR && !mpa_start_may_begin(f->in, f->in_len))
 			stream_on_foreign_frame(s);
 		return;
@@ -169,7 +172,7 @@ static void stream_go_live(struct stream *s, const char *why, uint64_t now)
 	stream_set_state(s, STREAM_LIVE, why);
 	stream_liveness_begin(s, now);
 	stream_push_event(s, STREAM_EV_ESTABLISHED, 0);
-	stream_settle(s, now); /* a Terminate may follow the HELLO */
+	stream_settle(s, now); /* a Terminate may have arrived after the HELLO */
 }
 
 void stream_settle_hello(struct stream *s, uint64_t now)
@@ -225,7 +228,7 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 	case STREAM_REQ_WAIT:
 		stream_end(s, STREAM_EV_DEAD, -err);
 		break;
-	case STREAM_REQ_RCVD: /* accept reports the error */
+	case STREAM_REQ_RCVD: /* stream_accept() reports the error */
 		s->gone = true;
 		break;
 	case STREAM_REP_SENT:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * startup_initiator.c -- dial, send a request, receive the reply; or retry with a simpler request.
+ * startup_initiator.c -- the initiator's part: dials, sends a request, and receives the reply, or
+ * tries again with a simpler request.
  */
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +26,8 @@ int stream_connect(struct stream *s, const struct stream_params *params, uint64_
 	return may ? 0 : -EINVAL;
 }
 
-/* Offer the peer-to-peer model's RTR: a zero-length Write, or a Read if our ORD allows one. */
+/* Offer a peer-to-peer model's RTR message: a Write without bytes, or a Read if this end's ORD
+ * allows one. */
 static void stream_offer_rtr(struct mpa_start *req)
 {
 	req->p2p = true;
@@ -66,7 +68,7 @@ static void stream_send_request(struct stream *s, uint32_t mss)
 		s->deadline = CLOCK_NEVER;
 }
 
-/* In any other state the stream has ended meanwhile. */
+/* If the state is not DIALING, the stream has ended meanwhile. */
 void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now, struct stream_update *u)
 {
 	if (s->state == STREAM_DIALING)
@@ -82,9 +84,9 @@ void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct strea
 }
 
 /*
- * Try a simpler request. Intel's drivers drop a revision 2 request with A clear, and drivers of RFC
- * 5044's time drop revision 2. A peer that has sent even one byte of an answer has understood the
- * request.
+ * Try a simpler request after the peer closed the connection without an answer. Intel's drivers
+ * drop a request of revision 2 with A clear, and older drivers, which only implement RFC 5044, drop
+ * all of revision 2. A peer that has sent even one byte of an answer has understood the request.
  */
 void stream_initiator_on_hangup(struct stream *s)
 {
@@ -103,14 +105,14 @@ void stream_initiator_on_hangup(struct stream *s)
 	s->redial = true;
 }
 
-/* Returns whether this is a valid answer to our request (RFC 6581 s9). */
+/* Returns true if this reply is a valid answer to this end's request (RFC 6581 s9). */
 static bool stream_reply_fits(const struct stream *s, const struct mpa_start *rep)
 {
 	return rep->revision == s->request.revision && rep->enhanced == s->request.enhanced &&
 	       stream_frame_is_sent(s);
 }
 
-/* Choose an RTR that we offered and that the responder accepts. */
+/* Choose an RTR message that this end offered and that the responder accepts. */
 static enum qp_rtr stream_choose_rtr(const struct mpa_start *req, const struct mpa_start *rep)
 {
 	if (req->rtr_write && rep->rtr_write)
@@ -120,7 +122,9 @@ static enum qp_rtr stream_choose_rtr(const struct mpa_start *req, const struct m
 	return QP_RTR_NONE;
 }
 
-/* Settle the connection's parameters by the reply. Returns 0, or the error for a Terminate. */
+/*
+ * Set the connection's parameters according to the reply. Returns 0, or the error for a Terminate.
+ */
 static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 {
 	const struct mpa_start *req = &s->request;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * startup_origin.c -- the barrier between former connections and this one (doc/wire.md s6).
+ * startup_origin.c -- the barrier: bytes of former connections are not placed after this connection
+ * is established (doc/wire.md s6).
  *
  * The initiator names the connections that it has given up, and is established only after the
  * target has cut them. The next ORIGIN names connections that were given up in the meantime. If
- * there are none, the last ORIGIN asks for no answer and opens the connection.
+ * there are no such connections, the ORIGIN asks for no answer. It is the last one, and the user
+ * may send after it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,11 +16,12 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define ORIGIN_LIMIT_NS (60 * NSEC_PER_SEC) /* the longest time that a target works on a question */
+#define ORIGIN_LIMIT_NS (60 * NSEC_PER_SEC) /* longest time that a target works on one ORIGIN */
 
 /* --- initiator ------------------------------------------------------------------------------ */
 
-/* Half of the remaining time, so that the answer arrives before this end gives up. */
+/* Time limit for the target's answer: half of the remaining time, so that the answer arrives before
+ * this end gives up. */
 static uint32_t stream_fence_limit_ms(const struct stream *s, uint64_t now)
 {
 	uint64_t left = s->deadline > now ? s->deadline - now : 0;
@@ -39,7 +42,7 @@ static bool stream_post_origin(struct stream *s, uint64_t now)
 	return qp_origin_post(s->qp, o) == 0;
 }
 
-/* Returns whether this was the last ORIGIN. */
+/* Post the next ORIGIN. Returns true if this was the last ORIGIN. */
 static bool stream_name_next(struct stream *s, uint64_t now)
 {
 	if (!s->origin)
@@ -53,7 +56,8 @@ static bool stream_name_next(struct stream *s, uint64_t now)
 	return s->opened;
 }
 
-/* The former connections stay in the registry, so the next attempt names them again. */
+/* The target did not cut the former connections. They stay in the registry, so the next attempt to
+ * connect names them again. */
 static void stream_not_fenced(struct stream *s, const struct ext_answer *answer)
 {
 	if (answer->word.arg == EXT_ORIGIN_STUCK)
@@ -137,9 +141,10 @@ static void stream_judge_peer(struct stream *s, uint64_t now)
 }
 
 /*
- * The peer is established by our HELLO, and may send until it receives our FIN. So its ORIGIN still
- * identifies this connection. A question is refused, because this connection is no longer
- * established.
+ * An ORIGIN arrives after this end began to leave. This end's HELLO has established the connection
+ * for the peer, which may send until it receives this end's FIN. So the ORIGIN still identifies
+ * this connection. If it asks for an answer, the answer is an error, because this connection is no
+ * longer established here.
  */
 void stream_origin_late(struct stream *s)
 {
@@ -172,7 +177,7 @@ void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u)
 
 void stream_cut_off(struct stream *s, struct stream_update *u)
 {
-	if (stream_runs_qp(s)) /* parked Sends can no longer go to receives */
+	if (stream_runs_qp(s)) /* parked Sends no longer go to receives */
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 	stream_on_lost(s, ECONNABORTED);
 	stream_report(s, u);
@@ -198,7 +203,8 @@ void stream_origin_on_deadline(struct stream *s, uint64_t now)
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 }
 
-/* Returns whether the peer takes part, or may: its HELLO may not have arrived yet. */
+/* Returns true if the peer takes part in the barrier, or if this is not known because its HELLO has
+ * not arrived yet. */
 static bool stream_peer_may_take_part(const struct stream *s)
 {
 	return s->agreed.takes_part && s->agreed.consent &&
@@ -216,8 +222,9 @@ bool stream_leaves_first(struct stream *s)
 }
 
 /*
- * A responder that ends first sends a LEAVE before its FIN. So a FIN without a LEAVE proves that
- * the responder's queue pair had ended before, if all bytes in front of the FIN were parsed.
+ * Set s->over if the target certainly places no more bytes. A responder that ends first sends a
+ * LEAVE before its FIN. So a FIN without a LEAVE proves that the responder's queue pair had already
+ * ended, provided that all bytes in front of the FIN were parsed.
  */
 void stream_note_over(struct stream *s)
 {

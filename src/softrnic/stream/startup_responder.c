@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup_responder.c -- wait for a request, then for the user, then reply. */
+/* startup_responder.c -- the responder's part: waits for a request, waits for the user's decision,
+ * and replies. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool stream_request_is_known(const struct mpa_start *req)
 	return req->revision == MPA_REVISION_1 || req->revision == MPA_REVISION_2;
 }
 
-/* Choose one of the offered RTRs (RFC 6581 s9): the cheapest first. */
+/* Choose one of the offered RTR messages (RFC 6581 s9). The cheapest one comes first. */
 static enum qp_rtr stream_accept_rtr(const struct mpa_start *req)
 {
 	if (!req->enhanced || !req->p2p)
@@ -64,7 +65,7 @@ static int stream_send_reject(struct stream *s, const void *pdata, uint8_t len, 
 	return 0;
 }
 
-/* Reject a request at once if the user cannot decide about it. */
+/* Reject a request at once, without asking the user, because the user cannot decide about it. */
 static void stream_refuse_request(struct stream *s, const char *why, int err, uint64_t now)
 {
 	LOG_NOTICE_LIMITED("stream %p: request refused: %s", (void *)s, why);
@@ -119,7 +120,8 @@ static void stream_answer(struct stream *s, struct mpa_start *rep, const struct 
 		.limit_ms = stream_limit_ms(s),
 		.rings = s->cfg.rings,
 		.takes_part = s->cfg.takes_part,
-		/* RFC 5044 s7.1.2 rule 4. A consenting initiator accepts FPDUs after the reply. */
+		/* An initiator without consent must send the first FPDU (RFC 5044 s7.1.2 rule 4).
+		 * One that consents accepts FPDUs directly after the reply. */
 		.hold_tx = offered == STREAM_CONSENT_NONE,
 		.rtr_in = stream_accept_rtr(req),
 		.mss = mss,
@@ -162,7 +164,8 @@ int stream_accept(struct stream *s, const struct stream_params *params, uint32_t
 	return ret;
 }
 
-/* If the peer has already closed, the reject succeeds: nothing is left to do. */
+/* Reject the request. If the peer has already closed the connection, return success, because
+ * nothing is left to do. */
 static int stream_user_rejects(struct stream *s, const void *pdata, uint8_t len, uint64_t now)
 {
 	int ret;

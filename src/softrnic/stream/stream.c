@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream.c -- states and events, and the functions that all of them share. */
+/* stream.c -- the states and events of a stream, and functions that the other files of this folder
+ * share. */
 #include "softrnic/stream/stream.h"
 
 #include <assert.h>
@@ -162,7 +163,8 @@ enum stream_role stream_role(const struct stream *s)
 	return s->cfg.role;
 }
 
-/* If the peer closes while its request waits, the user's view does not change. */
+/* Is the stream before its start-up from the user's view? If the peer closes while its request
+ * waits for the user, the user's view does not change. */
 static bool stream_is_before_startup(const struct stream *s)
 {
 	return s->state == STREAM_IDLE || s->state == STREAM_REQ_RCVD || s->gone;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream_end.c -- from full operation to the last byte.
+ * stream_end.c -- the end of a stream, from full operation to the last byte.
  *
  * An orderly end: posted requests are sent and answered, then both ends send their FINs. A failed
  * QP sends its Terminate first; a broken link ends the stream at once. Work requests complete
@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define LINGER_NS      (60 * NSEC_PER_SEC) /* TCP's usual time for a closed socket */
+#define LINGER_NS      (60 * NSEC_PER_SEC) /* the usual time for which TCP keeps a closed socket */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
 /*
- * A queue pair that meets its peer by itself survives a stream that lost none of its requests: a
- * stream that was unused or not in full operation, or without outstanding requests. An unreliable
- * queue pair survives every stream.
+ * Does the queue pair survive the end of this stream? A queue pair that connects by a meeting
+ * survives if none of its requests was lost: the stream was unused, was not in full operation, or
+ * has no outstanding requests. An unreliable queue pair survives every stream.
  */
 static bool stream_spares_qp(const struct stream *s)
 {
@@ -48,7 +48,8 @@ static void stream_eof_qp(struct stream *s)
 static int stream_begin_drain(struct stream *s, uint64_t now)
 {
 	if (s->state == STREAM_HELLO && s->cfg.role == STREAM_INITIATOR)
-		return -EINVAL; /* as before the reply: the stream is not connected yet */
+		/* the initiator is not connected yet; before the reply the error is the same */
+		return -EINVAL;
 	switch (s->state) {
 	case STREAM_REP_SENT:
 	case STREAM_HELLO:
@@ -62,7 +63,8 @@ static int stream_begin_drain(struct stream *s, uint64_t now)
 	case STREAM_CLOSING:
 		return 0;
 	case STREAM_LINGERING:
-	case STREAM_CLOSED: /* the peer closed first; the user accepts no more of its Sends */
+	/* the peer closed first; the user accepts no further Sends of the peer */
+	case STREAM_CLOSED:
 		if (stream_runs_qp(s))
 			qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 		return 0;
@@ -128,7 +130,8 @@ int stream_cancel(struct stream *s, struct stream_update *u)
 	return ret;
 }
 
-/* The peer's FIN is processed only here, because requests without an answer could still be sent. */
+/* All posted work is sent. The peer's FIN is processed only here and not earlier, because requests
+ * without an answer could still be sent until now. */
 static void stream_on_drained(struct stream *s)
 {
 	if (s->fin_in) {
@@ -148,11 +151,12 @@ bool stream_leaves_writes(const struct stream *s)
 }
 
 /*
- * The time limit is over, and the end is reported. A close at once would destroy data on its way:
- * the kernel answers later bytes of the peer by a reset, and that discards all that the peer has
- * not read yet, also Sends that have completed here. So the FIN is sent, and incoming bytes are
- * dropped until the peer's FIN, for as long as a silent peer counts as alive. If a Write is on its
- * way, it must not arrive after the report: then the link is reset at once.
+ * The time limit is over, and the end is reported. If the link were closed at once, data on their
+ * way could be lost: the kernel would answer later bytes of the peer by a reset, and the reset
+ * would discard all bytes that the peer has not read yet, including Sends that have completed here.
+ * So the FIN is sent, and incoming bytes are dropped until the peer's FIN, for as long as a silent
+ * peer counts as alive. A Write, however, must not arrive after the report. If one is on its way,
+ * the link is reset at once.
  */
 static void stream_linger(struct stream *s, uint64_t now)
 {
@@ -165,7 +169,7 @@ static void stream_linger(struct stream *s, uint64_t now)
 	if (s->started && !stream_leaves_writes(s)) {
 		stream_set_state(s, STREAM_LINGERING, "time limit");
 		s->deadline = stream_after(now, limit);
-	} else { /* only a reject may be unread, or a Write must not arrive */
+	} else { /* nothing but a reject can be unread, or a Write must not arrive */
 		stream_set_state(s, STREAM_CLOSED, "time limit");
 	}
 	stream_end(s, STREAM_EV_DISCONNECTED, 0);
@@ -193,8 +197,8 @@ static bool stream_is_held(const struct stream *s)
 }
 
 /*
- * A responder that sends first must wait for the initiator's first FPDU: after a while a notice
- * explains that.
+ * A responder without consent may only send after the initiator's first FPDU. If output is held
+ * back for a while, log a notice that explains the wait.
  */
 static void stream_watch_hold(struct stream *s, uint64_t now)
 {
@@ -276,7 +280,7 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 		stream_end_qp(s);
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 		break;
-	case STREAM_DRAINING: /* stream_on_drained() looks at it */
+	case STREAM_DRAINING: /* stream_on_drained() handles the FIN */
 	case STREAM_LINGERING:
 	case STREAM_IDLE:
 	case STREAM_DIALING:
@@ -285,7 +289,7 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	}
 }
 
-/* The peer, or the way to it, is gone. */
+/* The peer or the path to it is gone: fail the queue pair. */
 static void stream_lose_qp(struct stream *s)
 {
 	if (s->cfg.meets)
@@ -318,7 +322,7 @@ void stream_on_lost(struct stream *s, int err)
 	case STREAM_REP_SENT:
 		stream_startup_failed(s, stream_event_of(err), err, "link broke");
 		break;
-	case STREAM_HELLO: /* the peer has accepted, so this is no rejection */
+	case STREAM_HELLO: /* the peer has accepted, so this is not a rejection */
 		stream_startup_failed(s,
 				      stream_event_of(err) == STREAM_EV_UNREACHABLE
 					      ? STREAM_EV_UNREACHABLE
@@ -326,7 +330,8 @@ void stream_on_lost(struct stream *s, int err)
 				      err, "link broke");
 		break;
 	case STREAM_LIVE:
-		/* A reset comes from the peer; without one its cause is not known. */
+		/* A reset is the peer's decision, so it is a DISCONNECTED. For other errors the
+		 * cause is unknown. */
 		if (stream_event_of(err) == STREAM_EV_UNREACHABLE)
 			stream_cut(s, err, STREAM_EV_LOST, -err);
 		else
@@ -345,7 +350,8 @@ void stream_on_lost(struct stream *s, int err)
 	}
 }
 
-/* The peer's host answers although its process may not read, so the host's silence counts. */
+/* Check whether the peer's host is silent. A host acknowledges bytes even while its process does
+ * not read them, so its silence means that the peer is lost. */
 static void stream_watch_link(struct stream *s)
 {
 	if (!stream_is_stalled(s) ||
@@ -361,7 +367,8 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 	case STREAM_DIALING:
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 		break;
-	case STREAM_REQ_SENT: /* TCP is connected, so neither the address nor a firewall is wrong */
+	/* the TCP connection exists, so neither the address nor a firewall is the cause */
+	case STREAM_REQ_SENT:
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIME, "time limit");
 		break;
 	case STREAM_HELLO:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_impl.h -- the inside of a stream, for the files of this room only. */
+/* stream_impl.h -- the struct of a stream, and functions for the files of this folder only. */
 #ifndef STREAM_IMPL_H
 #define STREAM_IMPL_H
 
@@ -12,7 +12,8 @@
 
 #define STREAM_DISCARD_BYTES (16u << 10)
 
-/* The initiator's requests in turn: after the peer closes on one, the next row is tried. */
+/* The initiator's requests, in the order in which they are tried. If the peer closes after a
+ * request, the next one is tried. */
 enum stream_attempt {
 	STREAM_ATTEMPT_PLAIN, /* revision 2, client-server model, consent offered if configured */
 	STREAM_ATTEMPT_P2P,   /* revision 2, peer-to-peer model, no extensions */
@@ -30,12 +31,12 @@ enum stream_rx_into {
 
 enum stream_job { STREAM_JOB_NONE, STREAM_JOB_RUNNING, STREAM_JOB_ABANDONED };
 
-/* At most three events can wait: a request, its outcome, and the end. */
+/* At most three events can wait at the same time: a request, its outcome, and the end. */
 #define STREAM_EVENTS_MAX 3
 
 /* Start-up frames; allocated when TCP is connected, freed in full operation. */
 struct stream_frames {
-	uint8_t in[MPA_START_MAX + 1]; /* one more byte: the probe of REQ_RCVD */
+	uint8_t in[MPA_START_MAX + 1]; /* one more byte for the probe in REQ_RCVD */
 	size_t in_len, in_need;
 	uint8_t out[MPA_START_MAX];
 	size_t out_len, out_sent;
@@ -46,11 +47,11 @@ struct stream {
 	enum stream_state state;
 	enum stream_attempt attempt;
 	struct qp *qp;
-	bool started;       /* the QP has the stream */
+	bool started;       /* the QP has taken over the stream */
 	bool ended;         /* the last event is queued, or the user expects none */
-	bool gone;          /* the peer closed while its request waited for the user */
+	bool gone;          /* the peer has closed while its request waited for the user */
 	bool fin_in;        /* the peer has sent its FIN */
-	bool fin_out;       /* our FIN is sent */
+	bool fin_out;       /* this end's FIN is sent */
 	bool closed;        /* the link is closed */
 	bool redial;        /* the owner must dial again */
 	bool resume_due;    /* receives were posted, and arrived bytes wait for them */
@@ -73,9 +74,9 @@ struct stream {
 	uint32_t mss;
 	uint64_t traffic;         /* the QP's traffic at its start */
 	uint64_t deadline;        /* deadline of the state; in LIVE see stream_stall.c */
-	uint64_t stall_since;     /* no Send was delivered since this time; 0: no stall */
-	uint64_t stall_delivered; /* delivered Sends at the last look */
-	uint64_t hold_notice;     /* time of a notice that explains held FPDUs */
+	uint64_t stall_since;     /* time since which no Send was delivered; 0: no stall */
+	uint64_t stall_delivered; /* number of delivered Sends at the last check */
+	uint64_t hold_notice;     /* time at which to log a notice that explains held FPDUs */
 	bool hold_explained;
 	struct liveness liveness;
 	struct stream_params local, remote;
@@ -89,46 +90,49 @@ struct stream {
 };
 
 /* stream.c */
-/* The one writer of s->state. */
+/* The only function that sets s->state. */
 void stream_set_state(struct stream *s, enum stream_state to, const char *why);
-/* Free the start-up's and the end's buffers, except one that a receive is using. */
+/* Free the buffers of the start-up and of the end, except a buffer that a receive is using. */
 void stream_free_buffers(struct stream *s);
-/* The initiator's event for the last error of the link. */
+/* The event that an initiator gets for the link's last error. */
 enum stream_event stream_event_of(int err);
 uint64_t stream_after(uint64_t now, uint64_t ns);
 
 /* stream_update.c */
 /*
- * Every call that changes the stream ends with one of these; the second is for calls with the time.
+ * Every call that changes the stream ends with one of these functions. stream_report_at() is for
+ * calls that have the time.
  */
 void stream_report(struct stream *s, struct stream_update *u);
 bool stream_settles_at(const struct stream *s); /* does stream_report_at() depend on the time? */
 void stream_report_at(struct stream *s, uint64_t now, struct stream_update *u);
 void stream_push_event(struct stream *s, enum stream_event event, int status);
 enum stream_rx_into stream_rx_target(const struct stream *s);
-bool stream_has_bytes(const struct stream *s, unsigned qp_due); /* anything to send? */
+bool stream_has_bytes(const struct stream *s, unsigned qp_due); /* is there anything to send? */
 /* Queue the last event; a second call has no effect. */
 void stream_end(struct stream *s, enum stream_event event, int status);
 
 /* stream_qp.c */
-/* The QP is attached and has taken over the stream. */
+/* Is the QP attached, and has it taken over the stream? */
 static inline bool stream_runs_qp(const struct stream *s)
 {
 	return s->started && s->qp;
 }
-static inline unsigned stream_qp_due(const struct stream *s) /* QP_DUE_*; 0: it does not run */
+/* QP_DUE_* flags; 0: the QP does not run the stream */
+static inline unsigned stream_qp_due(const struct stream *s)
 {
 	return stream_runs_qp(s) ? qp_due(s->qp) : 0;
 }
 bool stream_lend(struct stream *s, enum stream_buf kind);
-void stream_put_bufs(struct stream *s);           /* return buffers that are empty */
-void stream_set_cause(struct stream *s, int err); /* the vendor_err of posted requests */
+void stream_put_bufs(struct stream *s); /* return buffers that are empty */
+/* set the vendor_err with which posted requests fail */
+void stream_set_cause(struct stream *s, int err);
 
 /* startup.c */
 int stream_frames_new(struct stream *s);
 void stream_frames_delete(struct stream *s);
 int stream_frame_put(struct stream *s, const struct mpa_start *start, const void *pdata);
-/* A Terminate instead of the first FPDU, for errors of the negotiation (RFC 6581 s10). */
+/* Send a Terminate instead of the first FPDU, for errors of the negotiation (RFC 6581 s10). */
 void stream_frame_put_terminate(struct stream *s, enum term_error error, bool markers);
 static inline bool stream_frame_is_sent(const struct stream *s)
 {
@@ -136,32 +140,33 @@ static inline bool stream_frame_is_sent(const struct stream *s)
 }
 struct iovec stream_frame_room(struct stream *s);
 void stream_frame_got(struct stream *s, size_t len, uint64_t now);
-/* Keep the peer's private data for the user: 0, or -EMSGSIZE. */
+/* Keep the peer's private data for the user. Returns 0 or -EMSGSIZE. */
 int stream_keep_pdata(struct stream *s, const struct mpa_start *start, const uint8_t *pdata);
 void stream_warn_pdata(const struct stream *s, uint8_t len);
 int stream_start_qp(struct stream *s);
-uint32_t stream_limit_ms(const struct stream *s); /* the limit in our HELLO */
-/* The start-up frames are exchanged: enter LIVE after a consenting peer's HELLO has arrived. */
+uint32_t stream_limit_ms(const struct stream *s); /* the limit that this end's HELLO states */
+/* The start-up frames are exchanged. Enter LIVE; if the peer consents, wait for its HELLO first. */
 void stream_on_frames_done(struct stream *s, const char *why, uint64_t now);
 void stream_settle_hello(struct stream *s, uint64_t now);
-/* Before full operation something went wrong: report it and close. */
+/* An error occurred before full operation: report it and close the link. */
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
 
 /* startup_origin.c */
-/* To be called when the HELLOs are exchanged. The initiator posts its next ORIGIN, the responder
- * handles those that have arrived. Returns whether full operation may begin. */
+/* Must be called when the HELLOs are exchanged. The initiator posts its next ORIGIN; the responder
+ * handles the ORIGINs that have arrived. Returns true if full operation may begin. */
 bool stream_origin_settles(struct stream *s, uint64_t now);
-/* Responder: an ORIGIN that comes after this end has begun to leave. */
+/* Responder: handle an ORIGIN that arrives after this end has begun to leave. */
 void stream_origin_late(struct stream *s);
 void stream_origin_on_deadline(struct stream *s, uint64_t now);
-/* Responder with nothing left to send: if the FIN needs a LEAVE before it, post one. */
+/* Called at a responder with nothing left to send. If a LEAVE must precede the FIN, post the LEAVE
+ * and return true. */
 bool stream_leaves_first(struct stream *s);
-void stream_note_over(struct stream *s); /* before the queue pair ends or is detached */
+void stream_note_over(struct stream *s); /* called before the queue pair ends or is detached */
 
 /* startup_initiator.c */
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,
 			       uint64_t now);
-/* The peer closed the connection on our request. */
+/* The peer closed the connection after this end's request. */
 void stream_initiator_on_hangup(struct stream *s);
 
 /* startup_responder.c */
@@ -172,22 +177,25 @@ void stream_responder_settle(struct stream *s, uint64_t now);
 /* stream_end.c */
 /* Fail the queue pair, unless stream_spares_qp(). */
 void stream_end_qp(struct stream *s);
-/* Enter the next state if possible. With the time: for REP_SENT, HELLO, LIVE and DRAINING. */
+/* Enter the next state if possible. This function has the time; it handles REP_SENT, HELLO, LIVE
+ * and DRAINING. */
 void stream_settle(struct stream *s, uint64_t now);
-/* As stream_settle(), without the time: for DRAINING, CLOSING and LINGERING. */
+/* Enter the next state if possible. This function works without the time; it handles DRAINING,
+ * CLOSING and LINGERING. */
 void stream_settle_end(struct stream *s);
-/* stream_settle() has work to do, but the current call has no time. */
+/* Does stream_settle() have work to do, while the current call has no time? */
 bool stream_needs_time(const struct stream *s, unsigned qp_due, bool has_bytes);
 void stream_on_peer_fin(struct stream *s, uint64_t now);
 void stream_on_lost(struct stream *s, int err); /* the link broke */
 
 /* stream_stall.c: in full operation only. */
-/* A stall has begun, and its deadline is not set yet. */
+/* Has a stall begun whose deadline is not set yet? */
 bool stream_stall_is_new(const struct stream *s);
 void stream_stall_watch(struct stream *s, uint64_t now);
 void stream_stall_on_time(struct stream *s, uint64_t now);
 
-/* liveness.c: in full operation only. False: the peer is lost. */
+/* liveness.c: these are called in full operation only. A function that returns false means that the
+ * peer is lost. */
 void stream_liveness_begin(struct stream *s, uint64_t now);
 void stream_liveness_on_bytes(struct stream *s, uint64_t now);
 bool stream_liveness_on_time(struct stream *s, uint64_t now);

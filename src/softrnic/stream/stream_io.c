@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_io.c -- received and sent bytes: start-up frames first, then the QP's. */
+/* stream_io.c -- receives and sends bytes: first start-up frames, then the QP's bytes. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* --- receive -------------------------------------------------------------------------------- */
 
-/* In REQ_RCVD the peer has no right to send, but may leave. */
+/* Memory for a probe. In REQ_RCVD the peer must not send, but it may close the connection. */
 static int stream_probe_room(struct stream *s, struct iovec *iov)
 {
 	*iov = (struct iovec){.iov_base = s->frames->in + MPA_START_MAX, .iov_len = 1};
@@ -18,9 +18,10 @@ static int stream_probe_room(struct stream *s, struct iovec *iov)
 }
 
 /*
- * To close with unread bytes causes a reset, which may overtake the Terminate. So bytes are read up
- * to the peer's FIN. Without a buffer they overwrite this end's private data, which only the
- * start-up reads: no event would report free memory, so the FIN would never be found.
+ * Closing a socket with unread bytes causes a reset, which may overtake the Terminate. So bytes are
+ * read and dropped up to the peer's FIN. If there is no buffer for them, they overwrite this end's
+ * private data, which only the start-up needs. Waiting for a buffer is no alternative: no event
+ * reports free memory, so the FIN would never be found.
  */
 static int stream_discard_room(struct stream *s, struct iovec *iov)
 {
@@ -137,7 +138,8 @@ bool stream_needs_nothing(const struct stream *s)
 	return !s->resume_due && !stream_settles_at(s);
 }
 
-/* Full operation: all bytes are the queue pair's, no FIN has come, and no output is held back. */
+/* Is the stream in full operation, with no FIN received and no output held back? All bytes are then
+ * the queue pair's. */
 static inline bool stream_is_plain(const struct stream *s)
 {
 	return s->state == STREAM_LIVE && stream_runs_qp(s) && !(s->fin_in | s->agreed.hold_tx);
@@ -166,7 +168,7 @@ bool stream_is_calm(const struct stream *s)
 	       liveness_knows_peer_limit(&s->liveness, qp_peer_limit_ms(s->qp));
 }
 
-/* Usually the time does not matter here, and reading the clock would cost more than parsing. */
+/* Most calls here do not need the time, and reading the clock would cost more than parsing. */
 void stream_in_place_end(struct stream *s, struct stream_update *u)
 {
 	uint64_t now;
@@ -205,7 +207,8 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 
 	if (!stream_runs_qp(s))
 		return 0;
-	/* In full operation the bytes are the queue pair's, and there may be none. */
+	/* In full operation all bytes are the queue pair's. It returns 0 entries if it has nothing
+	 * to send. */
 	if (s->state != STREAM_LIVE && !stream_has_bytes(s, stream_qp_due(s)))
 		return 0;
 	if (!stream_lend(s, STREAM_BUF_TX)) {
@@ -217,8 +220,9 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 	return n;
 }
 
-/* Send the HELLO with the reply: one packet, and one wake-up of the peer. The queue pair sends
- * nothing else before the peer's HELLO arrives. Without memory the HELLO follows separately. */
+/* Send the HELLO together with the reply, so that both take one packet and wake the peer once. The
+ * queue pair sends nothing else before the peer's HELLO arrives. If there is no memory for this,
+ * the HELLO follows separately. */
 static int stream_gather_reply(struct stream *s, struct iovec iov[QP_TX_IOV])
 {
 	int n = 0;

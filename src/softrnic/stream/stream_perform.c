@@ -56,7 +56,8 @@ static void stream_do_end(struct stream *s, struct stream_update *u)
 
 #define STREAM_DO_WORK (STREAM_DO_RESUME | STREAM_DO_RECEIVE | STREAM_DO_SEND | STREAM_DO_JOB)
 
-/* This task comes first: until it is done, one direction may stand still. */
+/* Handle messages about another link. This task comes before bytes, because one direction may stand
+ * still until it is done. */
 static void stream_do_link(struct stream *s, struct stream_update *u)
 {
 	struct qp_link_msg msg;
@@ -71,7 +72,8 @@ static void stream_do_link(struct stream *s, struct stream_update *u)
 		stream_look(s, u);
 }
 
-/* Events before bytes, bytes before the end; of each kind the lowest bit comes first. */
+/* Order of the tasks: events before bytes, and bytes before the end of the link. Within each group
+ * the lowest bit comes first. */
 void stream_perform(struct stream *s, struct stream_update *u)
 {
 	unsigned can = STREAM_DO_WORK, what;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_qp.c -- the queue pair of the stream: attaching, posting, detaching; and its jobs. */
+/*
+ * stream_qp.c -- the stream's queue pair: attaches it, posts to it, runs its jobs, and detaches it.
+ */
 #include <assert.h>
 #include <errno.h>
 
@@ -72,7 +74,7 @@ static void stream_keep_rest(struct stream *s)
 		s->rest_len = qp_tx_take_rest(s->qp, &s->rest);
 }
 
-/* Without its QP the stream cannot continue, and may have stopped inside an FPDU. */
+/* Without its QP the stream cannot continue, because the QP may have stopped inside an FPDU. */
 static void stream_on_detached(struct stream *s)
 {
 	switch (s->state) {
@@ -121,7 +123,8 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 	return qp;
 }
 
-/* The stream has no request left that the queue pair could lose: see stream_end_qp(). */
+/* The caller has checked that the queue pair can lose no request by the end of this stream: see
+ * stream_end_qp(). */
 struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u)
 {
 	struct qp *qp = s->qp;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream_stall.c -- Sends without a posted receive hold up all later bytes, also the peer's FIN. A
- * user that waits for the end may never post a receive again. So while nothing is delivered, the
- * stream looks for the FIN: first at the link, then after more Sends, which it takes into memory.
- * It reports the end, and the Sends in front of it still go to receives.
+ * stream_stall.c -- detects the peer's FIN while Sends wait for receives. Sends without a posted
+ * receive hold up all later bytes, including the peer's FIN. A user that waits for the end may
+ * never post a receive again. So while nothing is delivered, the stream searches for the FIN. It
+ * first asks the link, and later receives more Sends into memory to find a FIN after them. If it
+ * finds the FIN, it reports the end, and the Sends in front of the FIN still go to receives.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define STALL_LOOK_NS NSEC_PER_SEC /* a user that takes Sends one by one is faster */
+/* period of the checks; a user that posts receives one by one does so more often than this */
+#define STALL_LOOK_NS NSEC_PER_SEC
 
 static bool stall_is_on(const struct stream *s)
 {
@@ -34,8 +36,8 @@ void stream_stall_watch(struct stream *s, uint64_t now)
 	s->deadline = stream_after(now, STALL_LOOK_NS);
 }
 
-/* A peer that disconnects sends its FIN within its own drain limit. This end cannot see that limit,
- * and assumes that it equals its own. */
+/* Has the stall lasted longer than a drain? A peer that disconnects sends its FIN within its own
+ * drain limit. This end does not have that limit, and assumes that it equals this end's limit. */
 static bool stall_outlasts_a_drain(const struct stream *s, uint64_t now)
 {
 	return now >= stream_after(s->stall_since, stream_after(s->cfg.drain_ns, STALL_LOOK_NS));
@@ -55,7 +57,7 @@ static void stall_look(struct stream *s, uint64_t now)
 
 void stream_stall_on_time(struct stream *s, uint64_t now)
 {
-	s->deadline = CLOCK_NEVER; /* stream_stall_watch() may set another one */
+	s->deadline = CLOCK_NEVER; /* stream_stall_watch() may set a new deadline afterwards */
 	if (!stall_is_on(s))
 		s->stall_since = 0;
 	else if (qp_counters(s->qp)->sends_in == s->stall_delivered)

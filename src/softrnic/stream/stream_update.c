@@ -75,7 +75,9 @@ static bool stream_takes_bytes(const struct stream *s, unsigned due)
 	return into == STREAM_RX_QP ? due & QP_DUE_RECEIVE : into != STREAM_RX_NOTHING;
 }
 
-/* May the QP send? If it failed and the stream is closing, only the Terminate may be sent. */
+/*
+ * May the QP send? If the QP has failed and the stream is closing, it may only send the Terminate.
+ */
 static bool stream_qp_sends(const struct stream *s, unsigned due)
 {
 	switch (s->state) {
@@ -134,7 +136,7 @@ static unsigned stream_todo_of_ends(const struct stream *s, unsigned due)
 	return todo;
 }
 
-/* Tasks in full operation, where the bytes are the queue pair's. */
+/* Tasks in full operation, where all bytes are the queue pair's. */
 static unsigned stream_todo_live(const struct stream *s, unsigned due)
 {
 	unsigned todo = 0;
@@ -177,7 +179,7 @@ void stream_look(const struct stream *s, struct stream_update *u)
 		u->deadline = 0;
 }
 
-/* Performing this task finds and reports the tasks after it. */
+/* Lists only this task; when it is performed, the tasks that follow from it are found. */
 void stream_expect(const struct stream *s, unsigned todo, struct stream_update *u)
 {
 	if (__builtin_expect(stream_settles_at(s), 0)) {
