@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* allocs.c -- see allocs.h. */
+/* allocs.c -- allocations and other requests that fail on demand (allocs.h). */
 #include "fault/allocs.h"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ static struct {
 	struct block block[BLOCKS_MAX];
 	unsigned int count, made, mark;
 	enum alloc_kind kind;
-	unsigned int left; /* requests until a failure; 0: none fails */
+	unsigned int left; /* requests until one fails; 0: no request fails */
 	bool for_good, failed;
 	const void *failed_at;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -85,7 +85,7 @@ static void *allocs_keep(void *ptr, size_t size, const void *caller)
 	return ptr;
 }
 
-/* Call this before the block is freed: after that another thread can get the same address. */
+/* Call this before free(): afterwards another thread may get a block at the same address. */
 static void allocs_forget(const void *ptr)
 {
 	pthread_mutex_lock(&all.lock);
@@ -185,7 +185,7 @@ static const char *allocs_place_of(const void *caller)
 
 	if (!caller || !dladdr(caller, &info))
 		return "nowhere";
-	/* Step one byte back, from the return address into the call. */
+	/* The return address is after the call, so step back one byte into the call. */
 	snprintf(text, sizeof(text), "%s+%#lx", info.dli_fname,
 		 (unsigned long)((uintptr_t)caller - 1 - (uintptr_t)info.dli_fbase));
 	return text;

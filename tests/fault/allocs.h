@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocs.h -- system requests of the code under test that fail on demand: memory, whose blocks are
- * also tracked, descriptors and threads.
+ * allocs.h -- make requests of the code under test fail on demand: for memory, descriptors and
+ * threads. Memory blocks are also tracked.
  *
- * The linker redirects calls of malloc, socket and similar functions to this file, from librpma's
- * rooms and from the software RNIC, in any thread; calls of libc and cmocka themselves are not
- * affected.
+ * The linker redirects calls of malloc, socket and similar functions to this file, in any thread of
+ * librpma and the software RNIC. Calls that libc and cmocka make are not affected.
  */
 #ifndef FAULT_ALLOCS_H
 #define FAULT_ALLOCS_H
@@ -17,29 +16,29 @@
 enum alloc_kind { ALLOC_MEMORY, ALLOC_DESCRIPTOR };
 
 /*
- * From now on the nth request of that kind fails (1: the next); with for_good all later requests,
- * too.
+ * Make the nth request of this kind from now fail (1: the next one), and with for_good all later
+ * requests, too.
  */
 void allocs_arm(enum alloc_kind kind, unsigned int nth, bool for_good);
 void allocs_disarm(void);
-/* Has a request failed since allocs_arm()? */
+/* Returns true if a request has failed since allocs_arm(). */
 bool allocs_failed(void);
-/* The place of the failure: a file and an offset for addr2line. */
+/* Returns where the request failed: a file and an offset for addr2line. */
 const char *allocs_failed_at(void);
 
-/* The number of live blocks of one size (0: of any size). */
+/* Returns the number of live blocks of this size (0: of any size). */
 unsigned int allocs_live(size_t size);
-/* The number of live blocks larger than `size`. */
+/* Returns the number of live blocks larger than `size`. */
 unsigned int allocs_live_above(size_t size);
-/* Print to stderr the blocks made after a call of allocs_mark(). */
+/* Print to stderr the blocks that were allocated after allocs_mark() and are still live. */
 void allocs_mark(void);
 void allocs_print_since_mark(void);
 
-/* pthread_create(3), for the library under test; see threads.c. */
+/* Replaces pthread_create(3) in the library under test; threads.c explains why. */
 __attribute__((visibility("default"))) int
 fault_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
-/* Counts the call for the wrappers, and returns true if the call must fail. */
+/* Count the request. Returns true if the wrapper must make it fail. */
 bool alloc_must_fail(enum alloc_kind kind, const void *caller);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* allocs_fd.c -- descriptors and threads that fail on demand. */
+/* allocs_fd.c -- requests for descriptors and threads that fail on demand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ int __wrap_socket(int domain, int type, int protocol)
 	return allocs_none_left(CALLER) ? -1 : __real_socket(domain, type, protocol);
 }
 
-/* The real call checks for EAGAIN before EMFILE, so this wrapper does, too. */
+/* Like the kernel, check for EAGAIN before the failure with EMFILE. */
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	int got = __real_accept4(fd, addr, len, flags);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life.c -- objects, a refused request, a used connection, and their release. */
+/* life.c -- one use of librpma: make all objects, refuse a request, use a connection, release
+ * all. */
 #include "fault/life_impl.h"
 
 #include <arpa/inet.h>
@@ -31,7 +32,7 @@ static void *life_map_file(void)
 	return p;
 }
 
-/* A socket that never listens reserves the port for callers that bind to it by name. */
+/* A bound socket that never listens reserves the port for the listeners of this test. */
 static void life_choose_port(void)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -73,7 +74,7 @@ void life_wake_engine(void)
 
 bool life_can_repeat(const char *function)
 {
-	/* These calls consume an object that cannot be restored: a request, an event. */
+	/* These calls consume an object that the test cannot restore: a request or an event. */
 	static const char *const consuming[] = {
 		"rpma_conn_req_connect", "rpma_conn_req_reject",
 		"rpma_ep_next_conn_req", "rpma_ep_next_conn_req_timeout",
@@ -173,7 +174,7 @@ static void await_request(struct life *l, const struct rpma_conn_cfg *cfg)
 	MAKE(l, &l->in, rpma_ep_next_conn_req, l->ep, cfg);
 }
 
-/* One request is given up before it is sent, and one request is refused. */
+/* One request is deleted before it is sent, and the listener refuses another one. */
 static void life_refuse(struct life *l)
 {
 	MAKE(l, &l->out, rpma_conn_req_new, l->peer, LIFE_ADDR, port, l->active_cfg);
@@ -209,7 +210,7 @@ static void life_disconnect(struct life *l)
 	STEP(l, rpma_conn_disconnect, l->passive);
 }
 
-/* Runs in any case; afterwards every pointer is NULL. */
+/* Runs whether or not a call failed; afterwards every pointer is NULL. */
 static void life_release(struct life *l)
 {
 	RELEASE(l, rpma_conn_req_delete, &l->out);

@@ -3,8 +3,9 @@
  * life.h -- a complete use of librpma ("a life"), both sides in one thread, in which one call may
  * fail.
  *
- * It calls every public function that reaches the provider or allocates. A judge checks each
- * return. If a failure ends the life early, everything is still released. Each wait has a limit.
+ * A life calls every public function that reaches the provider or allocates. A judge checks the
+ * result of each call. If a failure ends the life early, all objects are still released. Each wait
+ * has a limit.
  */
 #ifndef FAULT_LIFE_H
 #define FAULT_LIFE_H
@@ -15,25 +16,25 @@
 
 enum life_verdict {
 	LIFE_GO_ON,
-	LIFE_AGAIN, /* make the same call once more */
-	LIFE_OVER,  /* the life cannot go on: release everything */
+	LIFE_AGAIN, /* make the same call again */
+	LIFE_OVER,  /* the life cannot continue: release all objects */
 };
 
 struct life_judge {
-	/* A public function returned. */
+	/* Called with the result of a public function. */
 	enum life_verdict (*returned)(const char *function, int ret);
 	/*
-	 * A completion or an event reports a broken connection: is that permitted? If so, the life
-	 * is over.
+	 * Called when a completion or an event reports a broken connection. The judge fails the
+	 * test if no failure permits this. The life is then over.
 	 */
 	void (*broke)(const char *what);
-	/* An event did not come in time. */
+	/* Called when an event did not come in time. */
 	void (*hung)(const char *what);
 };
 
 /*
- * Before the first life, setup makes memory of a file and chooses a port. After the last life, the
- * memory and the port are given back.
+ * life_setup() maps the memory, a file's if possible, and chooses a port before the first life;
+ * life_teardown() releases both after the last one.
  */
 void life_setup(void);
 void life_teardown(void);
@@ -41,12 +42,14 @@ void life_teardown(void);
 bool life_run(const struct life_judge *judge);
 
 /*
- * The engine frees closed connections up to a second later, unless another event wakes the engine.
- * Here the event is a listener that is made and deleted. No request may fail meanwhile.
+ * Wake the engine by a listener that is made and deleted, so that it frees closed connections now.
+ * Without another event it frees them up to a second later. No request may be armed to fail during
+ * this call.
  */
 void life_wake_engine(void);
 
-/* Does a failed call leave its objects unchanged, so that the call can be repeated? */
+/* Returns true if a failed call of this function leaves its objects unchanged, so that the caller
+ * can repeat the call. */
 bool life_can_repeat(const char *function);
 
 #endif

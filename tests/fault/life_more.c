@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life_more.c -- a named provider, limits, a rejection with private data, and a cancelled
- * connect. */
+/* life_more.c -- the parts of a life with a named provider, limits, a rejection with private data,
+ * and a cancelled connect. */
 #include "fault/life_impl.h"
 
 enum { COMMON_SIZE = 16, LIMIT_MS = 20000 };
@@ -55,7 +55,7 @@ void life_refuse_with_a_word(struct life *l, const char *port)
 	STEP(l, rpma_conn_delete, &l->active);
 }
 
-/* Last, because the endpoint may or may not have received the request. */
+/* This part is the last one, because the endpoint may or may not have received the request. */
 void life_give_up(struct life *l, const char *port)
 {
 	MAKE(l, &l->out, rpma_conn_req_new, l->peer, LIFE_ADDR, port, l->limited_cfg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life_ops.c -- operations posted together, gathered from several segments, and queries of the
- * target. */
+/* life_ops.c -- the parts of a life with batches, messages gathered from segments, and queries of
+ * the target. */
 #include "fault/life_impl.h"
 
 enum { BATCH_SIZE = 3 };
@@ -33,7 +33,7 @@ static void life_gathered(struct life *l)
 	life_await_passive(l, true);
 }
 
-/* Query only what the peer supports. */
+/* Make only the queries that the peer supports. */
 static void life_queries(struct life *l)
 {
 	const int always = RPMA_F_COMPLETION_ALWAYS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life_use.c -- events, completions, and one of each operation. */
+/* life_use.c -- the parts of a life that wait for events and completions and make each operation
+ * once. */
 #include <poll.h>
 
 #include "fault/life_impl.h"
@@ -43,8 +44,8 @@ void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_eve
 }
 
 /*
- * Arm a queue before each completion, so that the completion is announced. A connection's end does
- * not complete the receives of a shared queue; only the connection's event reports the end.
+ * Arm a queue before each completion, so that the completion is announced. When a connection ends,
+ * the receives of a shared queue do not complete; only the connection's event reports the end.
  */
 static void life_await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
 			     bool shared, bool received)
@@ -57,7 +58,7 @@ static void life_await_queue(struct life *l, struct rpma_conn *conn, struct rpma
 	rpma_conn_get_event_fd(conn, &failed);
 	if (!life_await_either(l, fd, failed, "completion"))
 		return;
-	/* Wait alternately with and without a limit. */
+	/* Use the wait without a limit and the wait with a limit in turn. */
 	if (shared && received)
 		STEP(l, rpma_conn_wait_timeout, conn, LIMIT_MS, &announced, &is_rcq);
 	else if (shared)
@@ -81,8 +82,8 @@ static void life_await_completion(struct life *l, struct rpma_conn *conn, struct
 		life_broke(l, ibv_wc_status_str(wc.status));
 }
 
-/* The queues of the active side share a channel, the passive side's queues have channels of
- * their own. */
+/* The active side's queues share a channel; each queue of the passive side has a channel of its
+ * own. */
 void life_await_active(struct life *l, bool received)
 {
 	struct rpma_cq *cq;
@@ -127,7 +128,7 @@ static void life_one_sided(struct life *l)
 	life_await_active(l, false);
 }
 
-/* The first message finds no receive, and the other side parks it for a while. */
+/* The first message finds no receive, so the passive side parks the message. */
 static void life_messages(struct life *l)
 {
 	struct rpma_cq *cq;
@@ -149,7 +150,8 @@ static void life_messages(struct life *l)
 	}
 }
 
-/* Post these last, because a provider may refuse them. Do not wait for their completions. */
+/* These posts come last, because a provider may refuse them. The life does not wait for their
+ * completions. */
 static void life_immediates(struct life *l)
 {
 	for (int i = 0; i < 2; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory_judge.c -- see memory_judge.h. */
+/* memory_judge.c -- check results when memory or descriptors run out (memory_judge.h). */
 #include "fault/memory_judge.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 static struct {
 	unsigned int nth;
 	bool for_good;
-	const char *failed; /* the function that was just made again */
+	const char *failed; /* the function whose failed call the life repeats */
 } now;
 
 void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
@@ -20,7 +20,8 @@ void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
 	allocs_arm(kind, nth, for_good);
 }
 
-/* Other functions may fail again because the connection broke. */
+/* Returns true for a function that works without a connection. A call of another function may fail
+ * again, because the connection has broken. */
 static bool judge_needs_no_connection(const char *function)
 {
 	static const char *const alone[] = {
@@ -46,7 +47,7 @@ static bool judge_is_normal(const char *function, int ret)
 					  !strcmp(function, "rpma_send_with_imm"));
 }
 
-/* Without a descriptor the kernel cannot be queried. */
+/* With no free descriptor librpma cannot query the kernel. */
 static bool judge_allows(const char *function, int ret)
 {
 	return ret == RPMA_E_NOMEM || ret == RPMA_E_PROVIDER ||

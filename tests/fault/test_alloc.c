@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_alloc.c -- in a life of librpma over the software RNIC each allocation fails once, then each
- * together with all later ones, in any thread; the same with descriptors. A function must succeed
- * or return NOMEM or PROVIDER, no call waits for ever, nothing leaks, and the next life succeeds.
+ * test_alloc.c -- in a life of librpma over the software RNIC each allocation fails in turn, first
+ * alone and then together with all later ones, in any thread. Descriptors fail in the same two
+ * ways. A function must succeed or return NOMEM or PROVIDER, no call waits for ever, nothing leaks,
+ * and the next life succeeds.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ enum {
 	DESCRIPTORS_MIN = 30,
 	BUFFERS_KEPT = 8,
 	READERS_KEPT = 4,
-	TARGETS_KEPT = 1, /* all lives have this process as their target */
+	TARGETS_KEPT = 1, /* this process is the only target of all lives */
 	LIFE_LIMIT_S = 60
 };
 
@@ -37,13 +38,15 @@ static unsigned int buffers(void)
 	return allocs_live(QP_RXBUF) + allocs_live(QP_TXBUF);
 }
 
-/* Threads that write back keep their memory for some seconds. */
+/* Count the buffers of threads that write back: an idle thread keeps its buffer for some
+ * seconds. */
 static unsigned int readers(void)
 {
 	return allocs_live_above(READER_BYTES);
 }
 
-/* Count targets whose connections are given up, and which no later connection has named. */
+/* Count the targets that the device still remembers: their connections have ended, and no later
+ * connection has named them. */
 static unsigned int targets(void)
 {
 	return allocs_live(FORMER_TARGET_BYTES);
@@ -60,7 +63,7 @@ static bool is_idle(void)
 	       targets() <= idle_targets + TARGETS_KEPT;
 }
 
-/* The engine closes sockets and frees connections a moment later, in its own thread. */
+/* The engine's thread closes sockets and frees connections a moment later, so wait. */
 static void expect_idle(unsigned int nth)
 {
 	for (int ms = 0; ms < 10000 && !is_idle(); ms++) {
@@ -87,7 +90,7 @@ static bool live(void)
 	return complete;
 }
 
-/* Fewer failures than at_least mean that a life stopped early. */
+/* Fail each request in turn. Fewer than at_least failures mean that a life stopped early. */
 static void fail_each(enum alloc_kind kind, bool for_good, unsigned int at_least)
 {
 	bool failed = true;
@@ -139,7 +142,7 @@ static void too_long(int sig)
 	_exit(1);
 }
 
-/* Lives without a failure start the objects that the engine keeps. */
+/* Lives without a failure make the objects that the engine keeps. */
 static int setup(void **state)
 {
 	signal(SIGALRM, too_long);

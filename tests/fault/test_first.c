@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_first.c -- in processes that have not used librpma before, each allocation of the first life
- * fails, including those for objects that are made once in a process. The second life succeeds.
+ * test_first.c -- each allocation of the first life fails in a process of its own, so that objects
+ * that a process makes once are included. The second life of the process succeeds.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { ALLOCS_MAX = 1000, LIFE_LIMIT_S = 60, ALL_FINE = 0, NONE_FAILED = 3 };
 
-/* By default TSan makes each process wait a second before it ends; this test has hundreds of
+/* Turn off TSan's wait of a second at each process's end: this test starts hundreds of
  * processes. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
@@ -47,7 +47,7 @@ static int live_twice(enum alloc_kind kind, unsigned int nth, bool for_good)
 	return 1;
 }
 
-/* Returns the exit status of a process with two lives. */
+/* Run two lives in a child process. Returns the child's exit status. */
 static int live_twice_elsewhere(enum alloc_kind kind, unsigned int nth, bool for_good)
 {
 	int status;

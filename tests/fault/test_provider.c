@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_provider.c -- each call of the provider fails once in each place where librpma makes it,
- * with several errno values. The librpma function must return what the manual promises, must not
- * change its outputs, and can be called again if it has consumed nothing. Everything is released,
- * and nothing leaks.
+ * test_provider.c -- each call of the provider fails once at each place in librpma that makes the
+ * call, with several errno values. The librpma function must return what the manual promises, must
+ * not change its outputs, and can be called again if it has consumed nothing. The life releases all
+ * objects, and nothing leaks.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,10 +19,10 @@
 
 enum { PLACES_MAX = 100, LIFE_LIMIT_S = 60 };
 
-/* The results of functions for a failed call; a function that is not listed returns
+/* What a function returns when a provider's call fails; a function without a row returns
  * RPMA_E_PROVIDER. */
 static const struct rule {
-	const char *function; /* NULL: any function fails */
+	const char *function; /* NULL: any function of librpma */
 	const char *call;
 	int err; /* 0: any errno */
 	int ret;
@@ -42,7 +42,7 @@ static const struct rule {
 	{NULL, "cancel_connect", EOPNOTSUPP, RPMA_E_NOSUPP},
 };
 
-/* Errno values other than EIO and ENOMEM, with which every call fails. */
+/* Every call fails with EIO and with ENOMEM; these calls fail with further errno values. */
 static const struct {
 	const char *call;
 	int err;
@@ -54,11 +54,11 @@ static const struct {
 	{"cancel_connect", EOPNOTSUPP}, {"set_owner", EOPNOTSUPP},
 };
 
-/* Functions that reach the provider: each must have been hit. */
+/* Functions that reach the provider: in each of them an armed call must have failed. */
 static struct {
 	const char *function;
 	unsigned int hits;
-	bool native; /* called only for a peer that agreed to the extensions */
+	bool native; /* reached only if the peer has agreed to the extensions */
 } reach[] = {
 	{"rpma_utils_get_ibv_context", 0, false},
 	{"rpma_utils_get_ibv_context_from", 0, false},
@@ -111,7 +111,7 @@ static struct {
 	const char *call;
 	int err;
 	unsigned int nth;
-	bool struck; /* a function has seen the armed failure */
+	bool struck; /* the armed failure occurred in this function */
 } now;
 
 static int promised(const char *function)
@@ -153,7 +153,7 @@ static enum life_verdict struck(const char *function, int ret)
 
 static enum life_verdict returned(const char *function, int ret)
 {
-	/* A provider may support neither function. */
+	/* A provider may support neither of these functions. */
 	bool may_refuse =
 		!strcmp(function, "rpma_write_with_imm") || !strcmp(function, "rpma_send_with_imm");
 
@@ -181,7 +181,7 @@ static const struct life_judge judge = {.returned = returned, .broke = broke, .h
 
 static int idle_fds; /* descriptors that the engine keeps between two lives */
 
-/* The engine closes sockets a moment later, in its own thread. */
+/* The engine's thread closes sockets a moment later, so wait. */
 static void expect_idle_fds(void)
 {
 	int n = open_fds();
@@ -205,7 +205,7 @@ static void live(void)
 	expect_idle_fds();
 }
 
-/* Returns the number of places in which the call is made. */
+/* Returns the number of places that make the call. */
 static unsigned int fail_in_each_place(const char *call, int err)
 {
 	for (now.nth = 1; now.nth < PLACES_MAX; now.nth++) {
@@ -234,7 +234,7 @@ static bool peer_is_native(void)
 	return !s || strcmp(s, "0") != 0;
 }
 
-/* librpma never requests asynchronous events. */
+/* librpma reaches every call but those for asynchronous events. */
 static bool must_be_reached(const char *call)
 {
 	return strcmp(call, "get_async_event") != 0;
@@ -282,7 +282,7 @@ static void too_long(int sig)
 	_exit(2);
 }
 
-/* A life without a failure starts the objects that the engine keeps. */
+/* A life without a failure makes the objects that the engine keeps. */
 static int setup(void **state)
 {
 	signal(SIGALRM, too_long);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * threads.c -- makes pthread_create() fail where the test requests a failure. This wrap is an
- * object of the library under test, because objects take precedence over archives: the linker would
- * otherwise use the __wrap_pthread_create of libgcc, which is for split stacks.
+ * threads.c -- makes pthread_create() fail where the test requests a failure. The wrapper must be
+ * an object file of the library under test: libgcc also has a __wrap_pthread_create, for split
+ * stacks, in an archive, and the linker prefers an object file to an archive.
  */
 #include <pthread.h>
 

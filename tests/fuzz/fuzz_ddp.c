@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any ULPDU: after decoding and encoding, the header is the same except for reserved bits. Any
- * message is cut into segments that fit and end at aligned offsets.
+ * Input: any ULPDU. Its DDP header stays the same after decoding and encoding, except for reserved
+ * bits. A message with this header is cut into segments that fit and end at aligned offsets.
  */
 #include "fuzz/fuzz.h"
 

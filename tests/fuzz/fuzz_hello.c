@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages between the two ends of the rpma program. The first byte chooses the decoder; a
+ * Input: a message between the two ends of the program rpma. The first byte chooses the decoder; a
  * decoded message must encode to the same bytes.
  */
 #include "fuzz/fuzz.h"
@@ -90,8 +90,7 @@ static void try_counts(const uint8_t *data, size_t len)
 	EXPECT(counts.count <= HELLO_ENTRY_MAX);
 	size = hello_counts_encode(&counts, buf);
 	EXPECT(hello_counts_decode(buf, size, &again));
-	/* Compare bytes: a name ends at its first NUL, and the structures may differ behind the
-	 * NUL. */
+	/* Compare the encoded bytes: the structures may differ after the NUL that ends a name. */
 	EXPECT(hello_counts_encode(&again, twice) == size && !memcmp(buf, twice, size));
 }
 
@@ -152,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len < 1 || len > 4096)
 		return 0;
 	which = data[0] % (sizeof(tries) / sizeof(tries[0]));
-	if (which < 2 && len > 256) /* the length of private data is a byte */
+	if (which < 2 && len > 256) /* the length field of private data has one byte */
 		return 0;
 	tries[which](data + 1, len - 1);
 	hello_ask_decode(data + 1, len - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A stranger's bytes at the port of a queue pair, 64 or another number; an accepted message
- * encodes to the same bytes. */
+/* Input: any bytes at the port where queue pairs meet, for queue pair 64 or another number. An
+ * accepted message encodes to the same bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private data of connections to a member's daemon: decoded data have one encoding, except for the
- * padding with zeros and a newer program's additions.
+ * Input: private data of a connection to a member's daemon. Decoded data have only one encoding,
+ * except for the zeros of the padding and the additions of newer programs.
  */
 #include "fuzz/fuzz.h"
 

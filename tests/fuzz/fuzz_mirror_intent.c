@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring that a primary may have left. The input is some of the ring's slots, whose sums are
- * corrected if the first byte is odd. Ranges that are read must be in the file, and a record must
- * stay the same when it is written again.
+ * Input: slots of the ring that a primary leaves behind; if the first byte is odd, their checksums
+ * are corrected. Ranges that are read must lie in the file, and a record must stay the same when it
+ * is written again.
  */
 #include "fuzz/fuzz.h"
 
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (!intent_decode(slot, SIZE, &intent))
 			continue;
 		len = intent_encode(again, &intent.head, intent.ranges);
-		memcpy(again + 44, slot + 44, 4); /* unused */
+		memcpy(again + 44, slot + 44, 4); /* bytes without a meaning */
 		EXPECT(!memcmp(again + 8, slot + 8, len - 8));
 	}
 	ranges = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of control connections: a decoded message has one encoding in each version. */
+/* Input: a message of a control connection. A decoded message has only one encoding in each
+ * version. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

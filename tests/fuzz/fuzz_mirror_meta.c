@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The metadata file of a copy with any damage. It is loaded, shown, checked and repaired without
- * harm; metadata loaded without damage are found again after they are written. Inputs are short:
- * patches with 4 bytes of offset, 1 byte of length, and bytes for the slots. The sums of slots are
- * corrected if the first byte of the input requests it.
+ * Input: the metadata file of a copy with any damage. The file is loaded, printed, checked and
+ * repaired without harm; metadata that load without damage are the same after they are written. An
+ * input is a list of patches: 4 bytes of offset, 1 byte of length, and the bytes. If a bit of the
+ * first byte is set, the checksums of the slots are corrected.
  */
 #include "fuzz/fuzz.h"
 

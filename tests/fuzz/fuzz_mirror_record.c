@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A set's record as bytes. If it can be decoded, its values are permitted, and its encoding is the
- * same bytes again. If the first byte of the input is odd, magic, format, length and sum are
- * corrected first.
+ * Input: the record of a set as bytes. A record that decodes has permitted values and encodes to
+ * the same bytes. If the first byte is odd, magic, format, length and checksum are corrected first.
  */
 #include "fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of the UNIX socket: a decoded packet has one encoding in its version, except for
- * questions and refusals of newer programs.
+ * Input: a packet of the UNIX socket. A decoded packet has only one encoding in its version, except
+ * for questions and refusals of newer programs.
  */
 #include "fuzz/fuzz.h"
 
@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (packet_decode(data, len, &p))
 		return 0;
-	/* An encoded packet names this build's lowest version, whatever the sender's was. */
+	/* An encoded packet names this build's lowest version, whatever the sender's packet
+	 * named. */
 	if (!version_is_known(p.versions.newest) || p.versions.lowest != version_ours().lowest)
 		return 0;
 	EXPECT(packet_encode(&p, p.versions.newest, buf) == len && !memcmp(buf, data, len));

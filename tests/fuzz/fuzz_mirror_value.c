@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set's record as the register returns it, and the alive key: an accepted text has one form. */
+/* Input: a set's record as the register returns it, or the alive key's text. An accepted text has
+ * only one form. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any text of an operator as rpmirrord.conf. */
+/* Input: any text as the file rpmirrord.conf. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A start-up frame from a stranger stays the same after decoding, encoding and decoding again. */
+/* Input: any start-up frame. The frame stays the same after decoding, encoding and decoding
+ * again. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>
 
 #include "softrnic/proto/mpa.h"
 
-/* Encode what was decoded. */
+/* Encode the decoded frame. */
 static size_t normalize(const uint8_t *data, size_t len, uint8_t *out)
 {
 	struct mpa_start start;
@@ -31,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	EXPECT(normalize(once, n, twice) == n);
 	EXPECT(memcmp(once, twice, n) == 0);
-	/* Only flag bits without a meaning may have changed. */
+	/* Only flag bits without a meaning may differ. */
 	EXPECT(memcmp(once, data, 16) == 0);
 	EXPECT((once[16] & ~data[16]) == 0);
 	EXPECT(memcmp(once + 17, data + 17, n - 17) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as a memory region's descriptor, through the public API: the result has these values,
- * or the call fails.
+ * Input: any bytes as a memory region's descriptor, through the public API. The call fails, or the
+ * remote region has the values of the bytes.
  */
 #include "fuzz/fuzz.h"
 

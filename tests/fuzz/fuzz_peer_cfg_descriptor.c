@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a peer configuration's descriptor, through the public API; only one byte has a
- * meaning. */
+/* Input: any bytes as a peer configuration's descriptor, through the public API. Only one byte has
+ * a meaning. */
 #include "fuzz/fuzz.h"
 
 #include "fuzz/fuzz_rpma.h"

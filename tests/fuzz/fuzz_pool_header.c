@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Headers of up to three parts: the checks end, and an intact header stays the same when it is
- * encoded again. Inputs are short: the first 144 bytes and the last 72 of each page.
+ * Input: the headers of up to three parts, each as the first 144 bytes and the last 72 of its page.
+ * Every check ends, and an intact header stays the same when it is encoded again.
  */
 #include "fuzz/fuzz.h"
 
@@ -35,7 +35,7 @@ static void try_again(const uint8_t *page)
 	header_decode(page, &h);
 	header_encode(&h, again);
 	EXPECT(header_is_intact(again));
-	/* The shutdown state is written anew. */
+	/* The encoder writes a new shutdown state, so compare only the bytes before it. */
 	if (header_is_intact(page))
 		EXPECT(!memcmp(page, again, 4024));
 }

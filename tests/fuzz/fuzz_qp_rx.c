@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A started queue pair and a peer that sends anything. The first byte chooses the stream. Then
- * either the bytes come as they are, or each record becomes a well-formed FPDU with real STags and
- * the expected MSN, unless the record has others; that reaches deeper code. Whatever comes, memory
- * outside the regions, and a region without rights, must not change. A consenting peer has sent its
- * HELLO before, unless the input has to do that.
+ * Input: what a peer sends to a started queue pair. The first byte chooses the stream's options.
+ * Either the bytes arrive unchanged, or each record becomes a well-formed FPDU with real STags and
+ * the expected MSN unless the record has its own, which reaches deeper code. Whatever arrives,
+ * memory outside the regions and a region without rights must not change. A consenting peer has
+ * already sent its HELLO, unless the options leave the HELLO to the input.
  */
 #include "fuzz.h"
 
@@ -25,8 +25,9 @@
 #define GUARD  4096u
 #define FILL   0xa5
 
-/* F_RTR with consent, where no RTR exists: no HELLO yet. F_HOLD with consent, where nothing is held:
- * both ends ask for Acks; both with consent: an unreliable one, without a HELLO yet. */
+/* Combinations that have no meaning of their own choose other cases. F_RTR with F_CONSENT: no RTR
+ * exists, so no HELLO has arrived yet. F_HOLD with F_CONSENT: nothing is held, so both ends ask for
+ * Acks. All three: an unreliable queue pair, without a HELLO yet. */
 enum { F_CRC = 1, F_CONSENT = 2, F_PEER_FLUSHES = 4, F_RAW = 8, F_HOLD = 16, F_RTR = 32 };
 enum { F_UNRELIABLE = F_CONSENT | F_HOLD | F_RTR };
 
@@ -43,9 +44,10 @@ struct side {
 	struct qp *qp;
 	uint8_t *mem; /* GUARD | REGION | GUARD | REGION without rights | GUARD */
 	struct mr *mr, *readonly, *foreign;
-	struct mw *window; /* opens a part of the first region */
+	struct mw *window; /* window on a part of the first region */
 	uint32_t msn[8];
-	uint8_t last_read; /* offset of the last read's sink and, times 16, the sink's length */
+	/* offset of the last Read's sink, and the sink's length in units of 16 bytes */
+	uint8_t last_read;
 	void *rxbuf, *txbuf;
 	struct qp_job wb;
 	struct vext_digest digest; /* the results of a VERIFY and of a QUERY */
@@ -85,7 +87,7 @@ static uint32_t next_u16(struct input *in)
 	return hi << 8 | next_u8(in);
 }
 
-/* --- the owner ---------------------------------------------------------------------------- */
+/* --- callbacks of the owner --------------------------------------------------------------- */
 
 static void ignore_event(void *owner, enum ibv_event_type event)
 {
@@ -101,7 +103,7 @@ static void open_window(struct side *s, int access)
 	EXPECT(mw_bind(s->mrs, &bind) == 0);
 }
 
-/* Close the window, as if the program gave it back. */
+/* Close the window as a program does that invalidates the window. */
 static void close_window(struct side *s)
 {
 	struct mr *binding = mw_kill(s->window);
@@ -133,7 +135,8 @@ static void open_side(struct side *s, uint8_t flags)
 		.acks = flags & F_HOLD,
 		.unreliable = (flags & F_UNRELIABLE) == F_UNRELIABLE,
 	};
-	/* Without F_RTR the upper bits are free. */
+	/* Without F_RTR the upper flag bits have no meaning, so they choose the memory's
+	 * backing. */
 	struct mr_backing backing = {.persist = s, .durable = true, .lasting = flags & 0x80};
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
@@ -178,7 +181,7 @@ static void close_side(struct side *s)
 		s->rxbuf = qp_rx_reclaim(s->qp);
 	if (!s->txbuf)
 		s->txbuf = qp_tx_reclaim(s->qp);
-	EXPECT(s->rxbuf && s->txbuf); /* a failed QP holds no buffer */
+	EXPECT(s->rxbuf && s->txbuf); /* a failed QP has released its buffers */
 	close_window(s);
 	drop_mr(s, s->mr);
 	drop_mr(s, s->readonly);
@@ -192,8 +195,8 @@ static void close_side(struct side *s)
 	free(s->mem);
 }
 
-/* Parse the bytes in place, as a link in shared memory does. The copy has their exact length, so a
- * sanitizer reports a read past the end. */
+/* Let the queue pair parse the bytes in place, as with a link in shared memory. The copy has
+ * exactly their length, so that a sanitizer reports a read past the end. */
 static size_t feed_in_place(struct side *s, const uint8_t *bytes, size_t len)
 {
 	uint8_t *lies;
@@ -237,7 +240,7 @@ static void feed(struct side *s, const uint8_t *bytes, size_t len)
 		if (!s->rxbuf)
 			s->rxbuf = qp_rx_reclaim(s->qp);
 		if (got == 0)
-			return; /* stalled */
+			return; /* the queue pair takes no more bytes */
 		bytes += got;
 		len -= got;
 	}
@@ -377,7 +380,7 @@ static struct ddp_hdr hdr_of(struct side *s, struct input *in)
 	return hdr;
 }
 
-/* RDMAP headers name the region by values that only the target has. */
+/* RDMAP headers name a region by values that only the target has, so fill them in. */
 static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payload, size_t len)
 {
 	uint8_t op = hdr->ulp & 0xf;
@@ -393,7 +396,7 @@ static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payloa
 	memset(payload + at + 4, 0, len - at - 4 < 6 ? len - at - 4 : 6);
 }
 
-/* Returns the right length in most cases, if only one length is right. */
+/* If only one length is right, return this length in most cases. */
 static size_t length_of(const struct side *s, struct ddp_hdr *hdr, size_t byte)
 {
 	static const uint8_t extension[8] = {
@@ -494,8 +497,8 @@ static void records(struct side *s, struct input *in)
 	}
 }
 
-/* Make the queue pair give up, then feed the same input again, as FPDUs or as raw bytes. The
- * input must change no memory. */
+/* Make the queue pair give up, then feed the same input again, as FPDUs or as raw bytes. No memory
+ * may change. */
 static void give_up(struct side *s, struct input *in, bool is_raw)
 {
 	uint8_t *before = malloc(REGION);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any ULPDU: if the table accepts the ULPDU, its header decodes and encodes to the same bytes. */
+/* Input: any ULPDU. If the table accepts it, its header decodes and encodes to the same bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>
@@ -22,8 +22,7 @@
 	}
 
 /*
- * An accepted HELLO has the same meaning when it is encoded again, though not always the same
- * bytes.
+ * An accepted HELLO means the same after it is encoded again, but its bytes may differ.
  */
 static size_t recode_hello(const uint8_t *data, size_t len)
 {
@@ -126,7 +125,7 @@ static size_t recode_response(const uint8_t *data, size_t len, uint8_t *out)
 	return 0;
 }
 
-/* A later version's message on the control queue has no known form. */
+/* Returns false for a message on the control queue that only a later version defines. */
 static bool is_known(const struct ddp_hdr *hdr, const uint8_t *data)
 {
 	const struct ext_row *row = ext_row(ext_word_of(data).kind);
@@ -168,7 +167,7 @@ static size_t recode(const struct ddp_hdr *hdr, const uint8_t *data, size_t len,
 	return 0;
 }
 
-/* Reserved bits are sent as zero. */
+/* Clear the reserved bits, which the encoder sends as zero. */
 static void clear_reserved(enum rdmap_opcode op, uint8_t *header)
 {
 	if (op == RDMAP_ATOMIC_REQ) {

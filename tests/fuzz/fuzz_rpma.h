@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_rpma.h -- librpma under a fuzzer: every message is formatted, none is written. */
+/* fuzz_rpma.h -- librpma's log under a fuzzer: messages are formatted but not written. */
 #ifndef TEST_FUZZ_RPMA_H
 #define TEST_FUZZ_RPMA_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control stream and the lanes of librpmem: the first byte chooses the decoder; a decoded
- * message must encode to the same bytes.
+ * Input: a message of librpmem's control stream or lanes. The first byte chooses the decoder; a
+ * decoded message must encode to the same bytes.
  */
 #include "fuzz/fuzz.h"
 

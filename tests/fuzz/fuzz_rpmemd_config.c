@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A configuration file of rpmemd; each setting must be a valid value of its key. */
+/* Input: a configuration file of rpmemd. Each setting that is read must be a valid value of its
+ * key. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session of rpmemd: any frames, in any order. The service gets only calls that are valid in its
- * state, whatever fails. The input is a list of frames: a byte for the service's result, the type,
- * the body's length in two bytes, the body.
+ * Input: a session of rpmemd, as frames in any order. Each frame is a byte for the service's
+ * result, the type, the body's length in two bytes, and the body. The service gets only calls that
+ * are valid in its state, whichever calls fail.
  */
 #include "fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An operator's words on rpmirror's command line, by the first byte: p a member's place, e the
- * event to wait for, l a name of --what-if, r a register's uri, S settings, s a size, n a number. A
- * line after e or l is the daemon's status, as JSON, which is printed as well.
+ * Input: a word of rpmirror's command line. The first byte chooses the parser: p a member's place,
+ * e the event to wait for, l a name of --what-if, r a register's uri, S settings, s a size, n a
+ * number. After e or l the second line is the daemon's status in JSON, which is printed as well.
  */
 #include "fuzz/fuzz.h"
 
@@ -70,7 +70,7 @@ static void try_loss(const char *text, const json_t *set)
 	EXPECT(*survive_outcome_str(survive_loss(set, &lost, said, sizeof(said))));
 }
 
-/* Leave out values that name a file, because the parser would read the file. */
+/* Ignore a uri that names a file, because the parser would read the file. */
 static void try_uri(const char *text)
 {
 	struct mirror_register *r = NULL;
@@ -84,7 +84,7 @@ static void try_uri(const char *text)
 		register_close(r);
 }
 
-/* Try the settings, one on each line. */
+/* Parse the settings, one a line. */
 static void try_settings(char *text)
 {
 	json_t *settings = json_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text of a pool set file; an accepted text keeps the rules. */
+/* Input: the text of a pool set file. An accepted text obeys the rules of the format. */
 #include "fuzz/fuzz.h"
 
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring whose other end is hostile. The input is a sequence of positions and flags that the other
- * end sets, of bytes that it writes, and of calls of this end. Whatever the input, each call stays
- * within the ring, moves this end's position by the amount that it returns, and ends.
+ * A ring whose other end is hostile. Input: steps in which the other end sets positions and flags
+ * or writes bytes, and in which this end makes calls. Each call stays within the ring, moves this
+ * end's position by the amount that the call returns, and returns.
  */
 #include "fuzz/fuzz.h"
 
@@ -13,7 +13,7 @@
 #include "softrnic/io/link_shm_ring.h"
 
 #define SIZE 64u
-#define STEP 10u /* bytes of the input: the step, an amount, a position */
+#define STEP 10u /* bytes of a step in the input: opcode, amount, position */
 
 static uint8_t buf[3 * SIZE];
 
@@ -56,7 +56,7 @@ static void ours(struct ring *w, struct ring *r, uint8_t what, size_t len)
 		break;
 	case 4:
 		ring_wakes_reader(w);
-		/* at most one wake-up, until the flag is set again */
+		/* only one wake-up is due until the flag is set again */
 		EXPECT(!ring_wakes_reader(w));
 		ring_wakes_writer(r);
 		EXPECT(!ring_wakes_writer(r));
@@ -73,7 +73,8 @@ static void theirs(struct ring *w, struct ring *r, const uint8_t *step)
 	uint64_t position;
 
 	memcpy(&position, step + 2, sizeof(position));
-	if (step[0] & 0x40) /* near the present position, so that the result may be possible */
+	/* choose a position near the present one, which is more likely to be valid */
+	if (step[0] & 0x40)
 		position = r->at + position % (2 * SIZE);
 	switch (step[1] % 4) {
 	case 0:
@@ -94,7 +95,8 @@ static void theirs(struct ring *w, struct ring *r, const uint8_t *step)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct ring_shared *shared = aligned_alloc(RING_LINE, sizeof(*shared));
-	uint8_t *bytes = malloc(SIZE); /* exact size, for sanitizers */
+	/* a block of exactly this size, so that a sanitizer reports a read past the end */
+	uint8_t *bytes = malloc(SIZE);
 	struct ring w, r;
 
 	if (!shared || !bytes)

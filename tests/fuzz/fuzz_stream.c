@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up with any peer, in either role: bytes cut anywhere, with hang-ups and time in between,
- * and a user that makes any call. The product's own performer carries out the results.
+ * Start-up of a stream with any peer, in either role: the bytes are cut anywhere, the peer hangs
+ * up, time passes, and the user makes any call. The product's own code carries out the results.
  *
  *   input = configuration, then steps: an opcode byte, and for bytes their number
  *
- * One bit of the configuration adds a queue pair that takes part in the barrier of ORIGINs; then
- * the connection is not established before its turn.
+ * One bit of the configuration adds a queue pair that takes part in the barrier of ORIGINs; the
+ * connection is then not established before the barrier permits it.
  */
 #include "fuzz/fuzz.h"
 
@@ -31,22 +31,22 @@ struct rig {
 struct fuzz {
 	struct stream *s;
 	struct rig rig;
-	struct qp *qp; /* NULL: no queue pair, and no barrier */
+	struct qp *qp; /* NULL: the stream has no queue pair and no barrier */
 	unsigned names, asked, answered;
 	enum stream_fence verdict;
-	bool responds, opened; /* the peer's last ORIGIN was taken */
+	bool responds, opened; /* opened: the peer's last ORIGIN has been processed */
 	struct stream_update u;
-	const uint8_t *in; /* bytes that the peer has sent and that are not taken yet */
+	const uint8_t *in; /* bytes that the peer has sent and this end has not taken yet */
 	size_t in_len;
 	bool sends, closed;
 	unsigned finals, redials;
 	bool established;
 	uint64_t now;
-	uint8_t out[MPA_START_MAX]; /* bytes sent since the last dial */
+	uint8_t out[MPA_START_MAX]; /* bytes that this end has sent since the last dial */
 	size_t out_len;
 };
 
-/* The user's turn comes after each question was answered. */
+/* The barrier permits the connection only after each question has an answer. */
 static void check_turn(const struct fuzz *f)
 {
 	if (f->qp && qp_takes_part(f->qp))
@@ -130,7 +130,7 @@ static bool on_receive(void *owner, struct stream_update *u)
 	return true;
 }
 
-/* A start-up frame from this end is well formed, whatever input came. */
+/* Whatever the peer sends, a start-up frame of this end is well formed. */
 static void check_frame(struct fuzz *f, const struct iovec *iov)
 {
 	struct mpa_start start;
@@ -214,7 +214,7 @@ static void on_fenced(void *owner, const struct ext_origin *o)
 
 	EXPECT(o->asks && o->n == f->names);
 	EXPECT(++f->answered == f->asked);
-	f->names /= 2; /* given up meanwhile */
+	f->names /= 2; /* meanwhile half of the former connections are given up */
 }
 
 static enum stream_fence on_identify(void *owner, const struct ext_origin *o)
@@ -314,7 +314,7 @@ static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 	size_t len;
 
 	switch (op % (f->qp ? 16 : 12)) {
-	default: /* usually bytes */
+	default: /* most opcodes: bytes of the peer */
 		len = rcursor_u8(c);
 		len = len < rcursor_left(c) ? len : rcursor_left(c);
 		f->in = rcursor_bytes(c, len);
@@ -389,7 +389,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	while (rcursor_left(&c) > 0)
 		step(&f, rcursor_u8(&c), &c);
-	/* The stream does not wait for the peer without a limit in any state. */
+	/* In no state the stream waits for the peer without a limit. */
 	for (int i = 0; i < 3; i++) {
 		f.now += 3600 * NSEC_PER_SEC;
 		stream_on_time(f.s, f.now, &f.u);

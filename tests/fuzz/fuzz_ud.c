@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A stranger's bytes at the UDP port of queue pairs of datagrams; an accepted message encodes to
- * the same bytes. */
+/* Input: any bytes at the UDP port of datagram queue pairs. An accepted message encodes to the same
+ * bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

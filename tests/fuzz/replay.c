@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replay.c -- runs a fuzz target on every file of a folder, without libFuzzer. */
+/* replay.c -- run a fuzz target, without libFuzzer, on every file of a folder. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static int replay(const char *dir, const char *name)
 		exit(1);
 	}
 	rewind(f);
-	/* The block is exactly as large as the input, so that a sanitizer notices a read past
-	 * the end. */
+	/* The block has exactly the input's size, so that a sanitizer reports a read past the
+	 * end. */
 	data = malloc(len ? (size_t)len : 1);
 	if (!data || fread(data, 1, (size_t)len, f) != (size_t)len) {
 		perror(path);

@@ -65,7 +65,7 @@ struct rdma_cm_id *end_make(int flags, __be16 port)
 	return end_make_with(flags, port, end_qp_attr());
 }
 
-/* --- both ------------------------------------------------------------------------------- */
+/* --- both ends -------------------------------------------------------------------------- */
 
 void *ends_connect(void *arg)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An MPI program: messages of 4 bytes to 1 MiB to the next process and back, compared. */
+/* An MPI program: it sends messages of 4 bytes to 1 MiB to the next process and back, and compares
+ * them. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -7,7 +8,7 @@
 
 static int numbers[INTS_MAX];
 
-/* The number of wrong values. */
+/* Returns the number of wrong values. */
 static int wrong(int n, int add)
 {
 	int bad = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_end.c -- how NCCL's network module finds the device and connects queue pairs. */
+/* nccl_end.c -- find the device and connect queue pairs as NCCL's network module does. */
 #include "nccl_end.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 struct nccl_verbs verbs;
 
-/* The names in the module's order. The second one is the development package's. */
+/* Try the names in the module's order. Only the development package has the second name. */
 static void *load_verbs(void)
 {
 	const char *set = getenv("NCCL_IBVERBS_LIB");
@@ -91,8 +91,7 @@ static void *wait_for_events(void *arg)
 	return NULL;
 }
 
-/* As in the module, each process opens the device once, with a thread, and never closes the
- * device. */
+/* Like the module, open the device once in a process, with a thread, and never close it. */
 static struct ibv_context *context_of_process(int which)
 {
 	static struct ibv_context *contexts[2];
@@ -167,7 +166,7 @@ static void qp_send(struct ibv_qp *qp)
 			 0);
 }
 
-/* Register with relaxed ordering, as the module does if verbs has the call. */
+/* Register with relaxed ordering, as the module does if libibverbs has the call. */
 static struct ibv_mr *end_register(struct end *e, void *addr, size_t len)
 {
 	struct ibv_mr *mr = verbs.ibv_reg_mr_iova2(
@@ -212,7 +211,7 @@ void pair_connect(struct pair *p)
 
 	for (int i = 0; i < 2; i++)
 		end_open(ends[i], context_of_process(i));
-	/* The receiver makes both states at once, and the sender comes later. */
+	/* The receiver's queue pair is ready before the sender's. */
 	for (int i = 1; i >= 0; i--) {
 		qp_receive_from(ends[i]->qp, ends[!i]->qp->qp_num, &ends[!i]->gid);
 		qp_send(ends[i]->qp);

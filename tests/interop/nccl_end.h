@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nccl_end.h -- two ends of NCCL's network module net_ib, replayed.
+ * nccl_end.h -- two ends that make the calls of NCCL's network module net_ib.
  *
- * They are written from what that module calls, and share no code with it: verbs is loaded by name,
- * each call is looked up under its version, and the data path goes through the context's table.
+ * The code is written from the list of calls that the module makes, and shares no code with it. It
+ * loads libibverbs by name, looks up each call under its version, and posts and polls through the
+ * context's table.
  */
 #ifndef INTEROP_NCCL_END_H
 #define INTEROP_NCCL_END_H
 
 #include <infiniband/verbs.h>
 
-/* verbs.h has macros of these names; here the names are members. */
+/* verbs.h defines these names as macros; the structure has members of these names. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 
-/* Each call that the module needs, with the call's version node. */
+/* The calls that the module cannot do without, each with its version node. */
 #define NEEDED(X)                                                                                  \
 	X("IBVERBS_1.1", ibv_get_device_list)                                                      \
 	X("IBVERBS_1.1", ibv_free_device_list)                                                     \
@@ -38,7 +39,7 @@
 	X("IBVERBS_1.1", ibv_destroy_qp)                                                           \
 	X("IBVERBS_1.1", ibv_fork_init)                                                            \
 	X("IBVERBS_1.1", ibv_event_type_str)
-/* The module uses these calls if they exist. */
+/* The calls that the module uses only if they exist. */
 #define OPTIONAL(X)                                                                                \
 	X("IBVERBS_1.8", ibv_reg_mr_iova2)                                                         \
 	X("IBVERBS_1.10", ibv_query_ece)                                                           \
@@ -52,7 +53,7 @@ extern struct nccl_verbs {
 	OPTIONAL(MEMBER)
 } verbs;
 
-/* Look up the calls. The test fails if a call is missing. */
+/* Look up all calls. The test fails if a needed call is missing. */
 void nccl_load_verbs(void);
 
 struct device {
@@ -65,21 +66,21 @@ void device_open(struct device *d);
 void device_close(struct device *d);
 
 enum {
-	REQUESTS = 32,    /* messages that may be under way */
-	AT_ONCE = 3,      /* messages that one call may send, at most */
-	MESSAGE = 1 << 20 /* the largest message */
+	REQUESTS = 32,    /* messages that may be under way at once */
+	AT_ONCE = 3,      /* messages that one call may send */
+	MESSAGE = 1 << 20 /* size of the largest message */
 };
 
-/* The receiver's offer, written into the sender's memory. */
+/* The receiver's offer of memory, which it writes into the sender's memory. */
 struct slot {
 	uint64_t addr;
 	uint32_t rkey;
 	uint32_t size, count;
-	volatile uint64_t number; /* number of the message; written last */
+	volatile uint64_t number; /* number of the message; the receiver writes it last */
 };
 
-/* One end. The sender has `slots` and `data`; the receiver has `data`, `flush` and the slots
- * that it writes. */
+/* One end. The sender has `slots` and `data`. The receiver has `data`, `flush`, and the slots that
+ * it writes to the sender. */
 struct end {
 	struct device device;
 	struct ibv_cq *cq;
@@ -89,18 +90,18 @@ struct end {
 	struct ibv_mr *slots_mr;
 	char *data;
 	struct ibv_mr *data_mr;
-	/* the receiver's queue pair */
-	struct ibv_qp *flush_qp; /* connected with itself */
+	/* the receiver's second queue pair, for flushes */
+	struct ibv_qp *flush_qp; /* connected to itself */
 	int flush_word;
 	struct ibv_mr *flush_mr;
 };
 
 struct pair {
 	struct end sender, receiver;
-	uint64_t number; /* number of the last message */
+	uint64_t number; /* number of the last message of this end */
 };
 
-/* Make and connect both ends. Each end has a context of its own, as if in two processes. */
+/* Make and connect both ends. Each end has a context of its own, as two processes would. */
 void pair_connect(struct pair *p);
 void pair_close(struct pair *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_built.c -- work requests that a program of libibverbs builds by calls (ibv_wr_...()).
+ * test_built.c -- work requests that a program of libibverbs builds with the calls ibv_wr_...().
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 	 IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define DEPTH 8
 
-/* The words are at the start, so that they are aligned. */
+/* The words come first, so that they are aligned. */
 static struct {
 	uint64_t word[4];
 	char bytes[64];
@@ -75,7 +75,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Begin to build on the client's queue pair; requests are signalled from now on. */
+/* Begin a list of requests on the client's queue pair. Requests are signalled from now on. */
 static struct ibv_qp_ex *begin(struct ends *d)
 {
 	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(d->client->qp);
@@ -163,7 +163,7 @@ static void words_and_reads_come_back(void **state)
 	set_sge(qpx, &here.word[1], 8);
 	qpx->wr_id = 2;
 	ibv_wr_atomic_write(qpx, remote->rkey, (uintptr_t)&there.word[1], &last);
-	last = 0; /* the post copied the inline data */
+	last = 0; /* the post has copied the inline data */
 	qpx->wr_id = 3;
 	ibv_wr_rdma_read(qpx, remote->rkey, (uintptr_t)&there.word[0]);
 	set_sge(qpx, &here.word[2], 16);
@@ -203,7 +203,7 @@ static void inline_data_are_copied_at_once(void **state)
 	assert_string_equal(here.bytes + 16, "two");
 }
 
-/* No request of a list with an error is posted, and the next list is not affected. */
+/* No request of a list with an error is posted. The next list is posted as usual. */
 static void assert_refused(struct ends *d, struct ibv_qp_ex *qpx, int err)
 {
 	struct ibv_wc wc;
@@ -219,7 +219,7 @@ static void assert_refused(struct ends *d, struct ibv_qp_ex *qpx, int err)
 	assert_int_equal(there.bytes[0], 0);
 }
 
-/* A Write that a list with an error must not post. */
+/* Begin a list with a Write, which must not be posted if the list has an error. */
 static struct ibv_qp_ex *begin_with_a_write(struct ends *d)
 {
 	struct ibv_qp_ex *qpx = begin(d);
@@ -237,7 +237,7 @@ static void a_list_with_an_error_is_not_posted(void **state)
 	char long_data[65] = "";
 	struct ibv_qp_ex *qpx = begin_with_a_write(d);
 
-	ibv_wr_send_inv(qpx, 1); /* not named when the queue pair was made */
+	ibv_wr_send_inv(qpx, 1); /* the queue pair was made without this operation */
 	set_sge(qpx, here.bytes, 1);
 	assert_refused(d, qpx, EINVAL);
 	qpx = begin_with_a_write(d);
@@ -252,7 +252,7 @@ static void a_list_with_an_error_is_not_posted(void **state)
 	ibv_wr_set_inline_data(qpx, long_data, sizeof(long_data));
 	assert_refused(d, qpx, EINVAL);
 	qpx = begin_with_a_write(d);
-	set_sge(qpx, here.bytes, 1); /* a second payload */
+	set_sge(qpx, here.bytes, 1); /* a request with a second payload */
 	assert_refused(d, qpx, EINVAL);
 	qpx = begin_with_a_write(d);
 	ibv_wr_rdma_read(qpx, remote->rkey, (uintptr_t)there.bytes);
@@ -272,7 +272,7 @@ static void a_list_that_is_given_up_is_forgotten(void **state)
 	ibv_wr_local_inv(qpx, 1);
 	ibv_wr_abort(qpx);
 	qpx = begin(d);
-	set_sge(qpx, here.bytes, 1); /* a segment of no request */
+	set_sge(qpx, here.bytes, 1); /* a segment before any request */
 	assert_refused(d, qpx, EINVAL);
 	qpx = begin(d);
 	assert_int_equal(ibv_wr_complete(qpx), 0);
@@ -293,13 +293,14 @@ static void queue_pairs_for_what_the_device_lacks_are_refused(void **state)
 		assert_int_equal(errno, EOPNOTSUPP);
 	}
 	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
-	assert_null(ibv_qp_to_qp_ex(other->qp)); /* made without operations */
+	/* this queue pair was made without operations to build */
+	assert_null(ibv_qp_to_qp_ex(other->qp));
 	rdma_destroy_qp(other);
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
-/* The queue pair is made by verbs alone. A built request is refused until the queue pair is in a
- * state in which requests may be posted. */
+/* The queue pair is made by verbs alone. Until its state permits posts, a built request is
+ * refused. */
 static void a_queue_pair_without_an_id_has_builders_too(void **state)
 {
 	struct ends *d = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_calls.c -- a program that uses only libibverbs and librdmacm, on the interposer: less common
- * behaviour that foreign clients rely on, and the errors of unsupported calls.
+ * behaviour that foreign clients rely on, and the errors that unsupported calls return.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "ends.h"
 
 #define MARK              0x50524d41u
-#define REMOTE_INVALIDATE (1 << 30) /* softrnic-verbs(7) */
+#define REMOTE_INVALIDATE (1 << 30) /* a flag of the software RNIC (softrnic-verbs(7)) */
 
 static int setup(void **state)
 {
@@ -45,7 +45,7 @@ static void synchronous_endpoints_exchange_a_message(void **state)
 
 	assert_non_null(mr);
 	assert_int_equal(rdma_post_recv(d->server, in, in, sizeof(in), mr), 0);
-	/* No inline data were requested, but a few bytes are granted. */
+	/* The program requested no inline data, but the device grants a few bytes. */
 	assert_int_equal(rdma_post_send(d->client, NULL, out, sizeof(out), NULL, IBV_SEND_INLINE),
 			 0);
 	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
@@ -63,10 +63,11 @@ static void disconnecting_waits_for_the_end(void **state)
 	assert_int_equal(rdma_disconnect(d->client), 0);
 	assert_int_equal(d->client->event->event, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(rdma_disconnect(d->server), 0);
-	assert_int_equal(rdma_disconnect(d->server), 0); /* no second event comes */
+	/* a second disconnect causes no second event */
+	assert_int_equal(rdma_disconnect(d->server), 0);
 }
 
-/* tgtd and many other programs end a connection in this way. */
+/* tgtd and many other programs end a connection by moving its queue pair to the error state. */
 static void moving_a_queue_pair_to_error_flushes_it(void **state)
 {
 	struct ends *d = *state;
@@ -105,7 +106,7 @@ static void the_device_has_the_mark(void **state)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* The device's queue pairs cannot be connected without rdma_cm. */
+/* The interposer's queue pairs can be connected only by rdma_cm. */
 static void what_the_device_lacks_is_refused(void **state)
 {
 	struct ends *d = *state;
@@ -120,7 +121,7 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, ENOSYS);
 }
 
-/* perftest and qperf send their port before they listen on that port. */
+/* perftest and qperf send the number of their port before they listen on this port. */
 static void a_connect_may_be_a_little_too_early(void **state)
 {
 	struct ends d = {.listener = end_make(RAI_PASSIVE, 0)};
@@ -211,7 +212,7 @@ static void hints_alone_may_have_the_address(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* libfabric only queries the granted limits; it never connects this queue pair. */
+/* libfabric makes this queue pair only to query the granted limits, and never connects it. */
 static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **state)
 {
 	struct ends *d = *state;
@@ -233,7 +234,7 @@ static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **sta
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* rping destroys them in this order. In rdma-core an id and its queue pair are separate objects. */
+/* rping destroys the id first. In rdma-core an id and its queue pair are separate objects. */
 static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 {
 	struct sockaddr_in addr = loopback();
@@ -247,7 +248,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	qp = id->qp;
 	assert_int_equal(rdma_destroy_id(id), 0);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-	/* A new queue pair works, even at the address of the old one. */
+	/* A new queue pair works, even if it has the address of the old one. */
 	attr = end_qp_attr();
 	assert_int_equal(rdma_bind_addr(other, (struct sockaddr *)&addr), 0);
 	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
@@ -256,7 +257,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
-/* As in rdma-core, a program may look in the id for queues that the library made. */
+/* As in rdma-core, a program may read from the id the queues that the library made. */
 static void queues_made_for_the_program_are_reported(void **state)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();
@@ -286,14 +287,14 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 	ex.comp_mask = IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 	assert_int_equal(rdma_create_qp_ex(id, &ex), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
-	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* and no flag is set */
+	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* the flags exist, and none of them is set */
 	assert_int_equal(rdma_create_qp_ex(id, &ex), 0);
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
 /* --- Send with Invalidate ------------------------------------------------------------------- */
 
-/* Takes the completion of the server's receive. */
+/* Send with Invalidate, and return the completion of the server's receive. */
 static struct ibv_wc invalidate(struct ends *d, uint32_t rkey)
 {
 	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = rkey};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_channels.c -- event channels and ids as programs of libibverbs and librdmacm use them:
- * destroyed too early, moved, made again and again, with a waiting thread that is cancelled.
+ * destroyed too early, moved to another channel, made again and again, and used by a waiting thread
+ * that is cancelled.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,7 +61,7 @@ static void *wait_there(void *arg)
 	return NULL;
 }
 
-/* AddressSanitizer reports the stack that a cancelled thread unwinds as still in use. */
+/* AddressSanitizer reports the stack of a cancelled thread as still in use, so cancel none. */
 #ifdef __SANITIZE_ADDRESS__
 enum { CAN_CANCEL = 0 };
 #else
@@ -84,8 +85,7 @@ static void waiter_start(struct waiter *w)
 	usleep(50000);
 }
 
-/* The waiter still waits after a while. The test can cancel the waiter, as in a system call, or
- * leave it. */
+/* Check that the waiter still waits after a while. Then cancel it where that is possible. */
 static void waiter_stays(struct waiter *w)
 {
 	usleep(200000);
@@ -94,7 +94,8 @@ static void waiter_stays(struct waiter *w)
 		waiter_cancel(w);
 }
 
-/* rping ends like this: main destroys the channel while its thread waits in it, or is about to. */
+/* rping ends like this: main destroys the channel while its thread waits in the channel, or is
+ * about to wait. */
 static void a_thread_in_a_destroyed_channel_stays_there(void **state)
 {
 	static struct waiter w;
@@ -117,7 +118,7 @@ static void a_thread_that_comes_too_late_stays_as_well(void **state)
 	waiter_stays(&w);
 }
 
-/* A non-blocking thread still does not wait. */
+/* A thread does not wait in a non-blocking channel, even after the channel is destroyed. */
 static void a_destroyed_channel_that_did_not_block_does_not(void **state)
 {
 	struct rdma_event_channel *ch = channel();
@@ -143,7 +144,7 @@ static void what_is_made_and_destroyed_leaves_no_descriptor(void **state)
 		assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
 		assert_int_equal(rdma_destroy_id(id), 0);
 		assert_int_equal(rdma_destroy_id(sync), 0);
-		if (CAN_CANCEL && i % 20 == 0) { /* the cancelled thread is not inside any more */
+		if (CAN_CANCEL && i % 20 == 0) { /* the cancelled thread has left the channel */
 			assert_int_equal(pthread_create(&w.thread, NULL, wait_there, &w), 0);
 			waiter_cancel(&w);
 		}
@@ -188,7 +189,7 @@ static void an_id_takes_its_events_along(void **state)
 	rdma_destroy_event_channel(to);
 }
 
-/* Call rdma_connect() on an id whose events are not taken: only the request matters here. */
+/* Connect an id, and take none of its events: the test needs only the request at the listener. */
 static struct rdma_cm_id *connecting(struct rdma_event_channel *ch, __be16 port)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();
@@ -214,7 +215,7 @@ static struct rdma_cm_id *next(struct rdma_event_channel *ch, enum rdma_cm_event
 	return id;
 }
 
-/* The request came before the migration; the request's id now belongs to the listener's new
+/* The request came before the listener moved; the request's id now belongs to the listener's new
  * channel. */
 static void a_request_follows_its_listener(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exec.c -- a preloaded program writes and executes another program at once. At that time the
- * Write still waits for a later post, and it must still arrive.
+ * test_exec.c -- a preloaded program posts a Write and executes another program at once. The device
+ * still delays the Write in case another post follows, but the Write must arrive.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ struct program {
 	uint64_t next;
 };
 
-/* An assertion for a child, whose parent is the test. */
+/* Ends the child if the condition is false; a cmocka assertion works only in the parent. */
 static void must(bool holds)
 {
 	if (!holds)
@@ -60,7 +60,7 @@ static void post(struct program *p, unsigned flags)
 	must(ibv_post_send(p->id->qp, &wr, &bad) == 0);
 }
 
-/* Make Writes of this connection wait from now on, by a post after each Write. */
+/* Post after each Write, so that the device delays later Writes of this connection. */
 static void teach(struct program *p)
 {
 	struct ibv_wc wc;
@@ -86,7 +86,7 @@ static void connect_there(struct program *p, int from_parent)
 	must(read(from_parent, &target, sizeof(target)) == sizeof(target));
 }
 
-/* --- its end ------------------------------------------------------------------------------ */
+/* --- the ways to execute another program -------------------------------------------------- */
 
 typedef void ending(void);
 
@@ -120,7 +120,7 @@ static void by_execlp(void)
 	execlp("true", "true", (char *)NULL);
 }
 
-/* The environment follows the argument list; the other program gets both. */
+/* In the call the environment follows the argument list; the other program gets both. */
 static void by_execle(void)
 {
 	static char variable[] = "EXEC_TEST=here";
@@ -160,7 +160,7 @@ static void from_a_signal_handler(void)
 	raise(SIGUSR1);
 }
 
-/* The child of a fork has no part in the connection. */
+/* A forked child executes the other program; the connection belongs to the parent. */
 static void after_a_fork(void)
 {
 	pid_t pid = fork();
@@ -186,7 +186,7 @@ static void after_a_vfork(void)
 }
 #pragma GCC diagnostic pop
 
-/* --- whom it writes to -------------------------------------------------------------------- */
+/* --- the target --------------------------------------------------------------------------- */
 
 static _Atomic uint64_t word;
 
@@ -241,7 +241,7 @@ static void expect_arrival(const char *name, ending *end)
 	tell_target(to_child[1], &target, sizeof(target));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	expect_disconnected(server); /* no message comes any more */
+	expect_disconnected(server); /* after the program's end no message arrives */
 	if (word != 2 * LESSONS + 1)
 		fail_msg("%s: %u of %u writes arrived", name, (unsigned)word, 2 * LESSONS + 1);
 	ibv_dereg_mr(mr);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_extended.c -- the extended calls of verbs, in a program that uses only libibverbs and librdmacm.
+ * test_extended.c -- the extended calls of verbs, made by a program that uses only libibverbs and
+ * librdmacm.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
@@ -24,7 +25,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* An id with a device, for calls that need no connection. */
+/* Returns an id that has a device, for calls that need no connection. */
 static struct rdma_cm_id *bound(void)
 {
 	struct rdma_cm_id *id = end_make(RAI_PASSIVE, 0);
@@ -37,7 +38,7 @@ static struct rdma_cm_id *bound(void)
 
 static uint64_t wanted_wc_flags;
 
-/* One extended queue for each end's Sends and receives. */
+/* Make the queue pair with one extended completion queue, for its Sends and its receives. */
 static void make_qp_on_extended_queue(struct rdma_cm_id *id)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {.cqe = DEPTH, .wc_flags = wanted_wc_flags};
@@ -65,7 +66,7 @@ static void ends_close_with_queues(struct ends *d)
 	ends_close(d);
 }
 
-/* Send n messages of one byte, by inline data, into `in`. */
+/* Start a poll as soon as there is a completion; the poll's current completion is this one. */
 static void start_poll(struct ibv_cq_ex *cq)
 {
 	struct ibv_poll_cq_attr attr = {0};
@@ -77,7 +78,7 @@ static void start_poll(struct ibv_cq_ex *cq)
 	assert_int_equal(err, 0);
 }
 
-/* Start a poll as soon as there is a completion, which is then the current one. */
+/* Send n messages of one byte, as inline data, into `in`. */
 static void send_bytes(struct ends *d, struct ibv_mr *mr, char *in, int n)
 {
 	char out = 'x';
@@ -123,7 +124,7 @@ static void an_extended_queue_shows_one_completion_after_the_other(void **state)
 	ends_close_with_queues(&d);
 }
 
-/* A failed work request leaves flushed receives, which one turn of polling returns. */
+/* A failed work request leaves flushed receives; one poll returns all of them. */
 static void next_poll_goes_on_until_the_queue_is_empty(void **state)
 {
 	struct ends d;
@@ -153,7 +154,7 @@ static void next_poll_goes_on_until_the_queue_is_empty(void **state)
 	ends_close_with_queues(&d);
 }
 
-/* The time is that of the completion, not that of the poll. */
+/* A completion has the time at which it was queued, not the time of the poll. */
 static void a_completion_has_the_time_at_which_it_was_queued(void **state)
 {
 	struct ends d;
@@ -172,7 +173,7 @@ static void a_completion_has_the_time_at_which_it_was_queued(void **state)
 	ts[0] = ibv_wc_read_completion_ts(cq);
 	ibv_end_poll(cq);
 	middle = now_ns();
-	usleep(20000); /* the second completion is queued by then */
+	usleep(20000); /* the second completion is queued after this sleep */
 	start_poll(cq);
 	ts[1] = ibv_wc_read_completion_ts(cq);
 	ibv_end_poll(cq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_fork.c -- a child forked among busy threads uses libibverbs and librdmacm. */
+/* test_fork.c -- a process with busy threads forks, and the child uses libibverbs and librdmacm. */
 #include <pthread.h>
 #include <rdma/rdma_verbs.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@ enum { CHILDREN = 15, IDS = 2000 };
 static atomic_bool enough;
 
 /*
- * The oldest id is destroyed first, so that the objects that all ids share are in use most of the
+ * Destroy the oldest id each time, so that the objects that all ids share are in use most of the
  * time.
  */
 static void *make_ids(void *arg)
@@ -38,7 +38,7 @@ static void *make_ids(void *arg)
 	return NULL;
 }
 
-/* Make a listener and a client: both sides, with their threads, belong to the child. */
+/* Make a listener and a client in the child, with threads of the child. */
 static int make_one(void)
 {
 	struct rdma_cm_id *listener = end_make(RAI_PASSIVE, 0), *client;
@@ -50,7 +50,7 @@ static int make_one(void)
 	return ret;
 }
 
-/* A child can make ids, whatever the parent's other threads are doing. */
+/* A child can make ids, whatever the parent's other threads do at the moment of the fork. */
 static void a_child_can_make_ids_of_its_own(void **state)
 {
 	pthread_t thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_handles.c -- address handles, in a program of libibverbs. The preloaded library shows a RoCE
- * device, which has them; an iWARP device has none.
+ * device, because an iWARP device has no address handles.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static bool is_roce(void)
 	return id->verbs->device->transport_type == IBV_TRANSPORT_IB;
 }
 
-/* The address of this host itself. */
+/* Returns the address of this host. */
 static struct ibv_ah_attr own_address(void)
 {
 	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
@@ -76,26 +76,26 @@ static void an_address_that_names_no_peer_is_refused(void **state)
 
 	if (!is_roce())
 		return;
-	attr.is_global = 0; /* a LID, which Ethernet does not have */
+	attr.is_global = 0; /* an address by LID, which Ethernet does not have */
 	assert_no_handle(attr, EINVAL);
 	attr = own_address();
 	attr.port_num = 2;
 	assert_no_handle(attr, EINVAL);
 	attr = own_address();
-	attr.grh.sgid_index = 15; /* an empty row */
+	attr.grh.sgid_index = 15; /* an index without a GID */
 	assert_no_handle(attr, EINVAL);
 	attr = own_address();
 	attr.grh.sgid_index = 200;
 	assert_no_handle(attr, EINVAL);
 	attr = own_address();
 	memset(&attr.grh.dgid, 0, sizeof(attr.grh.dgid));
-	attr.grh.dgid.raw[0] = 0x20; /* IPv6, from an IPv4 address */
+	attr.grh.dgid.raw[0] = 0x20; /* an IPv6 destination from an IPv4 source */
 	errno = 0;
 	assert_null(ibv_create_ah(pd, &attr));
 	assert_int_not_equal(errno, 0);
 }
 
-/* The 40 bytes before a datagram that came over IPv4 from an address to this host's. */
+/* Fill in the 40 bytes before a received datagram, which came over IPv4 from `from` to `to`. */
 static void fill_ipv4(uint8_t *bytes, const union ibv_gid *from, const union ibv_gid *to)
 {
 	struct iphdr ip = {.version = 4, .ihl = 5, .tos = 3};
@@ -155,7 +155,7 @@ static void bytes_that_are_no_header_have_no_sender(void **state)
 	assert_no_sender(wc, &grh);
 	memset(&grh, 0xff, sizeof(grh));
 	assert_no_sender(wc, &grh);
-	other.raw[15] ^= 0x55; /* not an address of this host */
+	other.raw[15] ^= 0x55; /* this is no address of this host */
 	fill_ipv4((uint8_t *)&grh, &own, &other);
 	assert_no_sender(wc, &grh);
 	fill_ipv4((uint8_t *)&grh, &own, &own);

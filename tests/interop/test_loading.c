@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_loading.c -- a program that is linked with neither library, and loads both by name, as
- * interpreters and plug-ins do.
+ * test_loading.c -- a program that is linked with neither libibverbs nor librdmacm loads both by
+ * name, as interpreters and plug-ins do.
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -35,7 +35,7 @@ static void loaded_libraries_show_the_software_rnic(void **state)
 	CALL(verbs, ibv_free_device_list)(list);
 }
 
-/* Functions that are not replaced come from the original libraries. */
+/* Functions that the interposer does not replace come from the original libraries. */
 static void the_rest_of_the_libraries_is_there(void **state)
 {
 	void *verbs = must_load("libibverbs.so.1"), *cm = must_load("librdmacm.so.1");
@@ -45,7 +45,7 @@ static void the_rest_of_the_libraries_is_there(void **state)
 	assert_non_null(dlvsym(cm, "rdma_create_id", "RDMACM_1.0"));
 }
 
-/* The development package has this name: NCCL looks for it first. */
+/* The name without a version number, which the development package has: NCCL looks for it first. */
 static void the_name_without_a_number_is_the_same_library(void **state)
 {
 	assert_ptr_equal(must_load("libibverbs.so"), must_load("libibverbs.so.1"));
@@ -53,8 +53,8 @@ static void the_name_without_a_number_is_the_same_library(void **state)
 }
 
 /*
- * Drivers of rdma-core are linked with the interface between its own libraries, whose version node
- * differs from release to release. A library that lacks the node cannot replace the true one.
+ * Drivers of rdma-core are linked with the private interface between its libraries, whose version
+ * node differs between releases. A library without this node cannot replace the original one.
  */
 static void drivers_load_with_all_their_symbols(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_many.c -- the calls of libibverbs and librdmacm by several threads, again and again.
+ * test_many.c -- several threads make the calls of libibverbs and librdmacm, again and again.
  */
 #include <pthread.h>
 #include <rdma/rdma_verbs.h>
@@ -16,7 +16,7 @@
 
 enum { THREADS = 4, ROUNDS = 20 };
 
-/* The server's side; it ends when the client disconnects. */
+/* Thread function of the server; it returns when the client disconnects. */
 static void *serve_one(void *arg)
 {
 	struct rdma_cm_id *listener = arg, *id;
@@ -69,13 +69,13 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 	pthread_t threads[THREADS];
 	int before;
 
-	one_connection(); /* creates the objects that a process has once */
+	one_connection(); /* make the objects that a process makes only once */
 	before = open_fds();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Connections end in good order after their ids, so wait a little. */
+	/* Connections may end a little after their ids are destroyed, so wait. */
 	for (int i = 0; i < 200 && open_fds() > before; i++)
 		usleep(50000);
 	assert_true(open_fds() <= before);

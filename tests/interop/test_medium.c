@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_medium.c -- a program that uses only libibverbs and librdmacm writes bytes into a file at
- * the other end, and then reads from the file, its only way to flush. When the read completes, none
- * of the pages may be dirty. The test queries the counter of the software RNIC by name.
+ * test_medium.c -- a program that uses only libibverbs and librdmacm writes into a file at the
+ * other end, and then reads from the file, which is such a program's only way to flush. When the
+ * read completes, no page of the file may be dirty. The test queries a counter of the software RNIC
+ * by name.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -27,7 +28,7 @@ enum { WRITES_MAX = 100, PLACED_MAX_MS = 30000 };
 
 struct medium {
 	struct rdma_cm_id *listener, *server, *client;
-	struct ibv_mr *mr; /* the client's region, of buf */
+	struct ibv_mr *mr; /* the client's region, which is buf */
 	uint8_t *buf;
 	char name[64]; /* name of the server's file */
 	int fd;
@@ -153,7 +154,7 @@ static void a_read_after_a_write_is_a_flush(void **state)
 	read_as_flush(d, 5000);
 	expect_written_back(d, 1);
 	read_as_flush(d, 5000);
-	expect_written_back(d, 1); /* no byte is left to write back */
+	expect_written_back(d, 1); /* no dirty byte is left */
 }
 
 static void it_covers_all_of_the_region(void **state)
@@ -215,7 +216,7 @@ static void it_covers_a_write_with_immediate(void **state)
 	expect_written_back(d, 1);
 }
 
-/* Register again at the server: the same file, or other memory. */
+/* Register a region at the server again: the same file, or other memory. */
 static struct ibv_mr *register_at_server(struct medium *d, void *addr, size_t len, int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(d->server->pd, addr, len, access);
@@ -318,10 +319,11 @@ static void it_covers_what_was_written_before_the_region_was_registered_anew(voi
 	write_until_dirty(d, first, 5000);
 	assert_int_equal(ibv_dereg_mr(first), 0);
 	read_as_flush(d, 0);
-	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0); /* otherwise the read fails */
+	/* the read has written the pages back */
+	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0);
 }
 
-/* Shows that the measured value changes with a write-back, and only with one. */
+/* A Write leaves dirty pages, which shows that the measured value changes only by a write-back. */
 static void a_write_alone_leaves_dirty_pages(void **state)
 {
 	struct medium *d = *state;

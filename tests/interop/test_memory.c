@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_memory.c -- memory regions and domains as programs of libibverbs make and change them.
+ * test_memory.c -- memory regions and protection domains as programs of libibverbs make and change
+ * them.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
@@ -42,7 +43,7 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t len, int access)
 	return mr;
 }
 
-/* The client writes 4 bytes to the start of the server's region. */
+/* Write 4 bytes from the client to the start of the server's region. */
 static enum ibv_wc_status write_to(struct ends *d, const struct ibv_mr *mr, const char *bytes)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)bytes, .length = 4};
@@ -55,7 +56,8 @@ static enum ibv_wc_status write_to(struct ends *d, const struct ibv_mr *mr, cons
 	struct ibv_send_wr read = {.opcode = IBV_WR_RDMA_READ, .wr.rdma = wr.wr.rdma};
 	struct ibv_wc wc[2];
 
-	/* The Read has an answer, so when it completes, the Write is placed or refused. */
+	/* The Read gets an answer. When the Read completes, the Write before it has been placed or
+	 * refused. */
 	wr.next = &read;
 	assert_int_equal(ibv_post_send(d->client->qp, &wr, &bad), 0);
 	assert_int_equal(rdma_get_send_comp(d->client, &wc[0]), 1);
@@ -63,7 +65,7 @@ static enum ibv_wc_status write_to(struct ends *d, const struct ibv_mr *mr, cons
 	return wc[0].status != IBV_WC_SUCCESS ? wc[0].status : wc[1].status;
 }
 
-/* --- registered anew ---------------------------------------------------------------------- */
+/* --- registering again -------------------------------------------------------------------- */
 
 static void a_region_can_move_to_other_memory_under_its_keys(void **state)
 {
@@ -81,7 +83,7 @@ static void a_region_can_move_to_other_memory_under_its_keys(void **state)
 	assert_int_equal(write_to(d, mr, "2nd"), IBV_WC_SUCCESS);
 	assert_string_equal(memory[0], "1st");
 	assert_string_equal(memory[1], "2nd");
-	/* Move the region once more, back to the first memory. */
+	/* Move the region once more, to the first memory. */
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory[0], 64, 0),
 			 0);
 	assert_int_equal(write_to(d, mr, "3rd"), IBV_WC_SUCCESS);
@@ -191,7 +193,8 @@ static struct ibv_mr *reg_all(struct ibv_pd *pd)
 	return reg(pd, NULL, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
 }
 
-/* rdma_post_recv() asserts that the buffer is within the region, which has no address. */
+/* rdma_post_recv() asserts that the buffer is in the region, but this region has no address, so
+ * post with verbs. */
 static int post_recv_all(struct rdma_cm_id *id, void *buf, size_t len, const struct ibv_mr *mr)
 {
 	struct ibv_sge sge = {(uintptr_t)buf, (uint32_t)len, mr->lkey};
@@ -200,7 +203,7 @@ static int post_recv_all(struct rdma_cm_id *id, void *buf, size_t len, const str
 	return ibv_post_recv(id->qp, &wr, &bad);
 }
 
-/* A region of all memory by on-demand paging includes memory that is mapped after the
+/* A region of all memory uses on-demand paging, so it includes memory that is mapped after the
  * registration. */
 static void a_region_of_all_memory_has_what_is_mapped_when_it_is_used(void **state)
 {
@@ -217,7 +220,7 @@ static void a_region_of_all_memory_has_what_is_mapped_when_it_is_used(void **sta
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_string_equal(in, "hello");
 	munmap(in, page);
-	/* An access to unmapped memory fails without a crash. */
+	/* An access to unmapped memory fails, and the process does not crash. */
 	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
 	assert_int_equal(rdma_post_send(d->client, NULL, in, page, from, 0), 0);
 	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
@@ -282,7 +285,7 @@ static void no_free(struct ibv_pd *pd, void *context, void *ptr, uint64_t type)
 {
 }
 
-/* The domain's allocators return no memory, so a device that used them would fail. */
+/* The allocators of this domain return no memory, so a device that uses them fails. */
 static void a_parent_domain_is_another_name_of_the_domain(void **state)
 {
 	struct ends *d = *state;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mooncake.c -- a replay of the RDMA transport of Mooncake's transfer engine, which cannot be
+ * test_mooncake.c -- the calls of the RDMA transport of Mooncake's transfer engine, which cannot be
  * built here.
  *
- * It is written from what that transport calls, and shares no code with it: it checks the node and
- * the path of the device, takes the GID by its kind, moves each queue pair to RESET first, connects
- * with other processes and with itself, and at the end moves it to ERR and drains it.
+ * The test is written from the list of calls that the transport makes, and shares no code with it.
+ * It checks the node and the path of the device, and chooses the GID by its kind. It moves each
+ * queue pair to RESET first, connects queue pairs with other processes and with themselves, and at
+ * the end moves each one to ERR and drains it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +26,13 @@
 #include "ends.h"
 
 /*
- * The test has little data. Over TCP ThreadSanitizer finds a race in each word that the kernel
- * sends or receives, and suppresses each race alone (cmake/tsan.supp). So 80 batches of 1 MiB take
- * more than 60 s, and 3 s over rings.
+ * The amount of data is small because of ThreadSanitizer: over TCP it finds a race in each word
+ * that the kernel sends or receives, and suppresses each race alone (cmake/tsan.supp). 80 batches
+ * of 1 MiB take more than 60 s there, but 3 s over rings.
  */
 enum { PATIENCE_S = 30, SLICE = 16384, SLICES = 16, ENTRIES = 64 };
 
-/* One context of the device, with queue pairs of its own. */
+/* A context of the device, and its queue pairs. */
 struct node {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -39,12 +40,12 @@ struct node {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_gid_entry gid;
-	int epoll; /* watches the asynchronous events */
+	int epoll; /* epoll instance that watches the asynchronous events */
 	char *data;
 	struct ibv_mr *mr;
 };
 
-/* The transport drops a device without a node and a path. A preloaded library shows both. */
+/* The transport ignores a device without a node and a path; the preloaded library shows both. */
 static void the_device_has_a_node_and_a_path(void **state)
 {
 	struct ibv_context *ctx = end_open_device();
@@ -63,7 +64,7 @@ static void the_device_has_a_node_and_a_path(void **state)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* The best of the port's GIDs: RoCE v2, and an IPv4 address in the form of IPv6. */
+/* Choose the best of the port's GIDs: one of RoCE v2 with an IPv4-mapped address. */
 static void choose_gid(struct node *n)
 {
 	static const unsigned char mapped[12] = {[10] = 0xff, 0xff};
@@ -75,7 +76,7 @@ static void choose_gid(struct node *n)
 		int ret = ibv_query_gid_ex(n->ctx, 1, (uint32_t)i, &n->gid, 0);
 
 		if (ret) {
-			assert_int_equal(ret, ENODATA); /* an empty index */
+			assert_int_equal(ret, ENODATA); /* no GID at this index */
 			continue;
 		}
 		if (n->gid.gid_type == IBV_GID_TYPE_ROCE_V2 &&
@@ -147,7 +148,7 @@ static void qp_move(struct ibv_qp *qp, struct ibv_qp_attr attr, int mask)
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask), 0);
 }
 
-/* All four moves, whatever state the queue pair is in. */
+/* Make all four state changes, whichever state the queue pair is in. */
 static void qp_connect(struct node *n, uint32_t number, const union ibv_gid *gid)
 {
 	qp_move(n->qp, (struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, 0);
@@ -196,7 +197,7 @@ static void drain(struct node *n, int count, enum ibv_wc_status status)
 	}
 }
 
-/* Post a batch: one list of slices, each with a completion. */
+/* Post one list of slices; each slice has a completion. */
 static void post_slices(struct node *n, const struct node *to, enum ibv_wr_opcode opcode)
 {
 	struct ibv_send_wr *bad, wrs[SLICES] = {0};
@@ -248,7 +249,7 @@ static void a_transfer_is_there_when_it_completes(void **state)
 	node_close(&b);
 }
 
-/* A queue pair that is connected with itself reaches segments of the same process. */
+/* A queue pair that is connected to itself reaches segments of its own process. */
 static void a_local_segment_is_reached(void **state)
 {
 	struct node n, target;
@@ -269,8 +270,7 @@ static void a_local_segment_is_reached(void **state)
 	node_close(&n);
 }
 
-/* After a queue pair is given up, each of its slices completes, so that its memory can be
- * released. */
+/* After an error each slice of the queue pair completes, so that its memory can be released. */
 static void a_queue_pair_is_drained_after_an_error_and_used_again(void **state)
 {
 	struct node a, b;

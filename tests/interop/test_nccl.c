@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nccl.c -- a replay of what NCCL's network module net_ib does with messages. NCCL itself needs
- * a GPU.
+ * test_nccl.c -- the calls that NCCL's network module net_ib makes to send messages. NCCL itself
+ * needs a GPU.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static void the_device_is_one_that_the_module_takes(void **state)
 	device_close(&d);
 }
 
-/* The module asks with an impossible descriptor, and accepts either of two errors. */
+/* The module probes with an invalid descriptor, and accepts either of two errors. */
 static void there_are_no_dma_buffers(void **state)
 {
 	struct device d;
@@ -68,7 +68,7 @@ static int teardown(void **state)
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-/* Poll as the module does: up to four completions a call, again and again. */
+/* Poll as the module does: repeatedly, and up to four completions a call. */
 static struct ibv_wc next_completion(struct end *e, enum ibv_wc_opcode opcode)
 {
 	struct ibv_wc wcs[4];
@@ -87,7 +87,8 @@ static struct ibv_wc next_completion(struct end *e, enum ibv_wc_opcode opcode)
 	} while (true);
 }
 
-/* irecv: a receive for the end of the messages, and an offer that is written to the sender. */
+/* The module's irecv: post a receive for the last of the messages, and write an offer to the
+ * sender. */
 static void offer(struct pair *p, int count, uint32_t size)
 {
 	struct end *r = &p->receiver;
@@ -130,8 +131,8 @@ static const struct slot *wait_for_offer(struct pair *p, int count)
 }
 
 /*
- * isend: the messages, and then immediate data, which the last message carries. `alone`: a message
- * without bytes carries the immediate data, as with adaptive routing or several messages.
+ * The module's isend: send the messages; the last one carries the immediate data. `alone`: an empty
+ * message carries the immediate data, as with adaptive routing or several messages.
  */
 static void send_offered(struct pair *p, int count, bool alone, uint32_t imm)
 {
@@ -170,7 +171,8 @@ static void expect_received(struct pair *p, uint32_t imm)
 	assert_int_equal(wc.imm_data, imm);
 }
 
-/* iflush: a read of a byte of the message by the queue pair that is connected with itself. */
+/* The module's iflush: read one byte of the message, on the queue pair that is connected to
+ * itself. */
 static void flush(struct pair *p)
 {
 	struct end *r = &p->receiver;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_paths.c -- a preloaded program finds the device's files by each call that takes a name. */
+/* test_paths.c -- each call that takes a file name finds the device's files in a preloaded
+ * program. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,7 +44,7 @@ static void stat_and_its_kin_find_a_file(void **state)
 	assert_int_equal(stx.stx_size, strlen(ACTIVE));
 }
 
-/* Programs built before 2021 call these functions, which no header declares any more. */
+/* Programs built before 2021 call these functions, which today's headers no longer declare. */
 static void the_calls_of_older_programs_find_a_file(void **state)
 {
 	static const char *const names[] = {"__xstat", "__xstat64", "__lxstat", "__lxstat64"};
@@ -91,7 +92,7 @@ static void files_are_opened_and_read(void **state)
 	fclose(file);
 }
 
-/* As with real files: a file that is created gets the mode. */
+/* A file that is created gets the mode of the call, as without the preloaded library. */
 static void other_files_are_created_with_their_mode(void **state)
 {
 	char name[] = "paths-XXXXXX";
@@ -143,7 +144,7 @@ static void folders_list_the_device(void **state)
 	free(list);
 }
 
-/* Mooncake finds the parent of a device in this way. */
+/* Mooncake finds the parent of a device with realpath(). */
 static void real_paths_exist(void **state)
 {
 	char *real = realpath(DEVICE "/../..", NULL), target[256];
@@ -157,7 +158,8 @@ static void real_paths_exist(void **state)
 	assert_reads_active(open(real, O_RDONLY));
 	free(real);
 	assert_true(readlink(DEVICE, target, sizeof(target)) > 0);
-	assert_null(realpath(DEVICE "/device", NULL)); /* no place on PCI for NCCL */
+	/* the device has no PCI path, which NCCL looks for */
+	assert_null(realpath(DEVICE "/device", NULL));
 	assert_int_equal(errno, ENOENT);
 }
 
@@ -175,7 +177,7 @@ static void the_node_is_a_character_device(void **state)
 	assert_int_equal(euidaccess(NODE, R_OK | W_OK), 0);
 }
 
-/* A name that differs from the device's, or only begins like it, belongs to the kernel. */
+/* A name that differs from the device's, or only begins with it, goes to the kernel unchanged. */
 static void other_names_are_not_touched(void **state)
 {
 	int (*probe)(int, const char *, int, unsigned, void *);
@@ -190,23 +192,23 @@ static void other_names_are_not_touched(void **state)
 	assert_int_equal(stat(CLASS "x", &st), -1);
 	assert_int_equal(open("/nowhere/at/all", O_RDONLY), -1);
 	assert_int_equal(errno, ENOENT);
-	/* Programs test so whether the kernel has the call. */
+	/* Programs probe in this way whether the kernel has the call. */
 	*(void **)&probe = dlsym(RTLD_DEFAULT, "statx");
 	assert_int_equal(probe(0, NULL, 0, STATX_ALL, &stx), -1);
 	assert_int_equal(errno, EFAULT);
 }
 
-/* --- the life of the tree ------------------------------------------------------------------- */
+/* --- the tree of the device's files --------------------------------------------------------- */
 
-/* Write the path of this process's tree to a buffer of PATH_MAX bytes. */
+/* Write the path of this process's tree of files to a buffer of PATH_MAX bytes. */
 static void find_tree(char *root)
 {
 	assert_non_null(realpath(CLASS, root));
 }
 
 /*
- * Runs in a child, whose tree of files is not its parent's, and writes the tree's path to the pipe.
- * Then the child ends in one of the ways below.
+ * Runs in a child, which has a tree of its own, and writes the tree's path to the pipe. Afterwards
+ * the child ends in one of the ways below.
  */
 static void child_uses_files(int to)
 {
@@ -238,7 +240,7 @@ static void leave_by_kill(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* The place of the tree of a child that has ended. */
+/* Let a child end in this way. Writes the path of its tree to `root`. */
 static void let_child_end(void (*leave)(void), char *root)
 {
 	int fds[2], status;
@@ -294,7 +296,7 @@ static void *thread_reads(void *arg)
 	return realpath(CLASS, root) && !stat(STATE, &st) ? root : NULL;
 }
 
-/* Runs in a child, which has no tree yet. */
+/* Runs in a child that has no tree yet. */
 static bool threads_see_one_tree(void)
 {
 	enum { THREADS = 8 };
@@ -328,7 +330,7 @@ static void threads_that_come_at_once_find_the_same_files(void **state)
 	}
 }
 
-/* A failed exec has removed the files; the next call makes them again. */
+/* A failed exec has removed the files; the next call that needs them makes them again. */
 static void files_are_there_after_an_exec_that_fails(void **state)
 {
 	static char name[] = "x";
@@ -361,8 +363,8 @@ static int run_all(void)
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-/* Use a folder of our own: any process removes files that a killed process left in the same
- * folder. */
+/* Use a folder of our own: any process that uses the common folder removes the files of killed
+ * processes from it. */
 int main(void)
 {
 	char folder[] = "/tmp/paths-XXXXXX";

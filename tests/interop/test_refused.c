@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_refused.c -- calls that the device does not support fail with EOPNOTSUPP. Programs of
- * libibverbs handle this error: they do without the call. The device's capabilities tell beforehand
- * what is not supported.
+ * libibverbs handle this error and do without the call. The device's capabilities show in advance
+ * which calls are unsupported.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
@@ -46,7 +46,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* --- one function a call: what it returned in error, 0 if it succeeded ---------------------- */
+/* --- one function for each call: returns the error, or 0 if the call succeeded -------------- */
 
 #define REFUSED_NULL(name, call)                                                                   \
 	static int try_##name(void)                                                                \
@@ -213,7 +213,7 @@ static void data_are_not_promised_to_arrive_in_order(void **state)
 	assert_int_equal(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0), 0);
 }
 
-/* The device pins no memory, so a child's copies of pages do no harm. */
+/* The device pins no memory, so it does no harm that a child gets copies of pages. */
 static void fork_needs_no_preparation(void **state)
 {
 	assert_int_equal(ibv_fork_init(), 0);

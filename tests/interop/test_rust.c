@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_rust.c -- a replay of rust-ibverbs and of its tests, which cannot be built here.
+ * test_rust.c -- the calls of rust-ibverbs and of its tests, which cannot be built here.
  *
- * It is written from what they call, and shares no code with them: always extended completion
- * queues and queue pairs, the GID at index 1, and queue pairs that are connected with themselves.
+ * The test is written from the list of calls that they make, and shares no code with them. It
+ * always uses extended completion queues and queue pairs, the GID at index 1, and queue pairs that
+ * are connected to themselves.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -27,7 +28,7 @@ struct itself {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qpx;
 	union ibv_gid gid;
-	char *data; /* the first half is for sending, the second half for receiving */
+	char *data; /* the first half is sent, the second half receives */
 	struct ibv_mr *mr;
 };
 
@@ -224,7 +225,7 @@ static void a_queue_pair_returns_to_no_earlier_state(void **state)
 	assert_int_equal(qp_to_init(e->qp), EINVAL);
 }
 
-/* The address belongs to no interface, and its family is not that of the GID at the index. */
+/* No interface has the address, and its family differs from that of the GID at the index. */
 static void an_address_without_a_route_is_refused(void **state)
 {
 	struct itself *e = *state;
@@ -253,7 +254,7 @@ static void a_message_arrives_with_immediate_data(void **state)
 	ibv_wr_send_imm(e->qpx, htobe32(77));
 	ibv_wr_set_sge(e->qpx, e->mr->lkey, half(e, 0), SIZE);
 	assert_int_equal(ibv_wr_complete(e->qpx), 0);
-	for (int i = 0; i < 2; i++) { /* the two come in any order */
+	for (int i = 0; i < 2; i++) { /* the two completions come in any order */
 		struct completion c = poll_one(e);
 
 		if (c.wr_id == 2)
@@ -267,7 +268,7 @@ static void a_message_arrives_with_immediate_data(void **state)
 	assert_memory_equal(e->data, e->data + SIZE, SIZE);
 }
 
-/* The completion of a write means that the data are there. */
+/* When a write completes, its data are in the target's memory. */
 static void writes_and_reads_are_done_when_they_complete(void **state)
 {
 	struct itself *e = *state;

@@ -12,7 +12,7 @@
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
-/* available from Linux 6.6 on */
+/* this feature exists since Linux 6.6 */
 #define BAD_FEATURE_POISON (1ull << 14)
 struct bad_poison {
 	struct uffdio_range range;

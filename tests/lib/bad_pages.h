@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bad_pages.h -- pages of a file on tmpfs that raise SIGBUS in one mapping until they are written
- * to, like those of a bad medium. Private copies of other pages stay. Uses userfaultfd(2).
+ * to, like those of a bad medium. Private copies of other pages keep their content. The
+ * implementation uses userfaultfd(2).
  */
 #ifndef TESTS_BAD_PAGES_H
 #define TESTS_BAD_PAGES_H
@@ -11,15 +12,16 @@
 #include <stdint.h>
 
 /*
- * From now on holes of the file raise SIGBUS in this range. Returns a descriptor, or -1 if this
- * system does not support that.
+ * Let holes of the file raise SIGBUS in this range from now on. Returns a descriptor, or -1 if this
+ * system does not support it.
  */
 int bad_pages_watch(void *base, size_t len);
-/* Remove the content. Returns false if this system does not support that. */
+/* Remove the content of a part of the file, which makes a hole. Returns false if this system does
+ * not support it. */
 bool bad_pages_lose(int fd, uint64_t offset, uint64_t len);
 /*
  * Make the memory of a page bad, even if the page is a private copy. Returns false if this system
- * does not support that.
+ * does not support it.
  */
 bool bad_pages_poison(int watch, void *page);
 

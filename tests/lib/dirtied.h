@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dirtied.h -- the number of bytes that a process makes dirty. Include it after cmocka.h. */
+/* dirtied.h -- count the bytes that a process makes dirty. Include this file after cmocka.h. */
 #ifndef LIB_DIRTIED_H
 #define LIB_DIRTIED_H
 
 #include <stdio.h>
 
-/* Bytes that this process has made dirty; the kernel counts whole folios. */
+/* Returns the bytes that this process has made dirty so far; the kernel counts whole folios. */
 static inline unsigned long long bytes_dirtied(void)
 {
 	FILE *io = fopen("/proc/self/io", "re");

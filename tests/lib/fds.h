@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fds.h -- the number of this process's descriptors, for tests that compare it. */
+/* fds.h -- count the open descriptors of this process, for tests that compare the count. */
 #ifndef TESTLIB_FDS_H
 #define TESTLIB_FDS_H
 
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 
-/* Counts the descriptor of the folder itself and its entries "." and "..", too. */
+/* The count includes the descriptor of the folder that is read, and the entries "." and "..". */
 static inline int open_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

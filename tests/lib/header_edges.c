@@ -7,17 +7,18 @@
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/term_code.h"
 
-/* The first two bytes: control bits of DDP and RDMAP, for a last segment; both protocols have
+/* The first two bytes of a last segment: control bits of DDP and of RDMAP. Both protocols have
  * version 1. */
 #define TAGGED(opcode)   0xc1, 0x40 | (opcode)
 #define UNTAGGED(opcode) 0x41, 0x40 | (opcode)
-/* The following bytes of an untagged segment: queue and message. */
+/* The next bytes of an untagged segment: queue number, message number and offset. */
 #define FIRST_OF(qn) 0, 0, 0, 0, 0, 0, 0, (qn), 0, 0, 0, 1, 0, 0, 0, 0
 
 enum { WRITE, READ_REQ, READ_RESP, SEND, SEND_INV, TERMINATE = 7, IMM, UNKNOWN = 15 };
 
 const struct header_edge header_edges[] = {
-	/* Rejected by the first two bytes, perhaps the first ones of the connection. */
+	/* The first two bytes already cause the refusal. They may be the first ones of the
+	 * connection. */
 	{"DDP version 0, tagged", 14, TERM_DDP_TAGGED_BAD_VERSION, {0xc0, 0x40}},
 	{"DDP version 3, untagged", 18, TERM_DDP_UNTAGGED_BAD_VERSION, {0x43, 0x43, FIRST_OF(0)}},
 	{"RDMAP version 0, tagged", 14, TERM_RDMAP_BAD_VERSION, {0xc1, 0x00}},
@@ -25,7 +26,7 @@ const struct header_edge header_edges[] = {
 	{"opcode 15, tagged", 14, TERM_RDMAP_UNEXPECTED_OPCODE, {TAGGED(UNKNOWN)}},
 	{"opcode 15, untagged", 18, TERM_RDMAP_UNEXPECTED_OPCODE, {UNTAGGED(UNKNOWN), FIRST_OF(0)}},
 	{"opcode 8, not agreed", 26, TERM_RDMAP_UNEXPECTED_OPCODE, {UNTAGGED(IMM), FIRST_OF(0)}},
-	/* The ULPDU is shorter than the header that it begins. */
+	/* The ULPDU is shorter than the header whose first bytes it has. */
 	{"no ULPDU", 0, TERM_MPA_MARKER, {0}},
 	{"a Write of 1 byte", 1, TERM_MPA_MARKER, {TAGGED(WRITE)}},
 	{"a Write of 2 bytes", 2, TERM_MPA_MARKER, {TAGGED(WRITE)}},
@@ -46,7 +47,7 @@ const struct header_edge header_edges[] = {
 	 45,
 	 TERM_RDMAP_STREAM_CATASTROPHIC,
 	 {UNTAGGED(READ_REQ), FIRST_OF(1)}},
-	/* Exactly the header, and no more. */
+	/* The ULPDU is exactly a header, without payload. */
 	{"a Read Response of 14 bytes", 14, TERM_RDMAP_UNEXPECTED_OPCODE, {TAGGED(READ_RESP)}},
 	{"a Write of 14 bytes", 14, 0, {TAGGED(WRITE)}},
 	{"a Write of 14 bytes to the last address",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * header_edges.h -- FPDUs whose header is wrong, is one byte too short, or has nothing after it.
- * Each of them has crashed, or could have crashed, an iWARP implementation (doc/wire.md, section
- * 10). They work with any peer, as no STag in them has to exist.
+ * Each of these FPDUs has crashed, or could have crashed, an iWARP implementation (doc/wire.md,
+ * section 10). They work with any peer, because no STag in them has to exist.
  */
 #ifndef TEST_HEADER_EDGES_H
 #define TEST_HEADER_EDGES_H
@@ -15,7 +15,8 @@
 
 struct header_edge {
 	const char *name;
-	unsigned len;   /* of the ULPDU: in the MPA header, and of the bytes behind the header */
+	/* length of the ULPDU, as the MPA header states it; the ULPDU's bytes follow that header */
+	unsigned len;
 	unsigned error; /* the TERM_* that answers the FPDU; 0: the FPDU is correct */
 	uint8_t ulpdu[EDGE_ULPDU_MAX];
 };
@@ -23,7 +24,7 @@ struct header_edge {
 extern const struct header_edge header_edges[];
 extern const size_t header_edges_count;
 
-/* The whole FPDU, with padding and a correct CRC. Returns its length. */
+/* Write the whole FPDU, with padding and a correct CRC. Returns its length. */
 size_t header_edge_fpdu(const struct header_edge *edge, uint8_t fpdu[EDGE_FPDU_MAX]);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-/* The operations on one value of one register, summed up. */
+/* The zone of all operations on one value of one register (history.h). */
 struct zone {
 	uint64_t first_end, last_begin;
-	/* the operations with the first end and the last begin */
+	/* ends: the operation that ends first; begins: the operation that begins last */
 	const struct history_op *ends, *begins;
 };
 
@@ -31,7 +31,7 @@ static struct history_verdict verdict(enum history_fault fault, const struct his
 	return (struct history_verdict){.fault = fault, .a = *a, .b = *b};
 }
 
-/* Order by register and value, with the write first. */
+/* Sort by register, then by value; the write of a value comes first. */
 static int op_compare(const void *left, const void *right)
 {
 	const struct history_op *a = left, *b = right;
@@ -50,7 +50,7 @@ static int zone_compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The zone of ops[0..count), which have the same value. The write of the value 0 precedes all
+/* Find the zone of ops[0..count), which have the same value. The write of the value 0 precedes all
  * times. */
 static struct history_verdict zone_of(const struct history_op *ops, size_t count, struct zone *z)
 {
@@ -85,7 +85,7 @@ static struct history_verdict zone_of(const struct history_op *ops, size_t count
  */
 static struct history_verdict check_zones(struct zone *zones, size_t count)
 {
-	const struct zone *latest = NULL; /* the forward zone with the highest end so far */
+	const struct zone *latest = NULL; /* the forward zone that has the highest end so far */
 
 	qsort(zones, count, sizeof(zones[0]), zone_compare);
 	for (size_t i = 0; i < count; i++) {

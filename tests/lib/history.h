@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history.h -- is a history of reads and writes linearizable?
+ * history.h -- check whether a history of reads and writes is linearizable.
  *
- * Each register begins with value 0, and no value is written twice to the same register. Then each
- * read identifies its write, and the question has an exact answer in n log n steps (Gibbons and
- * Korach, Testing Shared Memories, 1997): the operations on a value form a *zone*, from the first
- * end to the last begin among them. If the zone is empty, they may all take effect at one moment;
- * otherwise the register must have had the value throughout the zone.
+ * Each register begins with value 0, and no value is written twice to the same register. So each
+ * read identifies its write, and an exact check takes n log n steps (Gibbons and Korach, Testing
+ * Shared Memories, 1997): the operations on a value form a *zone*, from the first end to the last
+ * begin among them. If the zone is empty, they may all take effect at one moment; otherwise the
+ * register must have had the value throughout the zone.
  */
 #ifndef TESTS_HISTORY_H
 #define TESTS_HISTORY_H
@@ -24,22 +24,23 @@ struct history_op {
 
 enum history_fault {
 	HISTORY_IS_FINE,
-	HISTORY_VALUE_TWICE,    /* two writes of a value: the history cannot be judged */
+	/* two writes of one value to one register: the history cannot be judged */
+	HISTORY_VALUE_TWICE,
 	HISTORY_VALUE_UNKNOWN,  /* a read of a value that was never written */
 	HISTORY_READ_TOO_EARLY, /* a read that ended before the write of its value began */
-	HISTORY_OUT_OF_ORDER    /* a register had a value both before and after another value */
+	HISTORY_OUT_OF_ORDER    /* a register has a value both before and after another value */
 };
 
 struct history_verdict {
 	enum history_fault fault;
 	/*
-	 * two operations that cannot be ordered; other faults use only `a`, except READ_TOO_EARLY,
-	 * whose write is `b`
+	 * a, b: two operations that cannot be ordered. Other faults use only `a`. With
+	 * READ_TOO_EARLY `b` is the write.
 	 */
 	struct history_op a, b;
 };
 
-/* Sorts ops, and returns the verdict. */
+/* Sort ops, and return the verdict. */
 struct history_verdict history_check(struct history_op *ops, size_t count);
 const char *history_fault_2str(enum history_fault fault);
 

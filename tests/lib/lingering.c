@@ -48,7 +48,7 @@ static int lingering_socket(void)
 	return fd;
 }
 
-/* Close a socket that could not be passed. */
+/* Close a socket that could not be sent to another process. */
 static void lingering_close(int fd)
 {
 	struct linger reset = {.l_onoff = 1};

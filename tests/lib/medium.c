@@ -8,8 +8,8 @@
 
 enum { MEDIUM_WRITES_MAX = 100 };
 
-/* Returns "Shared_Dirty: 8 kB" and "Private_Dirty: ..." of the mapping at `start`, added up in
- * bytes. */
+/* Returns the sum, in bytes, of the lines "Shared_Dirty: 8 kB" and "Private_Dirty: ..." of the
+ * mapping at `start` in smaps. */
 static long medium_smaps_dirty(const void *start)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");
@@ -30,7 +30,7 @@ static long medium_smaps_dirty(const void *start)
 	return seen ? sum : -1;
 }
 
-/* smaps counts only pages that this mapping has touched. */
+/* Touch each page, because smaps counts only pages that this mapping has touched. */
 static void medium_touch(const volatile uint8_t *p, size_t len, size_t page)
 {
 	for (size_t i = 0; i < len; i += page)
@@ -42,7 +42,8 @@ long medium_dirty(int fd, off_t at, size_t len)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	off_t from = at - at % (off_t)page;
 	size_t size = ((size_t)(at - from) + len + page - 1) / page * page;
-	/* Put the mapping between two other pages, so that it is a mapping of its own. */
+	/* Put the mapping between two inaccessible pages, so that the kernel merges it with no
+	 * other mapping. */
 	uint8_t *room = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	long dirty = -1;
 

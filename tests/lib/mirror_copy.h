@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mirror_copy.h -- a small set's record, and the metadata of one of its copies, for tests. */
+/* mirror_copy.h -- for tests: the record of a small set, and the metadata of one of its copies. */
 #ifndef TESTLIB_MIRROR_COPY_H
 #define TESTLIB_MIRROR_COPY_H
 
@@ -7,18 +7,18 @@
 #include "mirror/core/types.h"
 
 #define COPY_SIZE (64u << 20) /* 32 extents */
-#define COPY_SLOT 1           /* a slot of the three members 0 to 2 */
+#define COPY_SLOT 1           /* the slot of this copy; the three members have the slots 0 to 2 */
 
 struct mirror_uuid copy_uuid(uint8_t first);
 struct mirror_epoch copy_epoch(uint64_t number);
-/* Three in-sync members, no primary, epoch 0. */
+/* Make a record: three in-sync members, no primary, epoch 0. */
 void copy_record(struct mirror_record *rec);
-/* The superblock for that record, of the copy in COPY_SLOT. */
+/* Make the superblock for that record, of the copy in COPY_SLOT. */
 void copy_super(struct meta_super *super);
 void copy_members(struct meta_members *members);
-/* Make new metadata, durably. */
+/* Make new metadata, and make them durable. */
 void copy_create(struct two_layers *t, uint64_t seed);
-/* Load, and assert that the load succeeds. */
+/* Load the metadata, and assert success. */
 void copy_load(struct meta *m, struct two_layers *t);
 
 #endif

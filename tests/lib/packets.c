@@ -30,7 +30,7 @@ static uint16_t packets_half(const uint8_t *p)
 	return v;
 }
 
-/* Returns 0 if the checksum among the bytes is right. */
+/* Compute the Internet checksum of the bytes; 0 means that the checksum among them is right. */
 static uint16_t packets_sum(uint32_t start, const uint8_t *p, size_t len)
 {
 	uint64_t s = start;
@@ -59,7 +59,7 @@ static int packets_parse_tcp(struct packet *k, const uint8_t *tcp, size_t len, b
 	return c.bad ? -EPROTO : 0;
 }
 
-/* Pseudo header: addresses, 6, length. */
+/* The checksum covers a pseudo header, too: addresses, protocol 6, length. */
 static bool packets_tcp_sum_is_right(const struct packet *k, const uint8_t *tcp, size_t len)
 {
 	size_t alen = k->v6 ? 16 : 4;

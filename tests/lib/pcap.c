@@ -32,7 +32,8 @@ static uint32_t pcap_le32(const uint8_t *p)
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Parses Ethernet, IPv4, TCP; false for any other frame. The IP length excludes padding. */
+/* Parse a frame of Ethernet, IPv4 and TCP. Returns false for any other frame. The IP length
+ * excludes the padding of the frame. */
 static bool pcap_parse_frame(const uint8_t *frame, size_t len, struct segment *seg)
 {
 	struct rcursor c = rcursor_init(frame, len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pcap.h -- TCP byte streams out of a capture (classic pcap, Ethernet, IPv4). Reassembles by
- * sequence number. If a stream has a hole, only the bytes before the hole are kept.
+ * pcap.h -- get the TCP byte streams of a capture (classic pcap, Ethernet, IPv4). Segments are
+ * ordered by sequence number. Of a stream with a hole, only the bytes before the hole are kept.
  */
 #ifndef TESTLIB_PCAP_H
 #define TESTLIB_PCAP_H
@@ -22,7 +22,7 @@ struct pcap_stream {
 	bool fin; /* the sender closed the stream */
 	uint8_t *data;
 	size_t len;
-	/* Private to the reader. */
+	/* These members are private to pcap.c. */
 	uint32_t isn;
 	bool *seen;
 	size_t size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* post.h -- work requests beyond verbs, posted one at a time. Each call returns 0 or the errno
+/* post.h -- post one work request that verbs does not have. Each call returns 0 or an errno
  * value. */
 #ifndef TESTLIB_POST_H
 #define TESTLIB_POST_H

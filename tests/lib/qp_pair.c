@@ -37,7 +37,8 @@ static void pair_expect_no_error(struct cq *cq)
 		assert_int_equal(cq->ring[(cq->head + i) % cq->size].wc.status, IBV_WC_SUCCESS);
 }
 
-/* A callback for any test: the user has not seen any sign yet that the queue pair fails. */
+/* Called when a queue pair begins to fail: at this time its user must not have seen any sign of the
+ * failure. */
 static void pair_on_failing(void *owner)
 {
 	struct qp_end *e = owner;
@@ -136,7 +137,7 @@ void pair_close(struct qp_pair *p)
 	pair_end_close(&p->b);
 }
 
-/* --- moving bytes ------------------------------------------------------------------------- */
+/* --- bytes between the ends --------------------------------------------------------------- */
 
 static void pair_wire_add(struct qp_end *e, const void *bytes, size_t len)
 {
@@ -149,10 +150,12 @@ static void pair_wire_add(struct qp_end *e, const void *bytes, size_t len)
 	e->wire_len += len;
 }
 
-/* A short message goes straight into the link's memory. */
+/* Write a short message straight into the link's memory, as a link in shared memory permits. */
 static size_t end_put(struct qp_end *e)
 {
-	uint8_t *to = malloc(e->put_room); /* a block that ends where the room for writing ends */
+	/* a block that ends where the writable bytes end, so that a sanitizer reports a write past
+	 * them */
+	uint8_t *to = malloc(e->put_room);
 	size_t len;
 
 	assert_non_null(to);
@@ -223,7 +226,9 @@ size_t end_take_in_place(struct qp_end *e, size_t len)
 
 	if (!qp_rx_is_in_place(e->qp))
 		return 0;
-	lies = malloc(len); /* a block that ends where the readable bytes end */
+	/* a block that ends where the readable bytes end, so that a sanitizer reports a read past
+	 * them */
+	lies = malloc(len);
 	assert_non_null(lies);
 	memcpy(lies, e->peer->wire, len);
 	taken = qp_rx_in_place(e->qp, lies, len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * qp_pair.h -- two queue pairs in one thread. A test moves the bytes between them, in pieces of any
- * size. Everything is checked with cmocka's assertions.
+ * size. All functions check with cmocka's assertions.
  */
 #ifndef TESTLIB_QP_PAIR_H
 #define TESTLIB_QP_PAIR_H
@@ -21,19 +21,20 @@ struct qp_end {
 	struct ibv_pd pd;
 	struct mr_table *mrs;
 	struct cq scq, rcq;
-	struct srq srq; /* in use if the options request an SRQ */
+	struct srq srq; /* used only if the options request an SRQ */
 	struct qp *qp;
 	void *rxmem, *txmem;
-	void *rxbuf, *txbuf; /* the same memory; NULL while lent */
-	uint8_t *wire;       /* bytes that were sent, and not taken by the peer yet */
+	/* rxmem and txmem; NULL while the queue pair has borrowed the buffer */
+	void *rxbuf, *txbuf;
+	uint8_t *wire; /* bytes that this end has sent and its peer has not taken yet */
 	size_t wire_len, wire_room;
-	bool in_place;   /* this end parses its peer's bytes in place, if possible */
-	size_t put_room; /* room for short messages in the link's memory; 0: none */
+	bool in_place;   /* this end parses its peer's bytes in place, where possible */
+	size_t put_room; /* bytes of link memory for short messages; 0: the link has none */
 	int asyncs;
 	enum ibv_event_type async; /* the last asynchronous event */
 	int notified, gets, failures;
-	int wb_status; /* status with which write-backs end */
-	bool wb_hold;  /* keep write-backs running */
+	int wb_status; /* status that each write-back returns */
+	bool wb_hold;  /* do not end write-backs */
 	bool wb_running;
 	int wb_count;
 	struct qp_job wb;             /* the last write-back */
@@ -46,40 +47,41 @@ struct qp_pair {
 };
 
 struct pair_options {
-	struct qp_stream stream; /* set-up for both ends; A is the initiator */
+	struct qp_stream stream; /* options of both ends; A is the initiator */
 	uint32_t depth, max_sge, max_inline, cq_size;
 	bool sq_sig_all, srq, peer_rfc7306, unreliable;
-	bool acks, only_a_acks; /* both ends, or A alone, ask for Acks */
+	bool acks, only_a_acks; /* acks: both ends ask for Acks; only_a_acks: only A does */
 	enum qp_rtr rtr;
-	bool hold_b;       /* B may not send before A, as with an RTR, if there is no consent */
-	bool before_hello; /* the HELLOs of consenting ends are not exchanged yet */
+	bool hold_b;       /* without consent, B may not send before A has sent, as with an RTR */
+	bool before_hello; /* the consenting ends have not exchanged their HELLOs yet */
 };
 
-/* With consent each end first sends this many FPDUs, and gathers: its HELLO. */
+/* FPDUs, and gathers, that each end sends first if both consent: its HELLO. */
 #define PAIR_HELLO 1u
 
-/* Depth 16, 4 SGEs, 64 bytes inline, IRD and ORD 4, consent, no CRC. */
+/* Returns depth 16, 4 SGEs, 64 bytes inline, IRD and ORD 4, consent, no CRC. */
 struct pair_options pair_defaults(void);
 void pair_open(struct qp_pair *p, const struct pair_options *o);
 void pair_close(struct qp_pair *p);
 
-/* Move bytes, and end write-backs, until nothing moves any more. */
+/* Move bytes, and end write-backs, until nothing is left to do. */
 void pair_run(struct qp_pair *p);
-/* Like pair_run(), at most `chunk` bytes at a time in each direction. */
+/* Like pair_run(), but move at most `chunk` bytes at a time in each direction. */
 void pair_run_chunked(struct qp_pair *p, size_t chunk);
 
 /*
- * Gather once, and take at most max bytes of the result. Returns the number of bytes; *n_iov is the
- * number of pieces.
+ * Gather once, and send at most `max` bytes of the result. Returns the number of bytes; *n_iov is
+ * the number of pieces.
  */
 size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
-/* Put all bytes that e has to send onto e's wire. */
+/* Put all bytes that e can send onto e's wire. */
 void end_send_all(struct qp_end *e);
-/* Give e at most max bytes of its peer. Returns the number of bytes taken. */
+/* Deliver to e at most `max` bytes of its peer. Returns how many bytes e took. */
 size_t end_take(struct qp_end *e, size_t max);
-/* Take bytes in place. Returns 0 if that is not possible now. */
+/* Let e take bytes in place. Returns 0 if that is impossible now. */
 size_t end_take_in_place(struct qp_end *e, size_t len);
-/* Give e bytes made by the test, as if the peer had sent them. The end must take all bytes. */
+/* Deliver bytes to e that the test made, as if the peer had sent them. The end must take all of
+ * them. */
 void end_inject(struct qp_end *e, const void *bytes, size_t len);
 void end_run_writebacks(struct qp_end *e);
 void end_finish_writeback(struct qp_end *e, int status);
@@ -88,7 +90,7 @@ struct mr *end_reg(struct qp_end *e, void *buf, size_t len, int access);
 void end_dereg(struct mr *mr);
 #define REMOTE_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-/* Post a request; signalled unless flags has NOSIG. Zero or the errno value. */
+/* Post a request, signalled unless flags has NOSIG. Returns 0 or an errno value. */
 #define NOSIG (1u << 30)
 int end_post(struct qp_end *e, enum ibv_wr_opcode op, uint64_t wr_id, const struct mr *local,
 	     size_t off, size_t len, struct mr *remote, size_t remote_off, unsigned flags);
@@ -101,14 +103,14 @@ int end_recv(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t of
 int end_flush(struct qp_end *e, uint64_t wr_id, struct mr *remote, size_t off, size_t len,
 	      bool persistent);
 
-/* The next completion must have this wr_id and status. */
+/* Take the next completion, which must have this wr_id and status. */
 void expect_wc(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status);
 struct ibv_wc next_wc(struct cq *cq);
 void expect_no_wc(struct cq *cq);
-/* e failed, and the stream ended with this error, which e sent or received. */
+/* Check that e failed, and that the stream ended with this error, which e sent or received. */
 void expect_terminated(struct qp_end *e, bool sent, unsigned error);
 
-/* Make a raw FPDU. Returns the FPDU's length. */
+/* Make a raw FPDU. Returns its length. */
 size_t fpdu_make(uint8_t *to, const struct ddp_hdr *hdr, const void *payload, size_t len, bool crc);
 struct ddp_hdr hdr_tagged(unsigned opcode, uint32_t stag, uint64_t to, bool last);
 struct ddp_hdr hdr_untagged(unsigned opcode, uint32_t qn, uint32_t msn, uint32_t mo, bool last);

@@ -34,7 +34,7 @@ static void two_layers_mix(struct two_layers *t, uint64_t from, uint64_t to, uns
 			memcpy(t->medium + at, t->cache + at, 8);
 }
 
-/* The ring is never persisted, and takes most of the room. */
+/* Leave out the ring, which is never persisted and is most of the memory. */
 void two_layers_write_back(struct two_layers *t, unsigned of_256)
 {
 	two_layers_mix(t, 0, META_RING_AT, of_256);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Pool files exchanged with the distribution's PMDK, in both directions: this project opens pools
- * that pmempool and libpmemobj made, and they read pools that this project made. Exit code 77: PMDK
- * is not installed.
+ * that pmempool and libpmemobj made, and these two read pools that this project made. Exit code 77:
+ * PMDK is not installed.
  */
 #include "unit/poolset/disk.h"
 
@@ -16,8 +16,8 @@
 
 #define HEAD "PMEMPOOLSET\n"
 
-/* libpmemobj, as a program uses it. The test loads it at run time, so that the build does not
- * need it. */
+/* Functions of libpmemobj. The test loads the library at run time, so that the build does not need
+ * it. */
 static struct {
 	void *(*create)(const char *path, const char *layout, size_t size, mode_t mode);
 	void *(*open)(const char *path, const char *layout);
@@ -53,7 +53,7 @@ static void expect_run(const char *command)
 	}
 }
 
-/* A line of the last output must contain both `name` and `value`. */
+/* The last output must have a line that contains both `name` and `value`. */
 static void expect_out(const char *name, const char *value)
 {
 	FILE *f = fopen("out", "r");
@@ -102,11 +102,11 @@ static void pools_of_pmdk_are_opened(void **state)
 		expect_run("pmempool check -v a.set");
 		expect_out("a.set", "consistent");
 		assert_int_equal(poolset_remove(&place, POOLSET_REMOVE_SET, &disk_err), 0);
-		assert_int_equal(disk_count_files(), 1); /* out */
+		assert_int_equal(disk_count_files(), 1); /* only the file "out" */
 	}
 }
 
-/* A replica has the same content, and the attributes that librpmem passes. */
+/* Make a replica with the same content and the attributes that librpmem passes. */
 static void replicate(const char *from, const char *to, const struct poolset_attr *attr)
 {
 	struct poolset_pool *source = disk_open(from, NULL), *target = disk_create(to, attr);
@@ -215,7 +215,7 @@ static void pools_of_other_kinds_and_single_files_are_opened(void **state)
 	}
 }
 
-/* A pool that libpmemobj leaves when it is killed: all committed data are there. */
+/* libpmemobj is killed while a pool is open: the pool has all committed data. */
 static void a_killed_pool_of_pmdk_is_opened(void **state)
 {
 	disk_write_set("a.set", HEAD "8M @/p0\n");

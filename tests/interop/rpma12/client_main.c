@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_main.c -- ADDRESS PORT: makes every operation, see rpma12.h. */
+/* client_main.c -- arguments ADDRESS PORT: make every operation of librpma 1.2 (rpma12.h). */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,8 @@ static void connect_to(struct end *e, const char *addr, const char *port)
 	take_offer(e);
 }
 
-/* A flush may be a read or a message of its own, and an atomic write may be a write. */
+/* ANY: the opcode depends on the library. A flush may be a read or a message of its own, an atomic
+ * write may be a plain write. */
 enum { ANY = -1 };
 static void completes(struct end *e, int opcode, const char *what)
 {
@@ -162,7 +163,7 @@ static void write_with_immediate(struct end *e, size_t at, size_t len, uint32_t 
 	server_has(e, ASK_CHECK, at, len, imm);
 }
 
-/* The last message has one byte. */
+/* Send the last message, which has one byte. */
 static void leave(struct end *e)
 {
 	must(rpma_send(e->conn, e->slots_mr, (SLOTS - 1) * SLOT, 1, RPMA_F_COMPLETION_ALWAYS, NULL),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- code shared by server and client. */
+/* end.c -- code that server and client share. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,15 +14,16 @@
 
 enum { REGION = 1 << 20, SLOT = 4096, SLOTS = 4, PDATA_LEN = 100 };
 
-/* The private data of the server. */
+/* The server's private data. */
 struct offer {
 	uint8_t mr_size, pcfg_size;
 	uint8_t mr[40], pcfg[8];
 };
 
 /*
- * Questions. ASK_CHECK: is [at, +len) of the server's file filled with seed? ASK_DURABLE: the same,
- * and is none of its pages dirty? Other messages are filled with their immediate data.
+ * Questions to the server. ASK_CHECK: are the bytes [at, +len) of the server's file filled with
+ * seed? ASK_DURABLE: are they, and is none of their pages dirty? Each other message is filled with
+ * the value of its immediate data.
  */
 enum { ASK_CHECK = 0x43484b21, ASK_DURABLE = 0x44555221 };
 struct ask {
@@ -30,7 +31,7 @@ struct ask {
 	uint64_t at, len;
 };
 
-/* The server's answer: the received message, and whether it was right. */
+/* The server's answer: the message that it received, and whether the message was right. */
 struct answer {
 	uint32_t opcode, imm, len, right;
 };
@@ -40,11 +41,11 @@ struct end {
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn *conn;
 	struct rpma_cq *cq, *rcq;
-	uint8_t *region, *slots; /* the last slot is for sending */
+	uint8_t *region, *slots; /* slots: the last one is for sending */
 	struct rpma_mr_local *mr, *slots_mr;
 };
 
-/* Each of these functions ends the program with a message if a check fails. */
+/* Each function ends the program with a message if a check fails. */
 void must(int ret, const char *what);
 void end_open(struct end *e, const char *addr, bool is_server, uint8_t *region, int usage);
 void end_close(struct end *e);

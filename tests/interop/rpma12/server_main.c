@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_main.c -- ADDRESS PORT FILE [srq]: serves one client, see rpma12.h. */
+/* server_main.c -- arguments ADDRESS PORT FILE [srq]: serve one client (rpma12.h). */
 #include <arpa/inet.h>
 #include <err.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static bool is_durable(const struct ask *ask)
 	return dirty == 0;
 }
 
-/* Check the bytes in memory, and in the file as other processes read it. */
+/* Check the bytes in memory, and the bytes of the file as other processes read them. */
 static bool check(const struct end *e, const struct ask *ask)
 {
 	static uint8_t copy[REGION];
@@ -135,7 +135,7 @@ static void answer_one(struct end *e, const struct ibv_wc *wc)
 		errx(1, "the answer: %s", ibv_wc_status_str(sent.status));
 }
 
-/* Serve until the client disconnects. The receives of a shared queue are not flushed. */
+/* Serve until the client disconnects. Receives of a shared queue get no completion at that time. */
 static void serve(struct end *e)
 {
 	struct ibv_wc wc;
