@@ -25,7 +25,7 @@ static void child_close(int *fd)
 }
 
 /* Move a descriptor above 2: the application may have closed 0 to 2, and the child needs these
- * numbers. */
+ * numbers for its streams. */
 static int child_move_up(int *fd)
 {
 	int up;
@@ -40,7 +40,8 @@ static int child_move_up(int *fd)
 	return 0;
 }
 
-/* Use sockets, because a write to a socket can be kept from raising SIGPIPE. [i][0] is this end. */
+/* Use sockets, because a write to a socket can be kept from raising SIGPIPE. Element [i][0] is
+ * this process's end of a pair. */
 static int child_make_streams(int pairs[3][2])
 {
 	for (int i = 0; i < 3; i++)
@@ -110,7 +111,7 @@ int child_start(struct child *c, char *const argv[])
 	return 0;
 }
 
-/* Keep the last bytes of the output. */
+/* Append to the saved output, and keep only its last bytes. */
 static void child_keep_said(struct child *c, const char *bytes, size_t len)
 {
 	size_t drop;
@@ -142,7 +143,8 @@ void child_take_said(struct child *c)
 }
 
 /*
- * Wait with poll(2) on fd and standard error, until fd is readable or the deadline. 0 or ETIMEDOUT.
+ * Wait with poll(2) until fd is readable or the deadline has passed, and read standard error
+ * meanwhile. 0 or ETIMEDOUT.
  */
 static int child_poll(struct child *c, int fd, uint64_t deadline)
 {
@@ -194,8 +196,8 @@ int child_wait(struct child *c, uint64_t deadline)
 void child_end(struct child *c, int grace_ms)
 {
 	/*
-	 * Shut the stream down: closing is not enough, because a forked process may have copies of
-	 * the descriptor.
+	 * Shut the stream down: closing alone is not enough, because a forked process may have
+	 * copies of the descriptor.
 	 */
 	if (c->in >= 0)
 		shutdown(c->in, SHUT_RDWR);

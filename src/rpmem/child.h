@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * child.h -- ssh as a child process: its three streams, its messages on standard error, its end.
+ * child.h -- runs ssh as a child process, with its three streams, its messages on standard error,
+ * and its end.
  *
- * The application may wait for all its children, or ignore SIGCHLD, so ssh's exit status may be
- * gone, and its number may have been reused. So a descriptor is used to signal it and to wait for
- * it.
+ * The application may wait for all its children, or ignore SIGCHLD. Then ssh's exit status is
+ * gone, and another process may have its process number. So a descriptor of the process
+ * (pidfd_open(2)) is used to signal ssh and to wait for its end.
  */
 #ifndef RPMEM_CHILD_H
 #define RPMEM_CHILD_H
@@ -21,30 +22,30 @@ struct child {
 	int pidfd;
 	int in, out, err; /* this process's ends of the three sockets; -1: closed */
 	bool ended;
-	/* exit status; 128 + n: signal n; -1: the application took the status */
+	/* exit status; 128 + n: killed by signal n; -1: the application took the status */
 	int status;
 	char said[CHILD_SAID]; /* the end of the child's output on standard error */
 	size_t said_len;
 };
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 int child_start(struct child *c, char *const argv[]);
-/* Read the pending bytes of standard error, so that the child never waits for room. */
+/* Read the pending bytes of standard error, so that the child never blocks in writing to it. */
 void child_take_said(struct child *c);
 /*
- * Wait until c->out is readable (or at its end), or until the deadline: ETIMEDOUT. Meanwhile the
+ * Wait until c->out has bytes or is at its end. ETIMEDOUT: the deadline has passed. Meanwhile the
  * call reads standard error.
  */
 int child_wait_readable(struct child *c, uint64_t deadline);
-/* Wait for the child's end. 0: c->status is set; ETIMEDOUT. Meanwhile the call reads standard
- * error. */
+/* Wait for the child's end. 0: c->status is set. ETIMEDOUT: the deadline has passed. Meanwhile the
+ * call reads standard error. */
 int child_wait(struct child *c, uint64_t deadline);
-/* Close the streams, wait at most grace_ms for the child's end, then kill the child; take its
- * status. */
+/* Close the streams, wait at most grace_ms for the child's end, then kill the child if it still
+ * runs. Take its status. */
 void child_end(struct child *c, int grace_ms);
 /* In a forked process: close the parent's descriptors. */
 void child_forget(struct child *c);
-/* The child's message as one printable line; "" without a message. */
+/* Write the child's last output to buf as one printable line; "" if there is no output. */
 const char *child_words(const struct child *c, char *buf, size_t size);
 
 #endif

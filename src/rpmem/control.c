@@ -19,18 +19,18 @@
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 
-#define CONTROL_GRACE_MS 2000 /* how long ssh may take to end without a kill */
+#define CONTROL_GRACE_MS 2000 /* time for ssh to end before it is killed */
 
 struct control {
 	struct list node;
 	pthread_mutex_t lock; /* guards the stream and the members below */
 	struct wire_stream stream;
 	bool direct, inherited;
-	struct child ssh;         /* without direct */
-	int fd;                   /* direct */
-	struct wire_key lane_key; /* direct */
+	struct child ssh;         /* used only without `direct` */
+	int fd;                   /* used only with `direct` */
+	struct wire_key lane_key; /* used only with `direct` */
 	int timeout_ms;
-	int failed; /* errno */
+	int failed; /* errno of the first failure; 0: the stream works */
 	char who[TARGET_TEXT];
 };
 
@@ -48,7 +48,8 @@ static void control_after_fork(void)
 	pthread_mutex_unlock(&controls_lock);
 }
 
-/* Close the descriptor: if a child kept a copy, the session would outlive a killed parent. */
+/* Close the child's copy of the descriptor: otherwise the session would go on after the parent is
+ * killed. */
 static void control_in_child(void)
 {
 	struct list *it;
@@ -75,7 +76,7 @@ static uint64_t control_deadline(const struct control *c)
 	return poll_deadline(c->timeout_ms);
 }
 
-/* Report ssh's message, which explains more than the end of the stream. */
+/* Report ssh's message, which explains more than the text for the end of the stream. */
 static int control_explain_ssh(struct control *c, int failure, const struct error *err)
 {
 	char words[CHILD_SAID + 64];
@@ -92,7 +93,7 @@ static int control_explain_ssh(struct control *c, int failure, const struct erro
 	return errmsg_fail(err->cause, "%s", err->text);
 }
 
-/* Mark the stream as failed. failure: from wire_stream_send() or _receive(). */
+/* Mark the stream as failed. failure: the result of wire_stream_send() or wire_stream_receive(). */
 static int control_fail(struct control *c, int failure)
 {
 	struct error err;

@@ -22,7 +22,7 @@ static int device_get(const char *provider, const char *addr, struct ibv_context
 	return rc;
 }
 
-/* Does an RDMA device reach one of the addresses? */
+/* Returns true if an RDMA device reaches one of the addresses. */
 static bool device_verbs_reaches(const struct address *found, int count)
 {
 	struct ibv_context *ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h -- chooses the device of the lanes: an RDMA device if one reaches the target. The
- * software RNIC only serves if RPMEM_ENABLE_SOCKETS allows it.
+ * device.h -- chooses the device of the lanes: an RDMA device if one reaches the target; otherwise
+ * the software RNIC, if RPMEM_ENABLE_SOCKETS allows it.
  */
 #ifndef RPMEM_DEVICE_H
 #define RPMEM_DEVICE_H
@@ -15,8 +15,9 @@
 
 struct device {
 	bool is_softrnic;
-	bool ipv4;       /* ssh must use IPv4, as in the original library with its sockets */
-	bool unresolved; /* the name has no address here; ssh may still find one */
+	/* ssh must use IPv4, like the original library with its provider "sockets" */
+	bool ipv4;
+	bool unresolved; /* this machine cannot resolve the name; ssh may still resolve it */
 };
 
 /* Choose the kind of device. 0 or an errno. */
@@ -25,7 +26,8 @@ int device_choose(const struct target *target, struct device *device);
 int device_open(const struct device *device, const char *addr, struct rpma_peer **peer);
 
 /*
- * Register memory, under a lock because librpma's own calls are not thread-safe. librpma's results.
+ * Register memory. The call takes a lock, because these calls of librpma are not thread-safe.
+ * Returns librpma's result.
  */
 int device_register(struct rpma_peer *peer, void *ptr, size_t size, int usage,
 		    struct rpma_mr_local **mr);

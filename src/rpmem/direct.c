@@ -53,7 +53,8 @@ static int direct_try(const struct addrinfo *to, uint64_t deadline, int *out)
 	return 0;
 }
 
-/* Divide the remaining time among the addresses, because the first one may never answer. */
+/* Divide the remaining time among the remaining addresses, because the first address may never
+ * answer. */
 static uint64_t direct_share(uint64_t deadline, const struct addrinfo *info)
 {
 	uint64_t now = clock_now_ns(), left = deadline > now ? deadline - now : 0, n = 0;

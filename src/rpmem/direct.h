@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.h -- a session without ssh: a TCP connection to `rpmemd --listen`, and the proofs of both
- * ends.
+ * direct.h -- starts a session without ssh: a TCP connection to `rpmemd --listen`, and the proofs
+ * of both ends.
  */
 #ifndef RPMEM_DIRECT_H
 #define RPMEM_DIRECT_H
@@ -9,7 +9,7 @@
 #include "rpmem/target.h"
 #include "rpmem/wire/stream.h"
 
-/* Make a connected socket. 0 or an errno. */
+/* Connect a socket to the target. 0 or an errno. */
 int direct_connect(const struct target *target, uint64_t deadline, int *fd);
 /*
  * After the greeting: prove that this end has the secret of RPMEM_SECRET_FILE, check the other

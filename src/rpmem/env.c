@@ -19,13 +19,13 @@
 #define ENV_SPIN_US       50
 
 static struct {
-	pthread_mutex_t lock; /* guards the next two members */
+	pthread_mutex_t lock; /* guards the two members below */
 	char commands[ENV_COMMANDS];
 	const char *next;
 	unsigned max_lanes, work_queue_size;
 } env = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A number from min to max, or `otherwise`. */
+/* Returns the variable's number if it is from min to max, else `otherwise`. */
 static long env_number(const char *name, long min, long max, long otherwise)
 {
 	const char *text = getenv(name);
@@ -127,7 +127,7 @@ int env_timeout_ms(void)
 	return (int)env_number("RPMEM_TIMEOUT_MS", 1, INT_MAX, ENV_TIMEOUT_MS);
 }
 
-/* With a single processor spinning is useless: the other end makes no progress meanwhile. */
+/* On a single processor spinning is useless: the other end makes no progress meanwhile. */
 unsigned env_spin_us(void)
 {
 	cpu_set_t cpus;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * env.h -- the environment variables of librpmem(7). RPMEM_CMD, RPMEM_MAX_NLANES,
+ * env.h -- reads the environment variables of librpmem(7). RPMEM_CMD, RPMEM_MAX_NLANES,
  * RPMEM_WORK_QUEUE_SIZE and the variables of the log are read when the library is loaded, the
  * others at each call. A malformed number is logged and counts as not set.
  */
@@ -10,10 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Called once when the library is loaded; again by tests. */
+/* Called once when the library is loaded; tests call it again. */
 void env_read(void);
 
-/* Copy the next command of RPMEM_CMD, in turn. Returns false if the command is longer than size. */
+/* Copy the next of the commands in RPMEM_CMD, which take turns. Returns false if the command is
+ * longer than size. */
 bool env_next_command(char *buf, size_t size);
 unsigned env_max_lanes(void);
 unsigned env_work_queue_size(void); /* at least 2 */

@@ -12,7 +12,8 @@ static __thread char errmsg_buf[ERRMSG_TEXT];
 
 int errmsg_fail(int error, const char *fmt, ...)
 {
-	char text[ERRMSG_TEXT]; /* a copy, because the arguments may contain the thread's text */
+	/* made before the text is replaced, because the arguments may contain the thread's text */
+	char text[ERRMSG_TEXT];
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* errmsg.h -- reports failures of calls: the errno that functions return, and the thread's text. */
+/* errmsg.h -- reports the failure of a call: an errno as its result, and a text for the calling
+ * thread. */
 #ifndef RPMEM_ERRMSG_H
 #define RPMEM_ERRMSG_H
 
@@ -10,7 +11,7 @@
  * calls this, because its callers have less information.
  */
 int errmsg_fail(int error, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The thread's text; never NULL. */
+/* Returns the calling thread's text; never NULL. */
 const char *errmsg_text(void);
 
 #endif

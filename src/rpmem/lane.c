@@ -13,8 +13,8 @@
 
 static int lane_cfg_new(const struct lane *lane, struct rpma_conn_cfg **cfg)
 {
-	/* The queue holds each barrier with its transfer, the slices, and a read. Each of these may
-	 * give a completion. */
+	/* The send queue holds each barrier with its transfer, the slices, and a read. Each of
+	 * these may give a completion. */
 	uint32_t sq = 2 * lane->queue + LANE_TRANSFERS + 1;
 	uint32_t rq = lane->messages ? WIRE_PERSIST_DEPTH : 1;
 	int rc = rpma_conn_cfg_new(cfg);
@@ -27,7 +27,7 @@ static int lane_cfg_new(const struct lane *lane, struct rpma_conn_cfg **cfg)
 	return 0;
 }
 
-/* The errno for a failed rpma_conn_open(). */
+/* Returns the errno for a failed rpma_conn_open(). */
 static int lane_connect_failed(const struct lane *lane, uint16_t port, int rc)
 {
 	int error = ECONNABORTED;
@@ -59,7 +59,7 @@ static int lane_apply_peer_cfg(struct lane *lane, const struct wire_lane_reply *
 	return rc;
 }
 
-/* Check that the daemon's declaration is sufficient for the granted method. */
+/* Check that the daemon's descriptor declares what the granted method requires. */
 static int lane_check_method(struct lane *lane, bool direct_write)
 {
 	uint32_t caps = 0;

@@ -63,7 +63,7 @@ int lane_general_add(struct lane *lane, uint64_t offset, uint64_t length)
 
 	wire_persist_encode(&m, lane->messages->out[slot]);
 	lane->free_slots &= ~(1u << slot);
-	/* The completion of this send frees the entries of the send queue. */
+	/* The completion of this send also frees the queue's entries of the transfers before it. */
 	return rpma_batch_send(lane->batch, &segment, 1, RPMA_F_COMPLETION_ALWAYS,
 			       (const void *)(uintptr_t)LANE_OP_SENT);
 }

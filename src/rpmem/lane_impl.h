@@ -5,22 +5,22 @@
 
 #include "rpmem/lane.h"
 
-/* Split long ranges, because the time limit applies to progress. */
-#define LANE_SLICE     (8u << 20)  /* bytes of a transfer */
-#define LANE_BARRIER   (64u << 20) /* flushed together */
-#define LANE_TRANSFERS 8           /* most slices under way */
+/* Split long ranges, because the time limit applies to each completion. */
+#define LANE_SLICE     (8u << 20)  /* largest transfer, in bytes */
+#define LANE_BARRIER   (64u << 20) /* largest range that one barrier flushes, in bytes */
+#define LANE_TRANSFERS 8           /* most slices in transfer at a time */
 /* reads of at most this many bytes go through the lane's own memory */
 #define LANE_BOUNCE 65536u
 
-/* op_context of the lane's operations. */
+/* Values of op_context of the lane's operations. */
 enum lane_op {
 	LANE_OP_BARRIER = 1,
 	LANE_OP_TRANSFER,
 	LANE_OP_SENT,
-	LANE_OP_RECEIVE = 16, /* plus the slot's number */
+	LANE_OP_RECEIVE = 16, /* plus the number of the slot */
 };
 
-/* Messages of the general method, in registered memory. */
+/* The messages of the general method, in registered memory. */
 struct lane_messages {
 	uint8_t out[WIRE_PERSIST_DEPTH][32];
 	uint8_t in[WIRE_PERSIST_DEPTH][32];
@@ -34,11 +34,11 @@ struct lane {
 	struct rpma_batch *batch; /* room for two operations */
 	struct rpma_mr_remote *remote;
 	unsigned queue;     /* most outstanding barriers */
-	unsigned barriers;  /* number outstanding */
+	unsigned barriers;  /* number of outstanding barriers */
 	unsigned transfers; /* number of outstanding transfers that give a completion */
-	uint8_t *bounce;    /* NULL: no read yet */
+	uint8_t *bounce;    /* NULL before the first read */
 	struct rpma_mr_local *bounce_mr;
-	struct lane_messages *messages; /* NULL except with the general method */
+	struct lane_messages *messages; /* NULL unless the general method is used */
 	struct rpma_mr_local *messages_mr;
 	uint32_t free_slots; /* a bit for each free slot of messages->out */
 	uint32_t next_id;
@@ -46,19 +46,20 @@ struct lane {
 
 /* lane_io.c: take one completion, and count it. */
 int lane_take(struct lane *lane);
-/* The connection is lost, or an operation could not be posted. rc: librpma's result. */
+/* Report that the connection is lost, or that an operation could not be posted. rc: librpma's
+ * result. */
 int lane_broken(struct lane *lane, const char *what, int rc);
 
 /*
- * lane_general.c: memory for the messages, and receives, before the connection exists. Librpma's
- * results, or an errno.
+ * lane_general.c: registers memory for the messages, and posts receives before the connection
+ * exists. Returns librpma's result, or an errno.
  */
 int lane_general_init(struct lane *lane);
 int lane_general_prepare(struct rpma_conn_req *req, void *lane);
 void lane_general_fini(struct lane *lane);
-/* Add the message for a range to lane->batch, after the transfers. There is a free slot. */
+/* Add the message for a range to lane->batch, behind the transfers. A slot must be free. */
 int lane_general_add(struct lane *lane, uint64_t offset, uint64_t length);
-/* An answer has come. */
+/* Handle a received answer. */
 int lane_general_on_receive(struct lane *lane, const struct ibv_wc *wc);
 
 #endif

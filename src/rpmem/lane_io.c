@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting on a lane, and waiting for completions. */
+/* Posts operations on a lane, and waits for their completions. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const void *lane_context(enum lane_op op)
 	return (const void *)(uintptr_t)op;
 }
 
-/* Has the connection ended? */
+/* Returns true if the connection has ended. */
 static bool lane_has_ended(struct lane *lane)
 {
 	enum rpma_conn_event event;
@@ -38,7 +38,7 @@ int lane_broken(struct lane *lane, const char *what, int rc)
 			   lane->place->addr, why, rpma_err_2str(rc));
 }
 
-/* Explain a failed completion. */
+/* Report why a completion failed. */
 static int lane_explain(struct lane *lane, const struct ibv_wc *wc)
 {
 	enum rpma_reason reason = rpma_wc_get_reason(lane->conn, wc, NULL);
@@ -51,7 +51,7 @@ static int lane_explain(struct lane *lane, const struct ibv_wc *wc)
 			   lane->place->addr, text);
 }
 
-/* Spin for a completion for a limited time. RPMA_E_NO_COMPLETION: none came. */
+/* Poll for a completion, for a limited time. RPMA_E_NO_COMPLETION: none came in that time. */
 static int lane_look(struct lane *lane, struct ibv_wc *wc)
 {
 	int rc = rpma_cq_get_wc(lane->cq, 1, wc, NULL);
@@ -66,7 +66,7 @@ static int lane_look(struct lane *lane, struct ibv_wc *wc)
 	return rc;
 }
 
-/* The next completion, successful or not. 0 or an errno. */
+/* Get the next completion, successful or not. 0 or an errno. */
 static int lane_next(struct lane *lane, struct ibv_wc *wc)
 {
 	uint64_t deadline = 0;
@@ -79,7 +79,7 @@ static int lane_next(struct lane *lane, struct ibv_wc *wc)
 			return 0;
 		if (rc != RPMA_E_NO_COMPLETION)
 			return lane_broken(lane, "wait", rc);
-		/* `ended` was read before the queue, so no completion from before the end is
+		/* `ended` was read before the queue, so no completion that came before the end is
 		 * missed */
 		if (ended)
 			return errmsg_fail(ECONNRESET, "lane %u: %s closed the connection",
@@ -143,7 +143,7 @@ static int lane_add_barrier(struct lane *lane, uint64_t offset, uint64_t length)
 				RPMA_F_COMPLETION_ALWAYS, lane_context(LANE_OP_BARRIER));
 }
 
-/* Write all slices of a range except the last one. Each completion counts as progress. */
+/* Write all slices of a range except the last slice. The time limit applies to each completion. */
 static int lane_write_slices(struct lane *lane, uint64_t *offset, uint64_t *length)
 {
 	while (*length > LANE_SLICE) {
@@ -287,7 +287,7 @@ int lane_read(struct lane *lane, void *buff, uint64_t offset, uint64_t length)
 	    device_register(lane->place->peer, buff, length, RPMA_MR_USAGE_READ_DST, &dst))
 		return lane_read_bounced(lane, buff, offset, length);
 	rc = lane_read_slices(lane, dst, offset, length);
-	/* after this call the device stores nothing there, even after a failure */
+	/* after this call the device writes no more bytes to the buffer, even after a failure */
 	device_deregister(&dst);
 	return rc;
 }

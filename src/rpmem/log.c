@@ -11,7 +11,7 @@
 
 static int log_fd = -1;
 
-/* PMDK's levels: nothing, errors, warnings, steps, everything. */
+/* The library's levels for PMDK's numbers: nothing, errors, warnings, steps, everything. */
 static const enum log_level log_levels[] = {LOG_LVL_OFF, LOG_LVL_ERROR, LOG_LVL_WARNING,
 					    LOG_LVL_INFO, LOG_LVL_DEBUG};
 static const char *const log_names[] = {"fatal", "1", "2", "3", "3", "4"};
@@ -32,7 +32,7 @@ static void log_write_line(enum log_level level, const char *file, int line, con
 		return; /* a failure here cannot be reported anywhere */
 }
 
-/* Open the log. The process's number is appended to a name that ends in '-'. */
+/* Open the log. If the name ends in '-', the process's number is appended. */
 static int log_open_file(const char *name)
 {
 	char path[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The public calls on lanes. */
+/* The public functions that use lanes. */
 #include <errno.h>
 #include <librpmem.h>
 
@@ -19,7 +19,8 @@ static int persist_check_range(const RPMEMpool *rpp, size_t offset, size_t lengt
 	return 0;
 }
 
-/* Check a range to be written. The header is rpmemd's. */
+/* Check a range to be written. The range must not include the pool's header, which only rpmemd
+ * writes. */
 static int persist_check(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
 			 unsigned flags, unsigned allowed)
 {

@@ -134,7 +134,7 @@ static unsigned pool_lanes_wanted(unsigned asked)
 	return lanes;
 }
 
-/* State that create and open share. */
+/* Arguments that create and open share. */
 struct pool_open {
 	enum wire_type type; /* WIRE_CREATE or WIRE_OPEN */
 	const char *set;
@@ -245,8 +245,8 @@ static int pool_try_address(RPMEMpool *rpp, const struct pool_open *o, const cha
 }
 
 /*
- * Try the daemon's own address first. Behind an address translation it does not work; then try the
- * address that ssh used.
+ * Try the daemon's own address first. If the target is behind an address translation, its address
+ * does not work here; then try the address that ssh used.
  */
 static int pool_connect(RPMEMpool *rpp, const struct pool_open *o,
 			const struct wire_pool_answer *answer)
@@ -294,7 +294,7 @@ static void pool_delete(RPMEMpool *rpp)
 	free(rpp);
 }
 
-/* The text of the failure stays, whatever the answer to CLOSE is. */
+/* The text of the first failure stays, whatever the answer to CLOSE is. */
 static void pool_undo(RPMEMpool *rpp, bool created)
 {
 	char *text = strdup(errmsg_text());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool.h -- a pool and its replica at the target: the session, the lanes, the first failure.
+ * pool.h -- a pool and its replica at the target: the session, the lanes, and the first failure.
  *
  * A lane is connected at its first use, by the thread that uses it. Lane 0 is connected when the
  * pool is opened, to prove that the data path works.
@@ -22,30 +22,30 @@ struct rpmem_pool {
 	bool has_headers;
 	unsigned nlanes;
 	struct lane **lanes;  /* NULL: not connected yet */
-	pthread_mutex_t lock; /* guards the next two members */
-	/* errno of the first failure, which is final; read without the lock */
+	pthread_mutex_t lock; /* guards the two members below */
+	/* errno of the first failure, which is final; may be read without the lock */
 	int error;
 	char *error_text;
 };
 
 /*
- * The first step of each call: does the pool exist, belong to this process, and work? 0 or an
- * errno.
+ * The first step of each call: checks that the pool exists, belongs to this process, and works. 0
+ * or an errno.
  */
 int pool_enter(RPMEMpool *rpp);
 /* Get the granted lane number n, and connect it if needed. */
 int pool_lane(RPMEMpool *rpp, unsigned n, struct lane **lane);
-/* Mark the target as lost. The thread's text must already have the reason. Returns error. */
+/* Mark the target as lost, with the reason in the thread's text. Returns error. */
 int pool_fail(RPMEMpool *rpp, int error);
 /*
- * If the session has failed, do the same as pool_fail(). Otherwise the daemon refused the request,
+ * If the session has failed, do what pool_fail() does. Otherwise the daemon refused the request,
  * and the pool stays usable.
  */
 int pool_request_failed(RPMEMpool *rpp, int error);
 
 bool pool_attr_is_zero(const struct rpmem_pool_attr *attr);
 
-/* The result of a public function: 0, or -1 and errno. */
+/* Returns the result of a public function for an errno: 0, or -1 with errno. */
 int pool_result(int error);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Remove a pool: by rpmemd's option --remove over ssh, by a message on the direct way. */
+/* Removes a pool: by rpmemd's option --remove over ssh, or by a message over a direct
+ * connection. */
 #include <errno.h>
 #include <librpmem.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static int remove_status(struct child *ssh, const char *host)
 				   "removing a pool on %s: the application took the exit "
 				   "status of ssh: %s",
 				   host, words);
-	/* An exit status from 126 on comes from ssh itself, or from a shell that found no
+	/* An exit status of 126 or more comes from ssh itself, or from a shell that found no
 	 * rpmemd. */
 	return errmsg_fail(ssh->status >= 126 ? ECONNRESET : ssh->status,
 			   "removing a pool on %s: exit status %d: %s", host, ssh->status, words);

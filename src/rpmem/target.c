@@ -11,7 +11,7 @@
 
 #define TARGET_SCHEME "rpma://"
 
-/* size includes the NUL. */
+/* Copy len bytes and append a NUL. Returns false if dst, which has `size` bytes, is too small. */
 static bool target_copy(char *dst, size_t size, const char *text, size_t len)
 {
 	if (len >= size)
@@ -68,7 +68,7 @@ static const char *target_parse_host(const char *text, struct target *t)
 
 /*
  * ssh would treat a leading '-' as an option. ssh_config(5) may put the user and the host into
- * another command (%r, %h), in which the other characters have a meaning for the shell.
+ * another command (%r, %h), in which the forbidden characters have a meaning for the shell.
  */
 static const char *target_judge_word(const char *word)
 {
@@ -80,7 +80,7 @@ static const char *target_judge_word(const char *word)
 	return NULL;
 }
 
-/* Returns NULL, or the error. The host begins behind the last '@', as ssh parses it. */
+/* Returns NULL, or the text of the error. The host begins behind the last '@', as ssh parses it. */
 static const char *target_parse_ssh(const char *text, struct target *t)
 {
 	const char *at = strrchr(text, '@'), *why;
@@ -93,7 +93,7 @@ static const char *target_parse_ssh(const char *text, struct target *t)
 		text = at + 1;
 	}
 	why = target_parse_host(text, t);
-	/* Check the host only now, without brackets and user, as ssh gets it. */
+	/* Check the host here, without brackets and user, as ssh gets it. */
 	if (!why)
 		why = target_judge_word(t->user);
 	return why ? why : target_judge_word(t->host);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * target.h -- the address of a target: "[user@]host[:port]" through ssh, or "rpma://host[:port]".
+ * target.h -- parses the address of a target: "[user@]host[:port]" over ssh, or
+ * "rpma://host[:port]" for a direct connection.
  */
 #ifndef RPMEM_TARGET_H
 #define RPMEM_TARGET_H
@@ -19,9 +20,9 @@ struct target {
 	char port[8]; /* a number; "": ssh chooses the port */
 };
 
-/* 0 or EINVAL. */
+/* Returns 0 or EINVAL. */
 int target_parse(const char *text, struct target *target);
-/* Find the numeric addresses of the host, with the given port. Returns their number, at most
+/* Find the numeric addresses of the host, and give them the port. Returns their number, at most
  * max. */
 int target_resolve(const char *host, const char *port, struct address *found, int max);
 

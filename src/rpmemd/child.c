@@ -14,9 +14,11 @@
 #include "base/log.h"
 #include "rpmemd/connection.h"
 
-#define CHILD_PROGRAM "/proc/self/exe" /* works even if an upgrade replaced the file */
+/* works even after an upgrade has replaced the program's file */
+#define CHILD_PROGRAM "/proc/self/exe"
 
-/* The command line: the program's task, and the settings of the listener's command line. */
+/* Make the command line of the new process: its task, and the settings of the listener's command
+ * line. */
 static char **child_argv(const struct options *opts)
 {
 	char **argv = calloc(opts->set_count + 5, sizeof(*argv));
@@ -43,8 +45,8 @@ static void child_free_argv(char **argv)
 }
 
 /*
- * Runs in the new process. Its descriptors have higher numbers than their final places, so that
- * none is overwritten before it is copied.
+ * Runs in the new process. The two descriptors have higher numbers than their targets, so that
+ * dup2(2) overwrites neither before it is copied.
  */
 static void child_exec(char **argv, int connection, int start)
 {
@@ -60,7 +62,7 @@ static void child_exec(char **argv, int connection, int start)
 }
 
 /*
- * Send the keys through a socket: other processes could read them in arguments or in the
+ * Send the keys through a socket: other processes could read keys in the arguments or in the
  * environment.
  */
 static int child_fork(struct child *child, char **argv, int connection,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* child.h -- the processes of a listening daemon, one for each connection (connection.h). */
+/* child.h -- the processes of a listening daemon: each serves one connection (connection.h). */
 #ifndef RPMEMD_CHILD_H
 #define RPMEMD_CHILD_H
 
@@ -27,10 +27,10 @@ struct children {
  */
 int children_start(struct children *c, const struct options *opts, int connection, const char *addr,
 		   const struct direct_start *start);
-/* The number of processes that serve one address (NULL: any). */
+/* Returns the number of processes that serve one address (NULL: any address). */
 unsigned children_count(const struct children *c, const char *addr);
 void child_kill(struct child *child, int sig);
-/* Forget the processes that have ended. */
+/* Remove the processes that have ended from the list. */
 void children_reap(struct children *c);
 
 #endif

@@ -16,7 +16,7 @@ static int config_set(void *arg, const char *key, const char *value, struct erro
 
 static const struct keyfile_reader config_reader = {.set = config_set};
 
-/* Begin with upstream's words, because programs may look for them. */
+/* Begin the error with the words of upstream's rpmemd, because programs may look for them. */
 static int config_name_line(int rc, struct error *err)
 {
 	return rc == ERROR_ARGUMENT && err ? error_set(err, ERROR_ARGUMENT, EINVAL,

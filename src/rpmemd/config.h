@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* config.h -- configuration files: lines "key = value" (rpmemd.conf(5)). */
+/* config.h -- reads configuration files: lines of the form "key = value" (rpmemd.conf(5)). */
 #ifndef RPMEMD_CONFIG_H
 #define RPMEMD_CONFIG_H
 
@@ -11,20 +11,20 @@
 #define CONFIG_USER_FILE   ".rpmemd.conf" /* in the user's folder */
 
 /*
- * text has len bytes; the error quotes name. ERROR_ARGUMENT, EINVAL: a line is malformed, or its
- * key or value is wrong. The lines before it have been applied.
+ * Parse the len bytes of text; an error quotes name. ERROR_ARGUMENT with EINVAL: a line is
+ * malformed, or its key or value is wrong. The lines before the wrong one have been applied.
  */
 int config_parse(struct settings *s, const char *text, size_t len, const char *name,
 		 struct error *err);
 
 /*
- * path: read only this file, which must exist. NULL: read the system's file and then the user's, if
- * they exist. ERROR_LOCAL with its errno as cause, or as above.
+ * path: read only this file, which must exist. NULL: read the system's file and then the user's
+ * file, if they exist. Returns an error of config_parse(), or ERROR_LOCAL with its errno as cause.
  */
 int config_load(struct settings *s, const char *path, const char *home, struct error *err);
 
 /*
- * HOME, or the folder in the user database, or "/". The text is static or belongs to the
+ * Returns HOME, or the folder in the user database, or "/". The text is static or belongs to the
  * environment.
  */
 const char *config_home(void);

@@ -17,7 +17,7 @@
 #include "rpmemd/startup.h"
 #include "service/process.h"
 
-/* The listener wrote the start before this process began. */
+/* Read the start, which the listener wrote before this process began. */
 static bool connection_read_start(struct direct_start *start)
 {
 	bool ok = recv(CONNECTION_START_FD, start, sizeof(*start), MSG_DONTWAIT) == sizeof(*start);
@@ -26,7 +26,8 @@ static bool connection_read_start(struct direct_start *start)
 	return ok;
 }
 
-/* Keepalive detects within half a minute that an initiator has vanished silently. */
+/* Keepalive detects within half a minute that an initiator has vanished without closing the
+ * connection. */
 static void connection_set_options(int fd)
 {
 	static const struct {
@@ -43,7 +44,7 @@ static void connection_set_options(int fd)
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* The log has the details. */
+/* Tell the initiator only that the start failed: the log has the details. */
 static int connection_report_failure(const struct direct_start *start)
 {
 	struct wire_stream *stream = malloc(sizeof(*stream));

@@ -166,7 +166,7 @@ bool control_on_frame(struct control *c, const struct wire_frame *frame, struct 
 		return false;
 	if (!handlers[frame->type](c, frame, answer, &err))
 		return false;
-	/* A result of librpma is not an errno. */
+	/* A result of librpma is negative, and not an errno. */
 	answer->error = err.cause > 0 ? (uint32_t)err.cause : 0;
 	snprintf(answer->text, sizeof(answer->text), "%s", err.text);
 	return true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.h -- the order of an initiator's requests: it opens or creates one pool, once. Then come
- * attributes, lanes and deep flushes of the pool, until the pool is closed.
+ * control.h -- handles an initiator's requests in their order: the first one opens or creates a
+ * pool, once. The others are attributes, lanes and deep flushes of that pool, until the pool is
+ * closed.
  *
- * Pure, except for the service that it calls: a frame goes in, an answer comes out.
+ * Pure, except for the service that it calls: the caller passes a frame and gets an answer.
  */
 #ifndef RPMEMD_CONTROL_H
 #define RPMEMD_CONTROL_H
@@ -12,9 +13,9 @@
 #include "rpmem/wire/frame.h"
 
 /*
- * The work for the initiator. Each call returns WIRE_OK, or the code of its failure with the cause
- * and the text in *err. The caller has checked the arguments: the pool is open, and a range is
- * within the pool.
+ * The functions that do the work for the initiator. Each returns WIRE_OK, or the code of its
+ * failure with the cause and the text in *err. The caller has checked the arguments: the pool is
+ * open, and a range is within the pool.
  */
 struct control_service {
 	/*
@@ -28,7 +29,7 @@ struct control_service {
 	enum wire_status (*lanes)(void *arg, const struct wire_lanes *lanes, uint16_t *port,
 				  struct error *err);
 	enum wire_status (*deep)(void *arg, const struct wire_deep *range, struct error *err);
-	/* The pool is closed also on failure. */
+	/* After the call the pool is closed, even if the call failed. */
 	enum wire_status (*close)(void *arg, bool remove, struct error *err);
 	enum wire_status (*remove)(void *arg, const struct wire_remove *what, struct error *err);
 };
@@ -36,7 +37,7 @@ struct control_service {
 struct control {
 	const struct control_service *service;
 	void *arg;
-	bool asked;   /* a pool was already requested; a second request is refused */
+	bool asked;   /* a pool was already requested; another request for a pool is refused */
 	bool is_open; /* the pool is open */
 	bool is_over; /* CLOSE was answered */
 	bool created;

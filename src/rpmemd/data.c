@@ -21,24 +21,24 @@ struct data {
 	int epoll_fd;
 	struct rpma_ep *ep;
 	uint16_t port;
-	uint64_t deadline; /* time limit for the expected lanes */
-	bool announced;    /* some lane was ever announced */
-	unsigned expected; /* number of lanes expected */
-	unsigned came;     /* number of lanes accepted */
+	uint64_t deadline; /* time limit for the expected lanes to come */
+	bool announced;    /* a lane was announced at some time */
+	unsigned expected; /* number of lanes that are expected now */
+	unsigned came;     /* number of lanes that were accepted */
 	unsigned ended;    /* number of accepted lanes that have ended */
-	/* time at which data_is_deserted() becomes true; 0: there are lanes, or lanes are
-	 * expected */
+	/* time at which data_is_deserted() becomes true; 0: a lane is open or expected */
 	uint64_t deserted;
 	struct rpma_mr_local *mr;
 	struct wire_lane_reply reply; /* valid after the registration */
-	struct rpma_cq *cq;           /* for lanes that get no completions at this end */
-	struct worker *workers;       /* for the general method */
+	struct rpma_cq *cq;           /* queue of lanes that get no completions at this end */
+	struct worker *workers;       /* threads of the general method */
 	unsigned worker_count;
-	uint8_t *states; /* enum data_lane_state, by lane number */
+	uint8_t *states; /* enum data_lane_state, indexed by the lane's number */
 	struct lane **lanes;
 };
 
-#define DATA_EVENTS 64 /* most events in one step, so that the control stream gets its turn */
+/* most events that are handled in one step, so that the control stream is not held up */
+#define DATA_EVENTS 64
 
 /*
  * Descriptors of a lane: its socket and its event channel. The general method also needs the
@@ -110,7 +110,7 @@ static void data_close_lanes(struct data *d)
 {
 	for (unsigned i = 0; i < d->worker_count; i++)
 		worker_ask_to_stop(&d->workers[i]);
-	/* Disconnect, so that the peer sees an orderly end. */
+	/* Disconnect, so that the peer gets an orderly end. */
 	for (unsigned i = 0; i < d->opts.lanes && d->lanes; i++)
 		if (d->lanes[i])
 			lane_end(d->lanes[i]);
@@ -200,7 +200,7 @@ int data_get_fd(const struct data *d)
 	return d->epoll_fd;
 }
 
-/* Call this before the first proven lane is accepted. */
+/* Register the pool's memory, before the first proven lane is accepted. */
 static int data_register(struct data *d)
 {
 	int usage = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
@@ -223,7 +223,8 @@ static int data_register(struct data *d)
 	return rc;
 }
 
-/* The queue for the next lane. Lanes are dealt to the workers in the order of their arrival. */
+/* Returns the completion queue of the next lane. Lanes are assigned to the workers in the order of
+ * their arrival. */
 static struct rpma_cq *data_next_cq(struct data *d)
 {
 	struct worker *w;
@@ -302,7 +303,8 @@ static int data_accept_lane(struct data *d, unsigned number, struct rpma_conn_re
 	return rc;
 }
 
-/* Refuse the lane. The refusal shows the initiator that its proof was accepted. */
+/* Refuse the lane by accepting it with a refusal. The refusal's proof shows the initiator that its
+ * own proof was accepted. */
 static void data_refuse_lane(struct data *d, unsigned number, struct rpma_conn_req **req)
 {
 	struct wire_lane_reply reply = {.status = WIRE_LANE_FAILED};
@@ -348,7 +350,7 @@ static void data_on_lane(struct data *d, struct lane *lane)
 	LOG_DEBUG("lane %u: %s", lane->number, rpma_utils_conn_event_2str(event));
 	if (event == RPMA_CONN_ESTABLISHED)
 		return;
-	/* Keep the lane until the end, because a worker may be using it. */
+	/* Keep the lane until the end of the session, because a worker may be using it. */
 	rpma_conn_get_event_fd(lane->conn, &fd);
 	epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	rpma_conn_disconnect(lane->conn);

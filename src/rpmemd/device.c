@@ -17,7 +17,8 @@ int device_open(struct device *d, const char *addr, struct error *err)
 	rc = peer_open_at(addr, &context, &d->peer, err);
 	if (rc)
 		return rc;
-	/* A card does not write back: bytes that it writes may stay in the processor's caches. */
+	/* Hardware does not write back: bytes that a card writes may stay in the processor's
+	 * caches. */
 	d->writes_back = !strncmp(context->device->name, "softrnic", 8);
 	return 0;
 }
@@ -33,8 +34,8 @@ enum wire_method device_method(const struct device *d, const struct settings *s,
 	if (d->writes_back && s->persist_native && wanted == WIRE_METHOD_NATIVE)
 		return WIRE_METHOD_NATIVE;
 	/*
-	 * The operator has configured that writes of cards bypass the caches. This is sufficient
-	 * only if the memory itself is persistent.
+	 * By persist-apm the operator states that Writes of cards bypass the caches. This is
+	 * sufficient only if the memory itself is persistent.
 	 */
 	if (s->persist_apm && durability == RPMA_DURABILITY_DAX)
 		return WIRE_METHOD_APPLIANCE;

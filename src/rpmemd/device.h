@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.h -- the RDMA device of an address: how it makes bytes durable, and a port of it. */
+/* device.h -- the RDMA device of an address: the method by which it makes bytes durable, and a
+ * port at which it listens. */
 #ifndef RPMEMD_DEVICE_H
 #define RPMEMD_DEVICE_H
 
@@ -12,17 +13,17 @@
 #include "rpmemd/settings.h"
 
 struct device {
-	const char *addr; /* numeric; the caller's memory */
+	const char *addr; /* numeric address; owned by the caller */
 	struct rpma_peer *peer;
-	/* Flushes of any initiator reach the medium, both native flushes and reads. */
+	/* Flushes of any initiator reach the medium, both native flushes and flushes by a Read. */
 	bool writes_back;
 };
 
-/* ERROR_LOCAL, with ENODEV: no device has the address. */
+/* Open the device. ERROR_LOCAL, with ENODEV: no device has the address. */
 int device_open(struct device *d, const char *addr, struct error *err);
 void device_close(struct device *d);
 
-/* The method for a pool of that durability, if the initiator requests `wanted`. */
+/* Returns the method for a pool of that durability, if the initiator requests `wanted`. */
 enum wire_method device_method(const struct device *d, const struct settings *s,
 			       enum rpma_durability durability, enum wire_method wanted);
 

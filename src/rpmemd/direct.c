@@ -8,7 +8,7 @@
 
 #include "base/poll.h"
 
-#define DIRECT_SEND_MS 5000 /* time for an answer of the serving process */
+#define DIRECT_SEND_MS 5000 /* time limit for sending an answer */
 
 int direct_greet(struct wire_stream *stream, struct wire_exchange *exchange, struct error *err)
 {
@@ -17,8 +17,8 @@ int direct_greet(struct wire_stream *stream, struct wire_exchange *exchange, str
 
 	exchange->greeting = (struct wire_greeting){.flags = WIRE_GREETING_PROVE};
 	wire_random(exchange->greeting.nonce, sizeof(exchange->greeting.nonce));
-	/* The buffer of a new connection has room for the greeting, so the listener does not
-	 * wait. */
+	/* The send buffer of a new connection has room for the greeting, so this call never
+	 * waits. */
 	rc = wire_stream_send(stream, WIRE_GREETING, buf,
 			      wire_greeting_encode(&exchange->greeting, buf), poll_deadline(0));
 	return rc ? wire_stream_explain(stream, rc, "the initiator", err) : 0;
@@ -44,8 +44,8 @@ int direct_receive_proof(struct wire_stream *stream, struct wire_proof *proof, s
 	if (rc)
 		return wire_stream_explain(stream, rc, "the initiator", err);
 	/*
-	 * Refuse bytes between the proof and the answer, because they would be lost with this
-	 * process's buffer.
+	 * Refuse further bytes behind the proof, because they would be lost with this process's
+	 * buffer.
 	 */
 	if (frame.type != WIRE_PROOF || stream->have != stream->used ||
 	    !wire_proof_decode(frame.body, frame.len, proof))

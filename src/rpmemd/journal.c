@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "service/forward_log.h"
 
-/* Set before a second thread exists, except for the descriptor. */
+/* These variables are set before a second thread exists, except the descriptor. */
 static char journal_path[PATH_MAX];
 static char journal_subject[128];
 static bool journal_to_syslog;
@@ -108,7 +108,7 @@ int journal_reopen(struct error *err)
 		return 0;
 	if (journal_open_file(journal_path, &fd, err))
 		return ERROR_LOCAL;
-	/* Keep the descriptor's number, because another thread may be about to write to it. */
+	/* Keep the descriptor's number, because another thread may be writing to it. */
 	rc = dup3(fd, old, O_CLOEXEC) < 0
 		     ? error_set(err, ERROR_LOCAL, errno, "the log file stays as it was: %s",
 				 strerror(errno))

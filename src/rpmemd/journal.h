@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * journal.h -- the daemon's log: standard error until the configuration is read, then syslog or a
- * file, from the configured level on. The log includes librpma's messages.
+ * file. The log has the messages of the configured level and above, including those of librpma.
  */
 #ifndef RPMEMD_JOURNAL_H
 #define RPMEMD_JOURNAL_H
@@ -16,10 +16,10 @@ void journal_begin(void);
  * error.
  */
 int journal_open(const struct settings *s, struct error *err);
-/* Open the log file again, because it may have been renamed. On failure the old file stays open. */
+/* Open the log file again after it was renamed. On failure the old file stays open. */
 int journal_reopen(struct error *err);
-/* Set a text for the start of each line, for instance the initiator's address. The call copies
- * it. */
+/* Set a text that begins each line, for instance the initiator's address. The call copies the
+ * text. */
 void journal_set_subject(const char *subject);
 
 #endif

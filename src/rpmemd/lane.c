@@ -15,7 +15,8 @@
 
 uint32_t lane_cq_size(unsigned lanes)
 {
-	/* One entry for each receive, and two for each possible send: see lane_cfg_new(). */
+	/* One entry for each receive, and two for each possible send (lane_cfg_new() explains the
+	 * two). */
 	return lanes * 3 * WIRE_PERSIST_DEPTH;
 }
 
@@ -25,7 +26,8 @@ struct rpma_conn_cfg *lane_cfg_new(bool is_general)
 
 	if (rpma_conn_cfg_new(&cfg))
 		return NULL;
-	/* The next request may come before the completion of the answer to the previous one. */
+	/* Two sends for each slot: the next request may come before the completion of the answer
+	 * to the previous request. */
 	rpma_conn_cfg_set_sq_size(cfg, is_general ? 2 * WIRE_PERSIST_DEPTH : 1);
 	rpma_conn_cfg_set_rq_size(cfg, is_general ? WIRE_PERSIST_DEPTH : 1);
 	return cfg;
@@ -89,8 +91,8 @@ static void lane_log_counters(const struct lane *lane)
 }
 
 /*
- * Wake the lane by a write of no bytes, which the other end does not notice. If the post fails, the
- * lane is broken, and its receives have already completed.
+ * Wake the lane's worker by a Write of no bytes, which the other end does not notice. If the post
+ * fails, the connection is broken, and its receives have already completed.
  */
 void lane_end(struct lane *lane)
 {
@@ -136,7 +138,7 @@ static void lane_answer(struct lane_slot *slot)
 	if (!rc)
 		rc = rpma_send(lane->conn, lane->mr, lane_answer_at(slot), WIRE_PERSIST_ANSWER,
 			       RPMA_F_COMPLETION_ALWAYS, slot);
-	if (rc) /* the connection is gone, or about to be */
+	if (rc) /* the connection has ended, or is about to end */
 		LOG_INFO("lane %u: an answer was not sent: %s", lane->number, rpma_err_last());
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lane.h -- one lane: a connection of librpma to the initiator. With the general method the
- * initiator cannot flush by itself, so it sends requests to persist as messages, and a worker
+ * initiator cannot flush by itself, so it sends its requests to persist as messages, and a worker
  * answers them.
  */
 #ifndef RPMEMD_LANE_H
@@ -26,37 +26,37 @@ struct lane {
 	unsigned number;
 	/*
 	 * Held while the lane is opened, because a worker may get the first request before the
-	 * accepting thread has the connection.
+	 * accepting thread has stored the connection.
 	 */
 	pthread_mutex_t lock;
 	struct rpma_conn *conn;
 	struct persist *persist;
-	/* Memory of the general method: receives, then answers. */
+	/* Memory for the messages of the general method: the receives, then the answers. */
 	struct rpma_mr_local *mr;
 	uint8_t *memory;
 	struct lane_slot slots[WIRE_PERSIST_DEPTH];
 };
 
 /*
- * The queue sizes of a lane. The completion queue may be shared, and is then sized for all its
- * lanes.
+ * The sizes of a lane's queues. The completion queue may be shared; lane_cq_size() returns its
+ * size for all its lanes.
  */
 struct rpma_conn_cfg *lane_cfg_new(bool is_general);
 uint32_t lane_cq_size(unsigned lanes);
 
 /*
- * Accept the request with this private data; *req is consumed in any case. persist NULL: the
- * initiator flushes by itself. librpma's results. The caller must close the lane even after a
- * failure, after all workers have stopped using it.
+ * Accept the connection request with this private data; *req is consumed in any case. persist
+ * NULL: the initiator flushes by itself. Returns librpma's result. The caller must close the lane
+ * even after a failure, after all workers have stopped using the lane.
  */
 int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **req,
 	      const struct rpma_conn_private_data *reply, struct persist *persist);
-/* Give the lane's worker a completion, and disconnect. */
+/* Give the lane's worker a completion, so that the worker wakes, and disconnect. */
 void lane_end(struct lane *lane);
 void lane_close(struct lane *lane);
 
-/* For the general method: handle a completion, whose wr_id is a slot. Only one worker calls
- * this. */
+/* With the general method: handle a completion, whose wr_id is a slot. Only the lane's worker
+ * calls this. */
 void lane_on_completion(const struct ibv_wc *wc);
 
 #endif

@@ -23,8 +23,8 @@
 #include "service/manager.h"
 #include "service/process.h"
 
-#define LISTENER_END_MS 10000 /* time for pools to be closed in good order */
-/* pause after a connection cannot be accepted for lack of resources */
+#define LISTENER_END_MS 10000 /* time limit for the processes to close their pools at the end */
+/* pause after a connection could not be accepted for lack of resources */
 #define LISTENER_PAUSE_MS 100
 
 struct listener {
@@ -33,11 +33,11 @@ struct listener {
 	int fds[SOCKETS_MAX];
 	unsigned fd_count;
 	int signal_fd;
-	uint64_t paused; /* nothing is accepted until this time; 0: no pause */
+	uint64_t paused; /* no connection is accepted until this time; 0: no pause */
 	struct arrivals pendings;
 	struct children children;
 	bool is_ending;
-	uint64_t deadline; /* deadline of the end */
+	uint64_t deadline; /* time at which the listener ends, once it has been asked to end */
 };
 
 static void listener_accept(struct listener *l, int listening)
@@ -61,7 +61,7 @@ static void listener_accept(struct listener *l, int listening)
 	close(fd);
 }
 
-/* May an initiator with a valid proof be admitted? 0, or an errno and a text. */
+/* Check that an initiator with a valid proof may be admitted. Returns 0, or an errno and a text. */
 static int listener_judge(const struct listener *l, const char *addr, struct error *err)
 {
 	const char *limit = NULL;
@@ -176,7 +176,7 @@ static void listener_on_signal(struct listener *l)
 		listener_begin_end(l);
 }
 
-/* The descriptors of all events: signals, connections, proofs. NULL: out of memory. */
+/* Returns the descriptors of all events: signals, connections, proofs. NULL: out of memory. */
 static struct pollfd *listener_poll_set(const struct listener *l, nfds_t *count)
 {
 	bool paused = l->paused && poll_ms_left(l->paused);
@@ -210,7 +210,8 @@ static int listener_wait_ms(struct listener *l)
 /* Handle proofs first, because accepting a connection changes the list of proofs. */
 static void listener_step(struct listener *l)
 {
-	int wait_ms = listener_wait_ms(l); /* this call may also shorten the list */
+	/* call this first, because it may also remove connections from the list */
+	int wait_ms = listener_wait_ms(l);
 	unsigned sockets = l->fd_count;
 	struct list *it, *next;
 	struct pollfd *fds;
@@ -233,7 +234,7 @@ static void listener_step(struct listener *l)
 	free(fds);
 }
 
-/* Only a check at the start, because each proof reads the secret again. */
+/* Checks the secret at the start only. Later each proof reads the secret again. */
 static int listener_check_secret(const struct settings *s, struct error *err)
 {
 	struct secret secret;

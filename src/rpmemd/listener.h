@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.h -- rpmemd --listen: accepts connections, limits their number, and starts a process for
- * each. */
+/* listener.h -- rpmemd --listen: accepts connections, limits their number, and starts a process
+ * for each of them. */
 #ifndef RPMEMD_LISTENER_H
 #define RPMEMD_LISTENER_H
 

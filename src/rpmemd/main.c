@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 
 	journal_begin();
 	manager_begin();
-	/* A persistent flush must fail, not succeed, if the memory cannot be persistent. */
+	/* If the memory cannot be persistent, a persistent flush must fail. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (options_parse(&opts, argc, argv, &err)) {
 		LOG_ERROR("%s", err.text);

@@ -48,7 +48,7 @@ static bool metrics_connects(const struct addrinfo *ai)
 	return is_up;
 }
 
-/* Does one of the addresses of rpmemd --listen accept a connection? */
+/* Returns true if one of the addresses of rpmemd --listen accepts a connection. */
 static bool metrics_is_up(const struct address *at)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
@@ -64,7 +64,8 @@ static bool metrics_is_up(const struct address *at)
 
 /* ---- the pools ---- */
 
-/* Also add a set whose file cannot be parsed: it is as unusable as a set with missing parts. */
+/* Add also a set whose file cannot be parsed: that pool is as unusable as a pool with missing
+ * parts. */
 static int metrics_add(struct metrics *m, const char *name)
 {
 	struct poolset_place place = {m->settings->poolset_dir, name};

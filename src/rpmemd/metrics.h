@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics.h -- rpmemd --openmetrics: facts about the pools and the service that another process can
- * find. */
+/* metrics.h -- rpmemd --openmetrics: prints facts about the pools and the service that a separate
+ * process can find out. */
 #ifndef RPMEMD_METRICS_H
 #define RPMEMD_METRICS_H
 

@@ -54,7 +54,7 @@ static const struct option options_own[] = {
 	{"pool-set", no_argument, NULL, 's'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
-	/* The option sets the key of the same name, and also chooses the task. */
+	/* This option chooses the task, and also sets the key of the same name. */
 	{"listen", optional_argument, NULL, 'l'},
 	{OPTIONS_WORKER_WORD, no_argument, NULL, OPTION_WORKER},
 	{"openmetrics", no_argument, NULL, OPTION_METRICS},
@@ -62,7 +62,7 @@ static const struct option options_own[] = {
 };
 #define OPTIONS_OWN (sizeof(options_own) / sizeof(options_own[0]))
 
-/* Build the table: the options above, then the keys. */
+/* Build the table of getopt_long(): the options above, then the keys. */
 static void options_table(struct option table[OPTIONS_OWN + OPTIONS_SET_MAX + 1])
 {
 	const char *key;
@@ -96,7 +96,7 @@ static int options_add(struct options *opts, const char *key, const char *value,
 
 static int options_set_task(struct options *opts, enum options_task task, struct error *err)
 {
-	/* Ignore a later --help or --version, because the first one ends the program. */
+	/* Ignore all later options that choose a task: --help or --version ends the program. */
 	if (opts->task == OPTIONS_HELP || opts->task == OPTIONS_VERSION)
 		return 0;
 	opts->listens |= task == OPTIONS_LISTEN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.h -- the command line (rpmemd(1)): the task, and settings that override those of the
- * configuration files.
+ * options.h -- parses the command line (rpmemd(1)): the task, and settings that override those of
+ * the configuration files.
  */
 #ifndef RPMEMD_OPTIONS_H
 #define RPMEMD_OPTIONS_H
@@ -15,7 +15,7 @@ enum options_task {
 	OPTIONS_CONTROL, /* serve one pool over standard input and output */
 	OPTIONS_REMOVE,
 	OPTIONS_LISTEN,
-	OPTIONS_METRICS, /* with --listen as well: metrics of that service, too */
+	OPTIONS_METRICS, /* print metrics; with --listen, also metrics of the listening service */
 	/* internal: like CONTROL, for a connection that a listening daemon has accepted */
 	OPTIONS_WORKER,
 	OPTIONS_HELP,
@@ -24,21 +24,21 @@ enum options_task {
 
 struct options {
 	enum options_task task;
-	const char *config;     /* NULL: the usual files */
-	const char *remove_set; /* name of the pool set */
+	const char *config;     /* path of the configuration file; NULL: the usual files */
+	const char *remove_set; /* name of the pool set to remove */
 	bool force, pool_set;   /* options of REMOVE */
 	bool listens;           /* --listen was given */
 	const char *textfile;   /* for METRICS: the file; NULL: standard output */
-	/* Texts of argv, in the order of argv. */
+	/* Keys and values of the command line: texts of argv, in the order of argv. */
 	struct {
 		const char *key, *value;
 	} set[OPTIONS_SET_MAX];
 	unsigned set_count;
 };
 
-/* ERROR_ARGUMENT: the command line is wrong. */
+/* Parse the command line. ERROR_ARGUMENT: the command line is wrong. */
 int options_parse(struct options *opts, int argc, char *const *argv, struct error *err);
-/* 0, or the result of settings_set(). */
+/* Apply the keys and values. Returns 0, or the result of settings_set(). */
 int options_apply(const struct options *opts, struct settings *s, struct error *err);
 
 extern const char options_usage[], options_help[];

@@ -2,8 +2,8 @@
 /*
  * pending.h -- connections of a listening daemon whose initiators have not proved themselves yet.
  *
- * They share the listener's process. So a host without a proof costs a greeting and some memory,
- * but no process that sessions of other hosts need.
+ * These connections share the listener's process. So a host without a proof costs a greeting and
+ * some memory, but none of the processes that serve sessions.
  */
 #ifndef RPMEMD_PENDING_H
 #define RPMEMD_PENDING_H
@@ -21,14 +21,15 @@ struct pending {
 
 /*
  * Add a connection and send its greeting. The list owns the descriptor from now on, and closes it
- * even on failure. If the list has too many connections, it drops others.
+ * even on failure. If max connections are pending, the list drops others.
  */
 void pendings_add(struct arrivals *pendings, unsigned max, int fd, const char *addr);
-/* Forget the connection and close its descriptor. */
+/* Remove the connection from the list and close its descriptor. */
 void pendings_remove(struct arrivals *pendings, struct pending *pending);
 void pendings_remove_all(struct arrivals *pendings);
 /*
- * Drop overdue connections. Returns the milliseconds until the next deadline, or -1: there is none.
+ * Drop the connections whose deadline has passed. Returns the milliseconds until the next
+ * deadline, or -1 without a deadline.
  */
 int pendings_check_time(struct arrivals *pendings);
 

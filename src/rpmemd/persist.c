@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A write-back under way. */
+/* A write-back that has begun and not ended. */
 struct persist_turn {
 	struct persist_turn *next;
 	uint64_t number;
@@ -60,7 +60,8 @@ static void persist_unlink(struct persist *p, const struct persist_turn *turn)
 	*at = turn->next;
 }
 
-/* Returns the pool's failure if a write-back that began before this call has failed. */
+/* End a write-back. Returns the pool's failure if a write-back that began before this call has
+ * failed. */
 static int persist_end(struct persist *p, struct persist_turn *turn, int rc)
 {
 	uint64_t now;

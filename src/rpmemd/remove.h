@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* remove.h -- rpmemd --remove. */
+/* remove.h -- rpmemd --remove: removes a pool. */
 #ifndef RPMEMD_REMOVE_H
 #define RPMEMD_REMOVE_H
 

@@ -11,7 +11,7 @@
 #include "base/poll.h"
 #include "rpmemd/service.h"
 
-#define RUN_SEND_MS 30000 /* time for the initiator to take an answer */
+#define RUN_SEND_MS 30000 /* time limit for the initiator to receive an answer */
 
 struct run {
 	const struct run_opts *opts;
@@ -91,8 +91,8 @@ static bool run_take_requests(struct run *r, enum run_exit *code)
 	return false;
 }
 
-/* Does this end have a reason to end the session? The lanes end with the session, so flushes
- * fail. */
+/* Returns true if this end has a reason to end the session. The lanes end with the session, so
+ * flushes fail. */
 static bool run_is_over(struct run *r, bool has_signal)
 {
 	struct error err;
@@ -126,7 +126,7 @@ static enum run_exit run_loop(struct run *r)
 	return code;
 }
 
-/* 0, or an error whose cause decides the exit code. */
+/* Start the session. Returns 0, or an error whose cause decides the exit code. */
 static int run_begin(struct run *r, struct error *err)
 {
 	int rc;

@@ -7,10 +7,10 @@
 #include "rpmemd/endpoint.h"
 #include "rpmemd/settings.h"
 
-/* The exit codes of the original. */
+/* The exit codes are those of PMDK's rpmemd. */
 enum run_exit {
 	RUN_CLOSED = 0,
-	RUN_ENDED = 1,      /* the session ended without a close, or did not start */
+	RUN_ENDED = 1,      /* the session ended without a CLOSE, or did not start */
 	RUN_MALFORMED = 255 /* the input is not the protocol, or the command line was wrong */
 };
 
@@ -19,12 +19,13 @@ struct run_opts {
 	const struct endpoint *endpoint;
 	int in, out;
 	const struct direct_start
-		*start; /* the initiator's proof; NULL: ssh has authenticated the initiator */
-	int signal_fd;  /* readable: end the session, as if the initiator had gone */
+		/* result of the initiator's proof; NULL: ssh has authenticated the initiator */
+		*start;
+	int signal_fd; /* when readable, end the session as if the initiator had gone */
 };
 
 enum run_exit run_session(const struct run_opts *opts);
-/* Instead of a session: the start-up failed, for the reason in err. */
+/* Report instead of running a session that the start-up failed, for the reason in err. */
 void run_report_failure(int out, const struct error *err);
 
 #endif

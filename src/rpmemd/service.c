@@ -14,7 +14,7 @@ enum wire_status service_status(const struct error *err)
 		return WIRE_OK;
 	if (err->cause == EFBIG)
 		return WIRE_BADSIZE;
-	/* An error without an errno is not success. */
+	/* An error without an errno must not become WIRE_OK. */
 	return err->cause > 0 ? wire_status_of_errno(err->cause) : WIRE_FATAL;
 }
 
@@ -71,7 +71,7 @@ static enum wire_status service_open_pool(struct service *s, const struct wire_p
 	return WIRE_OK;
 }
 
-/* If the memory is volatile and this is permitted, warning gets a text. */
+/* If the memory is volatile and the settings permit this, `warning` gets a text. */
 static enum wire_status service_judge_memory(struct service *s, const char *name,
 					     struct error *warning)
 {
@@ -100,7 +100,7 @@ static enum wire_status service_judge_memory(struct service *s, const char *name
 	return WIRE_OK;
 }
 
-/* Use the words of the original, because programs look for them in the log. */
+/* Use the words of PMDK's rpmemd, because programs look for them in the log. */
 static void service_note_policy(const struct service *s, enum wire_method method)
 {
 	static const char *const methods[] = {
@@ -161,7 +161,7 @@ static enum wire_status service_open_data(struct service *s, const struct wire_p
 	return rc ? WIRE_FATAL_CONN : WIRE_OK;
 }
 
-/* Close the pool. An earlier error stays the result. */
+/* Close the pool. If *err already has an error, that error stays the result. */
 static enum wire_status service_close_pool(struct service *s, bool remove, struct error *err)
 {
 	struct error closed = {.kind = ERROR_NONE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* service.h -- the service of one session: a pool of the pool-set directory, and lanes to the
+/* service.h -- the service of one session: a pool in the folder of pool sets, and lanes to the
  * pool. */
 #ifndef RPMEMD_SERVICE_H
 #define RPMEMD_SERVICE_H
@@ -11,12 +11,12 @@
 
 /* The owner zeroes this structure, and sets the members whose comments require it. */
 struct service {
-	const struct settings *settings; /* the owner sets this member, and the next */
-	/* numeric address of this machine at which the initiator came in */
+	const struct settings *settings; /* the owner sets this member and addr */
+	/* numeric address of this machine to which the initiator has connected */
 	const char *addr;
-	/* volatile memory then needs a permission, and the owner sets lane_key */
+	/* if true, volatile memory needs a permission, and the owner sets lane_key */
 	bool without_ssh;
-	struct wire_key lane_key; /* made for the pool unless without_ssh */
+	struct wire_key lane_key; /* made when the pool is opened, unless without_ssh */
 
 	struct poolset_pool *pool;
 	bool created;
@@ -28,13 +28,14 @@ struct service {
 	struct watch *watch;
 };
 
-extern const struct control_service service_calls; /* arg: a struct service * */
+extern const struct control_service service_calls; /* its functions get a struct service * as arg */
 
-/* The initiator has gone without a close. Remove a pool that the initiator created and never
- * used. */
+/* Call this when the initiator has gone without a CLOSE. A pool that the initiator created and
+ * never used is removed. */
 void service_end(struct service *s);
 
-/* The status for an error of librpma or of another room about a pool; WIRE_OK for ERROR_NONE. */
+/* Returns the status for an error of librpma or of another directory about a pool; WIRE_OK for
+ * ERROR_NONE. */
 enum wire_status service_status(const struct error *err);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define HOME_WORD "$HOME"
 
-/* Returns NULL, or a description of valid values. */
+/* Parses a value. Returns NULL, or a description of the valid values. */
 typedef const char *settings_parser(struct settings *s, void *field, const char *value);
 
 static const char *settings_parse_path(struct settings *s, void *field, const char *value)
@@ -21,7 +21,7 @@ static const char *settings_parse_path(struct settings *s, void *field, const ch
 	return NULL;
 }
 
-/* A name of a log file also turns off syslog. */
+/* The name of a log file also turns off syslog. */
 static const char *settings_parse_log_file(struct settings *s, void *field, const char *value)
 {
 	s->use_syslog = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settings.h -- the settings: one list of keys for the configuration files and the command line
- * (rpmemd.conf(5)).
+ * settings.h -- the settings: one list of keys for the configuration files (rpmemd.conf(5)) and
+ * the command line.
  */
 #ifndef RPMEMD_SETTINGS_H
 #define RPMEMD_SETTINGS_H
@@ -23,27 +23,28 @@ struct settings_ports {
 };
 
 struct settings {
-	char log_file[PATH_MAX], poolset_dir[PATH_MAX], secret_file[PATH_MAX]; /* "": none */
+	char log_file[PATH_MAX], poolset_dir[PATH_MAX], secret_file[PATH_MAX]; /* "": not set */
 	bool use_syslog;
 	bool persist_native, persist_apm, persist_general;
 	bool allow_volatile; /* permit volatile memory to initiators without ssh */
 	enum log_level log_level;
 	struct settings_ports ports; /* ports of the data path */
 	struct address listen;
-	unsigned nthreads; /* threads that persist for the initiator; 0: one for each lane */
+	unsigned nthreads; /* threads of the general method; 0: one for each lane */
 	unsigned max_lanes, max_pools, max_per_address, max_pending;
 };
 
-/* The name of key number i; NULL: i is too large. *is_switch: the key's value is yes or no. */
+/* Returns the name of key number i, or NULL if i is too large. *is_switch: the key's value is yes
+ * or no. */
 const char *settings_key(unsigned i, bool *is_switch);
 
-/* home: the user's folder, which is the default place of pool sets. */
+/* Set the defaults. home: the user's folder, which is the default folder of pool sets. */
 void settings_init(struct settings *s, const char *home);
-/* ERROR_ARGUMENT: the key does not exist, or the value is not valid for the key. */
+/* Set a key. ERROR_ARGUMENT: the key does not exist, or the value is not valid for the key. */
 int settings_set(struct settings *s, const char *key, const char *value, struct error *err);
 /*
- * After all keys are set: replace $HOME in paths by home, and check that poolset-dir is absolute.
- * ERROR_ARGUMENT.
+ * Call this after all keys are set: replaces $HOME in paths by home, and checks that poolset-dir
+ * is absolute. ERROR_ARGUMENT.
  */
 int settings_finish(struct settings *s, const char *home, struct error *err);
 

@@ -23,7 +23,7 @@ static void sockets_take_port(int fd, struct address *at)
 		snprintf(at->port, sizeof(at->port), "%.7s", port);
 }
 
-/* -1 with errno set on failure. */
+/* Returns -1 with errno on failure. */
 static int sockets_open(const struct addrinfo *ai)
 {
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
@@ -32,7 +32,8 @@ static int sockets_open(const struct addrinfo *ai)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (ai->ai_family == AF_INET6) /* the other family gets a separate socket */
+	/* the socket accepts IPv6 only: IPv4 gets a separate socket */
+	if (ai->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
 	if (!bind(fd, ai->ai_addr, ai->ai_addrlen) && !listen(fd, SOCKETS_BACKLOG))
 		return fd;

@@ -15,13 +15,14 @@ struct watch {
 	pthread_mutex_t lock; /* guards the members below, except names */
 	pthread_cond_t changed;
 	bool is_ending;
-	unsigned users; /* the session and the thread; the last user frees the object */
+	/* number of users: the session and the thread; the last user frees the object */
+	unsigned users;
 	struct error lost;
 	int fd;
 	struct poolset_names *names;
 };
 
-/* The caller has the lock; the call releases it. */
+/* Called with the lock held; releases it. */
 static void watch_put(struct watch *w)
 {
 	bool is_last = !--w->users;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watch.h -- checks once a second whether the paths of a pool's parts still lead to the parts.
+ * watch.h -- checks once a second that the paths of a pool's parts still lead to the parts.
  *
- * A separate thread checks, because a file system may not answer. If the thread does not come back,
- * it is abandoned together with its memory.
+ * A separate thread checks, because a file system may not answer. If a check never returns, the
+ * thread and its memory are abandoned.
  */
 #ifndef RPMEMD_WATCH_H
 #define RPMEMD_WATCH_H
@@ -12,15 +12,15 @@
 
 struct watch;
 
-/* NULL: no memory, descriptor or thread is available. */
+/* Start the checks. Returns NULL if memory, a descriptor or a thread is missing. */
 struct watch *watch_start(const struct poolset_pool *pool);
-/* NULL is no error. */
+/* w may be NULL. */
 void watch_stop(struct watch *w);
-/* Readable when a part is lost. */
+/* Returns a descriptor that becomes readable when a part is lost. */
 int watch_get_fd(const struct watch *w);
-/* Returns true if a part is lost, also if its name comes back later. err has the text. */
+/* Returns true if a part was lost, even if its name has come back since. err has the text. */
 bool watch_has_lost(struct watch *w, struct error *err);
-/* The same, after an immediate check. */
+/* Like watch_has_lost(), but check immediately first. */
 bool watch_look(struct watch *w, struct error *err);
 
 #endif

@@ -5,12 +5,12 @@
 #include "base/thread.h"
 #include "rpmemd/lane.h"
 
-/* How long the worker spins before it sleeps: the next request often comes at once. */
+/* Time that the worker spins before it sleeps: the next request often comes at once. */
 #define WORKER_SPIN_NS (20 * NSEC_PER_US)
 /* Longest sleep of the worker before it checks whether it has to end. */
 #define WORKER_WAIT_MS 500
 
-/* Take all pending completions. Returns false if there were none. */
+/* Handle all pending completions. Returns false if there were none. */
 static bool worker_take(struct worker *w)
 {
 	struct ibv_wc wc[16];

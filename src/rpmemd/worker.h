@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker.h -- the threads of the general method: each has a completion queue, which its lanes
- * share, and answers the requests that arrive there.
+ * worker.h -- the threads of the general method: each thread has a completion queue, which its
+ * lanes share, and answers the requests that arrive in that queue.
  *
- * One thread starts and stops all of them.
+ * One thread starts and stops all workers.
  */
 #ifndef RPMEMD_WORKER_H
 #define RPMEMD_WORKER_H
@@ -20,15 +20,15 @@ struct worker {
 };
 
 /*
- * cq_size: for all lanes of the worker together. librpma's results; RPMA_E_NOMEM also for a failed
- * thread.
+ * Start the worker. cq_size: entries for all lanes of the worker together. Returns librpma's
+ * result, or RPMA_E_NOMEM if no thread could be started.
  */
 int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size);
 /* The worker ends with the next completion that it takes (lane_end()), or within half a second. */
 void worker_ask_to_stop(struct worker *w);
-/* After the return the worker takes no more completions. */
+/* Stop the worker. After the return it takes no more completions. */
 void worker_stop(struct worker *w);
-/* Call this after the worker's lanes are closed. */
+/* Free the worker, after its lanes are closed. */
 void worker_fini(struct worker *w);
 
 #endif

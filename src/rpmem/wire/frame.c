@@ -49,7 +49,7 @@ size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint
 }
 
 /*
- * Check as soon as the first bytes have come, so that an end with another protocol is refused
+ * Check the first bytes as soon as they come, so that an end with another protocol is refused
  * without a wait.
  */
 static int frame_check_magic(const uint8_t *buf, size_t len)

@@ -23,7 +23,7 @@ static void lane_mac(const struct wire_key *key, enum lane_role role, uint16_t p
 	mac_make(key->bytes, LABEL_LANE, parts, 2, mac);
 }
 
-/* Append the MAC of all bytes before it. */
+/* Append the MAC of all bytes written so far. */
 static void lane_put_mac(struct wcursor *c, const struct wire_key *key, enum lane_role role,
 			 uint16_t port)
 {

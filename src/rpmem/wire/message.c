@@ -22,7 +22,7 @@ static struct wcursor message_begin(uint8_t *buf)
 	return wcursor_init(buf, WIRE_BODY_MAX);
 }
 
-/* Was the body long enough, and was all of it read? */
+/* Returns true if the body was long enough, and all of it was read. */
 static bool message_end(const struct rcursor *c)
 {
 	return !c->bad && !rcursor_left(c);
@@ -37,8 +37,8 @@ static void message_put_text(struct wcursor *c, const char *text, size_t max)
 }
 
 /*
- * text has room for max bytes and a NUL. Refuse a NUL inside the received text, because it would
- * hide the rest.
+ * text has room for max bytes and a NUL. A NUL inside the received text is refused, because it
+ * would hide the rest of the text.
  */
 static void message_get_text(struct rcursor *c, char *text, size_t max)
 {
@@ -100,7 +100,7 @@ static void message_get_attr(struct rcursor *c, struct wire_attr *a)
 	message_get_bytes(c, a->user_flags, 16);
 }
 
-/* Write a flag, and the attributes if it is set. */
+/* Write a flag and, if the flag is set, the attributes. */
 static void message_put_optional_attr(struct wcursor *c, bool has, const struct wire_attr *a)
 {
 	wcursor_u8(c, has);

@@ -3,8 +3,8 @@
  * message.h -- the codec of the messages between librpmem and rpmemd on the control stream.
  *
  * Pure. Little-endian. The stream is ssh's standard input and output, or a TCP connection whose
- * ends have proven to each other that they have a secret (proof.h); frame.h describes the frame
- * around a message. doc/wire.md, section 13, is the description.
+ * ends have proven to each other that they have a secret (proof.h). frame.h describes the frame
+ * around a message. Section 13 of doc/wire.md specifies the protocol.
  *
  *   daemon                                   initiator
  *   GREETING  ────────────────────────────►
@@ -13,10 +13,10 @@
  *             ◄──────────────────────────── CREATE, OPEN, SET_ATTR, LANES, DEEP, CLOSE, REMOVE
  *   ANSWER    ────────────────────────────►            one to each request, in order
  *
- * x_encode() writes to buf[WIRE_BODY_MAX] and returns the length. x_decode() is false for anything
- * that is not exactly such a body; a text or name in a decoded message ends with a NUL. A text that
- * is too long for its field is cut when it is encoded; text that a peer sent is for people only
- * and may hold any byte but NUL (text_make_printable()).
+ * x_encode() writes to buf[WIRE_BODY_MAX] and returns the length. x_decode() returns false unless
+ * the bytes are exactly such a body. A text or name in a decoded message ends with a NUL.
+ * x_encode() cuts a text that is too long for its field. A text that a peer sent is for people
+ * only, and may contain any byte but NUL (text_make_printable()).
  */
 #ifndef RPMEM_WIRE_MESSAGE_H
 #define RPMEM_WIRE_MESSAGE_H
@@ -50,15 +50,16 @@ enum wire_type {
 	WIRE_TYPE_END,
 };
 
-/* "CREATE"; "unknown". */
+/* Returns the name, such as "CREATE", or "unknown". */
 const char *wire_type_name(unsigned type);
 
 #define WIRE_GREETING_PROVE 1u /* the initiator must send a PROOF before any other message */
 
-/* The daemon's first message. */
+/* The first message of the daemon. */
 struct wire_greeting {
 	uint32_t flags;
-	uint32_t error; /* errno of a failed start-up, with the reason in the text; 0: ready */
+	/* errno of a failed start-up, whose reason is in the text; 0: the daemon is ready */
+	uint32_t error;
 	uint8_t nonce[WIRE_NONCE];
 	char text[WIRE_TEXT_MAX + 1];
 };
@@ -69,7 +70,7 @@ struct wire_proof {
 	uint8_t mac[WIRE_MAC];
 };
 
-/* Proves that the daemon has the secret; or EACCES and zeros. */
+/* Proves that the daemon has the secret. In a refusal: EACCES and zeros. */
 struct wire_proven {
 	uint32_t error;
 	uint8_t mac[WIRE_MAC];
@@ -87,17 +88,19 @@ struct wire_attr {
 enum wire_method {
 	WIRE_METHOD_ANY,       /* only in a request: the daemon chooses the method */
 	WIRE_METHOD_NATIVE,    /* rpma_flush() as an operation that the target executes */
-	WIRE_METHOD_APPLIANCE, /* rpma_flush() as a read after the writes */
-	WIRE_METHOD_GENERAL,   /* a message; the daemon persists and answers (lane.h) */
+	WIRE_METHOD_APPLIANCE, /* rpma_flush() as a Read after the Writes */
+	/* a message; the daemon makes the bytes durable and answers (lane.h) */
+	WIRE_METHOD_GENERAL,
 	WIRE_METHOD_END,
 };
 
 /* The body of CREATE and OPEN. */
 struct wire_pool_request {
 	uint64_t pool_size; /* number of bytes to use, from the beginning of the pool */
-	uint32_t lanes;     /* requested number, at least 1 */
+	uint32_t lanes;     /* requested number of lanes, at least 1 */
 	uint32_t features;  /* 0, because no feature is defined; unknown bits are ignored */
-	/* NATIVE: the initiator's device supports this method; ANY: the device does not */
+	/* NATIVE: the initiator's device supports this method; ANY: the device does not support
+	 * it */
 	uint8_t method;
 	bool has_attr; /* only in CREATE; false: a pool without headers */
 	struct wire_attr attr;
@@ -114,36 +117,38 @@ struct wire_lanes {
 	uint32_t first, count;
 };
 
-/* A range of the pool, persisted before, to be flushed down to the memory's own buffers. */
+/* A range of the pool that is already persistent, to be flushed out of the memory's own buffers. */
 struct wire_deep {
 	uint64_t offset, length;
 };
 
-#define WIRE_CLOSE_REMOVE 1u /* also remove the pool, which this session created */
+#define WIRE_CLOSE_REMOVE 1u /* also remove the pool, which must be one that this session created */
 
 struct wire_close {
 	uint32_t flags;
 };
 
-#define WIRE_REMOVE_FORCE    1u /* RPMEM_REMOVE_FORCE */
-#define WIRE_REMOVE_POOL_SET 2u /* RPMEM_REMOVE_POOL_SET */
+#define WIRE_REMOVE_FORCE    1u /* as RPMEM_REMOVE_FORCE */
+#define WIRE_REMOVE_POOL_SET 2u /* as RPMEM_REMOVE_POOL_SET */
 
 struct wire_remove {
 	uint32_t flags;
 	char name[WIRE_NAME_MAX + 1];
 };
 
-/* The part of a successful answer to CREATE or OPEN. */
+/* A part of the successful answer to CREATE or OPEN. */
 struct wire_pool_answer {
-	uint32_t lanes;               /* granted lanes: 0 to lanes - 1 */
-	uint32_t features;            /* features of the request that the daemon supports */
-	uint8_t method;               /* enum wire_method, not ANY */
-	uint8_t durability;           /* enum rpma_durability: the weakest of the pool */
-	uint16_t port;                /* port for lane 0 */
-	char addr[WIRE_ADDR_MAX + 1]; /* numeric; "": unknown to the daemon */
-	uint8_t lane_key[WIRE_KEY];   /* over ssh; zeros in a sealed stream (proof.h) */
+	uint32_t lanes;     /* granted lanes: 0 to lanes - 1 */
+	uint32_t features;  /* features of the request that the daemon supports */
+	uint8_t method;     /* enum wire_method, not ANY */
+	uint8_t durability; /* enum rpma_durability: the weakest of the pool's parts */
+	uint16_t port;      /* port for lane 0 */
+	/* numeric address of the data path; "": unknown to the daemon */
+	char addr[WIRE_ADDR_MAX + 1];
+	/* key of the lanes, over ssh; zeros in a sealed stream, which derives this key (proof.h) */
+	uint8_t lane_key[WIRE_KEY];
 	bool has_headers;
-	struct wire_attr attr; /* attributes of part 0, with headers */
+	struct wire_attr attr; /* attributes in the first header; valid if has_headers */
 };
 
 /* The answer to LANES. */
@@ -152,10 +157,11 @@ struct wire_lanes_answer {
 };
 
 struct wire_answer {
-	uint8_t request; /* enum wire_type */
-	uint8_t status;  /* enum wire_status; the members after the text come with WIRE_OK only */
-	uint32_t error;  /* the daemon's errno, or 0 */
-	/* The daemon's text: about the failure, or a warning (volatile memory). */
+	uint8_t request; /* enum wire_type of the request */
+	/* enum wire_status; the members after the text are present only with WIRE_OK */
+	uint8_t status;
+	uint32_t error; /* the daemon's errno, or 0 */
+	/* The daemon's text: the reason of a failure, or a warning (volatile memory). */
 	char text[WIRE_TEXT_MAX + 1];
 	union {
 		struct wire_pool_answer pool;

@@ -17,8 +17,8 @@ enum proof_role {
 	PROOF_KEY_LANES,
 };
 
-/* Every part has a fixed length or contains its length, so two exchanges never give the same
- * bytes. */
+/* Every part has a fixed length or contains its length, so two different exchanges never give the
+ * same bytes. */
 static void proof_make(const struct secret *secret, const char *label, enum proof_role role,
 		       const struct wire_exchange *exchange, const struct wire_proven *proven,
 		       uint8_t out[WIRE_MAC])

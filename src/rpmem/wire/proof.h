@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.h -- the direct way: both ends prove that they have the secret, and derive the keys of the
- * session from it.
+ * proof.h -- for sessions without ssh: both ends prove that they have the secret, and derive the
+ * keys of the session from the secret.
  *
  * A proof is a code (base/mac.h) over a label, the role of the proving end, the whole greeting and
  * the initiator's nonce; the daemon's proof also covers its PROVEN. The keys are made in the same
- * way with labels of their own, so each session has its own keys, and no key is ever sent.
- * doc/security.md lists what this does not give (secrecy). secret.h reads the file.
+ * way with other labels, so each session has its own keys, and no key is ever sent.
+ * doc/security.md lists what the proofs do not give (secrecy). secret.h reads the file.
  */
 #ifndef RPMEM_WIRE_PROOF_H
 #define RPMEM_WIRE_PROOF_H
@@ -18,10 +18,10 @@ struct wire_key {
 	uint8_t bytes[WIRE_KEY];
 };
 
-/* The messages of both ends before the proofs. */
+/* The messages that both ends have sent before the proofs. */
 struct wire_exchange {
 	struct wire_greeting greeting;
-	uint8_t nonce[WIRE_NONCE]; /* the initiator's */
+	uint8_t nonce[WIRE_NONCE]; /* nonce of the initiator */
 };
 
 /* Keys of the two directions of the stream (frame.h), and of the lanes (lane.h). */
@@ -36,7 +36,7 @@ void wire_prove_daemon(const struct secret *secret, const struct wire_exchange *
 		       const struct wire_proven *proven, uint8_t mac[WIRE_MAC]);
 void wire_keys_derive(const struct secret *secret, const struct wire_exchange *exchange,
 		      struct wire_keys *keys);
-/* Random bytes, for nonces and for the lane key over ssh. */
+/* Make random bytes, for nonces and for the lane key over ssh. */
 void wire_random(uint8_t *bytes, size_t len);
 
 #endif

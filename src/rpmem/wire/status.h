@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * status.h -- rpmemd's answer codes, and the results of librpmem for them: the numbers and errno
- * values of PMDK's librpmem.
+ * status.h -- rpmemd's answer codes, and librpmem's results for them: the numbers and errno values
+ * are those of PMDK's librpmem.
  */
 #ifndef RPMEM_WIRE_STATUS_H
 #define RPMEM_WIRE_STATUS_H
@@ -26,9 +26,9 @@ enum wire_status {
 
 /* Returns 0 for WIRE_OK, and EPROTO for a number that is not a status. */
 int wire_status_errno(unsigned status);
-/* "Pool already in use". */
+/* Returns a text such as "Pool already in use". */
 const char *wire_status_text(unsigned status);
-/* The code for the errno (positive) of an operation on a pool; 0 is WIRE_OK. */
+/* Returns the code for the errno (positive) of an operation on a pool. 0 gives WIRE_OK. */
 enum wire_status wire_status_of_errno(int error);
 
 #endif

@@ -51,7 +51,7 @@ static ssize_t stream_write(int fd, const uint8_t *bytes, size_t len)
 	return n < 0 && errno == ENOTSOCK ? write(fd, bytes, len) : n;
 }
 
-/* Wait until the descriptor takes bytes. 0, -ETIMEDOUT or -errno. */
+/* Wait until the descriptor can take bytes. 0, -ETIMEDOUT or -errno. */
 static int stream_wait_writable(int fd, uint64_t deadline)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
@@ -93,7 +93,8 @@ int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *
 	return 0;
 }
 
-/* Read the bytes that have come: 0, -EAGAIN without bytes, -ECONNRESET at the end. */
+/* Read the bytes that have come. Returns 0, -EAGAIN if none have come, or -ECONNRESET at the end
+ * of the stream. */
 static int stream_fill(struct wire_stream *s)
 {
 	ssize_t n;
@@ -150,7 +151,8 @@ int wire_stream_receive(struct wire_stream *s, struct wire_frame *frame, uint64_
 	}
 }
 
-/* Does the stream begin like PMDK's rpmemd, with a status of four bytes that is 0 or an errno? */
+/* Returns true if the stream begins like that of PMDK's rpmemd: with a status of four bytes that
+ * is 0 or an errno. */
 static bool stream_is_pmdk(const struct wire_stream *s)
 {
 	return !s->any && s->have >= 4 && s->rx_buf[1] == 0 && s->rx_buf[2] == 0 &&
