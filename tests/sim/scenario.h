@@ -59,7 +59,12 @@ enum sim_mode {
 	SIM_NO_OWNER,       /* a restarted process does not name its owner */
 	SIM_UNPROTECTED,    /* all layers are missing */
 	SIM_BARRIER_ALONE,  /* the only layer is the barrier, which is enough */
-	SIM_BLIND,          /* bits flip, no CRC is used, and contents are still trusted */
+	/* Datagrams. */
+	SIM_ANY_KEY,    /* a message with any key is received */
+	SIM_TORN,       /* a message's last byte is not placed */
+	SIM_NO_WINDOW,  /* no packet waits for a credit */
+	SIM_EARLY_SENT, /* a Send completes although the socket did not take its packet */
+	SIM_BLIND,      /* bits flip, no CRC is used, and contents are still trusted */
 };
 
 struct scenario {

@@ -10,6 +10,18 @@
 #include "rings.h"
 #include "workload.h"
 
+void world_violate(struct world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w->violated)
+		return;
+	w->violated = true;
+	va_start(ap, fmt);
+	vsnprintf(w->violation, sizeof(w->violation), fmt, ap);
+	va_end(ap);
+}
+
 void sim_violate(struct sim *sim, const char *fmt, ...)
 {
 	struct world *w = sim->world;

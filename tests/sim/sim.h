@@ -50,6 +50,8 @@
  * nodes, with the same memory. Bytes of an ended connection must not overwrite those of a later
  * one.
  *
+ * Runs of a third kind (-d, datagram.h) have no connections: their queue pairs exchange datagrams.
+ *
  * Not simulated: sockets, wake-ups, threads and locks (tests/system, TSan), and several faults in
  * one run.
  */
@@ -112,6 +114,7 @@ struct sim_options {
 	enum sim_mode mode;
 	bool cut_often;
 	bool reconnects; /* connections in a row: reconnect.h */
+	bool datagrams;  /* datagram.h */
 };
 
 /* Returns true if no rule was violated. */
@@ -125,6 +128,8 @@ void world_fini(struct world *w);
 void world_start_hosts(struct world *w);
 void world_stop(struct world *w);
 
+/* Only the first violation of a run is kept. */
+void world_violate(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_violate(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Schedule an event at an end of this connection. */
 void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg);

@@ -2,9 +2,10 @@
 /*
  * sim: two software RNICs on a virtual link, thousands of times, each from a seed.
  *
- *   sim [-m mode] [-p | -r] [-t seconds] [first seed [count]]
+ *   sim [-m mode] [-d | -p | -r] [-t seconds] [first seed [count]]
  *
  *   -m   honest, or a mode that is broken on purpose: see scenario.h
+ *   -d   datagrams, without connections
  *   -p   the power may fail at every boundary of every write-back
  *   -r   connections in a row, which write the same place
  *
@@ -18,11 +19,13 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "coverage.h"
+#include "datagram.h"
 #include "reconnect.h"
 #include "sim.h"
 
-#define COVERED_RUNS    2000 /* after this number of runs every case must have happened */
-#define COVERED_IN_ROWS 600  /* for connections in a row */
+#define COVERED_RUNS      2000 /* after this number of runs every case must have happened */
+#define COVERED_DATAGRAMS 300
+#define COVERED_IN_ROWS   600 /* for connections in a row */
 
 static struct world world;
 static struct coverage coverage;
@@ -59,13 +62,18 @@ static const char *const modes[] = {
 	[SIM_NO_OWNER] = "no-owner",
 	[SIM_UNPROTECTED] = "unprotected",
 	[SIM_BARRIER_ALONE] = "barrier-alone",
+	[SIM_ANY_KEY] = "any-key",
+	[SIM_TORN] = "torn",
+	[SIM_NO_WINDOW] = "no-window",
+	[SIM_EARLY_SENT] = "early-sent",
 	[SIM_BLIND] = "blind",
 };
 #define N_MODES (sizeof(modes) / sizeof(modes[0]))
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: sim [-m mode] [-p | -r] [-t seconds] [first seed [count]]\nmodes:");
+	fprintf(stderr,
+		"usage: sim [-m mode] [-d | -p | -r] [-t seconds] [first seed [count]]\nmodes:");
 	for (size_t i = 0; i < N_MODES; i++)
 		fprintf(stderr, " %s", modes[i]);
 	fprintf(stderr, "\n");
@@ -82,11 +90,13 @@ static enum sim_mode mode_of(const char *name)
 	return SIM_HONEST;
 }
 
-static void report(void)
+static void report(const struct sim_options *opt)
 {
 	printf("seed %llu: %s\n", (unsigned long long)world.seed, world.violation);
 	printf("at %llu ns, after %llu events\n", (unsigned long long)world.now,
 	       (unsigned long long)world.events);
+	if (opt->datagrams)
+		datagram_report(stdout);
 	for (unsigned i = 0; i < world.conns && !world.reconnect; i++) {
 		printf("connection %u of %u:\n", i, world.conns);
 		scenario_print(&world.conn[i].sc, stdout);
@@ -95,6 +105,8 @@ static void report(void)
 
 static bool run_one(uint64_t seed, const struct sim_options *opt)
 {
+	if (opt->datagrams)
+		return datagram_run(&world, seed, opt);
 	return opt->reconnects ? reconnect_run(&world, seed, opt)
 			       : world_run(&world, seed, opt, &coverage);
 }
@@ -117,6 +129,8 @@ static int exit_code(const struct sim_options *opt)
 		return !world.violated;
 	if (world.violated)
 		return 1;
+	if (opt->datagrams)
+		return datagram_seen.runs >= COVERED_DATAGRAMS && !datagram_is_complete(stdout);
 	if (opt->reconnects)
 		return opt->mode == SIM_HONEST && reconnect_seen.runs >= COVERED_IN_ROWS &&
 		       !reconnect_is_complete(stdout);
@@ -129,9 +143,11 @@ int main(int argc, char **argv)
 	uint64_t first = 1, count = 1000, until = 0, began = clock_now_ns();
 	int opt;
 
-	while ((opt = getopt(argc, argv, "m:prt:")) != -1) {
+	while ((opt = getopt(argc, argv, "dm:prt:")) != -1) {
 		if (opt == 'm')
 			options.mode = mode_of(optarg);
+		else if (opt == 'd')
+			options.datagrams = true;
 		else if (opt == 'p')
 			options.cut_often = true;
 		else if (opt == 'r')
@@ -148,13 +164,16 @@ int main(int argc, char **argv)
 	log_set_from_env("SIM_LOG");
 	run_seeds(first, count, &options, until);
 	if (world.violated)
-		report();
-	if (options.reconnects)
+		report(&options);
+	if (options.datagrams)
+		datagram_print(stdout);
+	else if (options.reconnects)
 		reconnect_print(stdout);
 	else
 		coverage_print(&coverage, stdout);
 	printf("%.1f s\n", (double)(clock_now_ns() - began) / NSEC_PER_SEC);
 	world_fini(&world);
 	reconnect_fini();
+	datagram_fini();
 	return exit_code(&options);
 }
