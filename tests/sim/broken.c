@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * broken.c -- targets that are broken on purpose. An atomic write takes effect when it arrives, and
- * does not wait for the Flush before it; a Read is not a flush; or a message is acknowledged when
- * it arrives, before it is placed or delivered. Only this file looks inside the queue pair.
+ * does not wait for the Flush before it; a Read is not a flush; or the target acknowledges a
+ * message when it arrives, before it is placed or delivered. Only this file of the simulation reads
+ * members of the queue pair.
  */
 #include <string.h>
 
@@ -47,15 +48,15 @@ void node_ignore_read_flushes(struct node *n)
 		n->qp->stream.peer_flushes = true;
 }
 
-/* The peer is not in the middle of a message, so an Ack of all messages that the peer began
- * covers only sent ones. */
+/* Returns true if the peer is not in the middle of a message. An Ack of all messages that the peer
+ * has begun then covers only complete ones. */
 static bool has_sent_all(const struct qp *qp)
 {
 	return qp && qp->tx.source == TX_NONE && qp->tx.built == qp->tx.sent;
 }
 
-/* Messages that are here but not in the product's count: Sends that wait, later Writes, and a
- * Write whose end has not come. */
+/* Count messages that have arrived but that the product's count omits: Sends that wait for a
+ * receive, later Writes, and a Write whose last part has not arrived. */
 static uint64_t unplaced(const struct qp *qp, const struct qp *peer)
 {
 	const struct park_seg *waits = park_first(&qp->recv.park);

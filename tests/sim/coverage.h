@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coverage.h -- counts the cases that all runs together have reached. A simulation that never
- * reaches a case proves nothing about that case.
+ * coverage.h -- counts how often all runs together have reached each case. A simulation that never
+ * reaches a case proves nothing about it.
  */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
@@ -11,7 +11,7 @@
 
 #include "sim.h"
 
-/* Each must be positive after some thousand runs with faults. */
+/* Each count must be positive after some thousand runs with faults. */
 #define COVERAGE(X)                                                                                \
 	X(established)                                                                             \
 	X(rejected)                                                                                \
@@ -77,7 +77,7 @@ struct coverage {
 /* Call this after a run, before the run's ends are stopped. */
 void coverage_add(struct coverage *c, const struct world *w);
 void coverage_print(const struct coverage *c, FILE *to);
-/* Has every case happened at least once? Prints the cases that have not. */
+/* Returns true if each case happened at least once. Prints the cases that did not. */
 bool coverage_is_complete(const struct coverage *c, const struct sim_options *opt, FILE *to);
 
 #endif

@@ -7,7 +7,7 @@
 #include "sim.h"
 #include "workload.h"
 
-#define GAP 8 /* between two pieces */
+#define GAP 8 /* unused bytes between two pieces */
 
 void inbox_init(struct inbox *b, struct node *home)
 {
@@ -65,7 +65,7 @@ void inbox_plan(struct inbox *b)
 		inbox_plan_slot(b, &b->slot[i], at);
 }
 
-/* Make the buffer look new, so that the check notices a later write to it. */
+/* Clear the buffer, so that the check notices a late write to it. */
 static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 {
 	struct memory *m = b->home->mem;
@@ -78,7 +78,7 @@ static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 
 /* --- posting ------------------------------------------------------------------------------ */
 
-/* Without an SRQ the buffers are used in a ring; with an SRQ they come back in any order. */
+/* Without an SRQ the buffers are reused in turn; with an SRQ they become free in any order. */
 static struct inbox_slot *inbox_next_slot(struct inbox *b)
 {
 	struct inbox_slot *slot = &b->slot[b->posted % INBOX_SLOTS];
@@ -129,7 +129,7 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	struct batch t = {.count = 0};
 	struct ibv_recv_wr *bad = NULL;
 	struct inbox_slot *slot;
-	struct stream_update u; /* not used here: the node's visit performs the update */
+	struct stream_update u; /* not used: the node's next run performs the update */
 	int err;
 
 	while (t.count < count && t.count < INBOX_BATCH && (slot = inbox_next_slot(b)))
@@ -141,7 +141,8 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	if (!err)
 		return true;
 	inbox_take_back(b, &t, (unsigned)(bad - t.wr));
-	/* With an SRQ a receive makes room when a message takes it, before it completes. */
+	/* A shared receive leaves its slot in the SRQ when a message takes it, which is before it
+	 * completes. */
 	if (b->posted - b->completed < b->depth && qp_state(n->qp) == IBV_QPS_RTS)
 		sim_violate(n->sim, "node %d: posting a receive: error %d", n->index, err);
 	return false;
@@ -158,7 +159,8 @@ static void inbox_check_message(struct inbox *b, struct node *n, const struct in
 	const char *bad;
 	size_t at = 0;
 
-	if (n->sim->world->reconnect) /* with connections in a row, Sends are not compared */
+	/* with connections in a row the contents of Sends are not compared */
+	if (n->sim->world->reconnect)
 		return;
 	for (unsigned i = 0; i < slot->pieces; i++) {
 		memcpy(whole + at, m->cache + slot->piece[i].off, slot->piece[i].len);

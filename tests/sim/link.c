@@ -7,8 +7,9 @@
 
 #include "reconnect.h"
 
-#define ARRIVAL_OF_END   UINT64_MAX
-#define RESET_NOTICED_NS (20 * NSEC_PER_MS) /* noticed by a thread that gets no processor before */
+#define ARRIVAL_OF_END UINT64_MAX
+/* limit of the delay with which a thread that gets no processor notices a RST */
+#define RESET_NOTICED_NS (20 * NSEC_PER_MS)
 
 static void pipe_open(struct pipe *p, size_t window)
 {
@@ -174,7 +175,7 @@ static void link_flip(struct sim *sim, struct pipe *p, uint64_t from)
 	sim->fault_hit = true;
 }
 
-/* The bytes after the cut are lost; a RST reports the loss to the writer later. */
+/* Lose the bytes after the cut. A RST reports the loss to the writer later. */
 static void link_cut(struct sim *sim, int node)
 {
 	struct pipe *p = link_out(&sim->link, node);
@@ -198,7 +199,7 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 	struct pipe *p = link_out(&sim->link, node);
 	uint64_t from = p->written;
 
-	if (tcp->end != PIPE_NEVER) /* after a cut: the RST of a closed port */
+	if (tcp->end != PIPE_NEVER) /* after the cut the peer's port is closed, so it sends a RST */
 		return;
 	for (int i = 0; i < n && len > 0; i++) {
 		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
@@ -232,7 +233,8 @@ void link_shutdown(struct sim *sim, int node)
 	link_schedule(sim, link_arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
-/* Rings: the word "given up" is visible at once. A process that dies writes none. */
+/* Set the word "given up" in the rings, which the peer sees at once. A process that dies does not
+ * set it. */
 static void link_give_up(struct sim *sim, int node)
 {
 	if (!sim->link.sends_ring[node] || sim->node[node].killed ||
@@ -241,7 +243,8 @@ static void link_give_up(struct sim *sim, int node)
 	atomic_store(&sim->link.given_up[node], 1);
 }
 
-/* A thread other than the reader of the rings notices the RST below them. */
+/* Send a RST to the other end. If this end uses rings, another thread than the ring's reader
+ * notices the RST, so later. */
 static void link_send_reset(struct sim *sim, int node)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -255,8 +258,8 @@ static void link_send_reset(struct sim *sim, int node)
 }
 
 /*
- * The kernel drops its unsent bytes. Bytes under way may still arrive, before the RST, or without
- * it if it is lost. The ring keeps its written bytes.
+ * The kernel drops the node's unsent bytes. Bytes under way may still arrive before the RST, or
+ * alone if the RST is lost. A ring keeps the bytes that were written to it.
  */
 void link_abort(struct sim *sim, int node)
 {
@@ -273,7 +276,8 @@ void link_abort(struct sim *sim, int node)
 		link_send_reset(sim, node);
 }
 
-/* TCP: a close with unread bytes is a RST, which may overtake bytes that the peer has not read. */
+/* On TCP, a close with unread bytes sends a RST, which may overtake bytes that the peer has not
+ * read. */
 void link_close(struct sim *sim, int node)
 {
 	struct link *l = &sim->link;

@@ -3,9 +3,9 @@
  * link.h -- two byte streams between two ends, as TCP gives them: in order, delayed, in pieces of
  * any size, and with a bounded window. A stream ends by a FIN, a RST or a flipped bit.
  *
- * There are two more streams, like rings in shared memory, to which each direction may move. Bytes
- * that are written there arrive at once. The end still comes over TCP, and counts after the bytes
- * in the ring.
+ * Two more streams model rings in shared memory; each direction may move to its ring. Bytes in a
+ * ring arrive at once. The end of the connection still comes over TCP, and takes effect after the
+ * bytes in the ring.
  */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
@@ -20,14 +20,14 @@ struct sim;
 
 #define PIPE_NEVER UINT64_MAX
 
-struct pipe { /* bytes from one end to the other; positions count bytes since the start */
+struct pipe { /* one direction from end to end; positions count its bytes since the start */
 	uint8_t *ring;
 	size_t room, window;
 	uint64_t written, arrived, taken;
 	uint64_t last_arrival_ns;
 	uint64_t end; /* the FIN's position, or PIPE_NEVER */
 	bool end_arrived;
-	uint64_t cut_at; /* the scenario's FIN or RST position */
+	uint64_t cut_at; /* position of the FIN or RST that the scenario plans */
 	bool cut_is_reset;
 	uint64_t flip_at;
 	uint8_t flip_mask;
@@ -40,19 +40,19 @@ struct link {
 	bool up;
 	bool silent;             /* no byte crosses the link any more */
 	bool closed[2];          /* node i has closed its socket */
-	bool resets[2];          /* the close of node i's socket is a reset */
-	atomic_uint given_up[2]; /* rings: the word of node i */
-	int error[2];            /* errno that node i gets next, or 0 */
+	bool resets[2];          /* closing node i's socket sends a RST */
+	atomic_uint given_up[2]; /* the word "given up" of node i in the rings */
+	int error[2];            /* errno of node i's next call, or 0 */
 };
 
 void link_open(struct link *l, size_t window);
 void link_fini(struct link *l);
-/* Bytes that the node may read now, or may write now. */
+/* Return how many bytes the node can read, or write, now. */
 size_t link_readable(const struct link *l, int node);
 size_t link_writable(const struct link *l, int node);
 bool link_at_end(const struct link *l, int node);
 void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len);
-/* Read bytes without taking them, and take bytes without reading them. */
+/* link_peek() reads bytes and leaves them in the link; link_drop() removes bytes. */
 void link_peek(const struct link *l, int node, uint8_t *to, size_t len);
 void link_drop(struct link *l, int node, size_t len);
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len);
@@ -61,10 +61,10 @@ void link_close(struct sim *sim, int node);
 void link_reset(struct sim *sim); /* send a RST to both ends */
 /* Close the node's socket; only bytes under way still leave the node. */
 void link_abort(struct sim *sim, int node);
-/* From now on this end sends, or receives, through the ring. */
+/* Let this end send, or receive, through the ring from now on. */
 void link_switch_tx(struct link *l, int node);
 void link_switch_rx(struct link *l, int node);
-/* Bytes up to `pos`, or the FIN, have reached `node`. */
+/* Handle the arrival at `node` of the bytes up to `pos`, or of the FIN. */
 void link_on_arrival(struct link *l, int node, uint64_t pos);
 
 #endif

@@ -48,7 +48,7 @@ static void memory_resize(struct memory *m, uint64_t size)
 	m->size = size;
 }
 
-/* Choose rights as an application grants them; some do not include the right to flush. */
+/* Choose access rights as an application grants them; some lack the right to flush. */
 static int area_access(enum area_kind kind, struct prng *rng)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE;
@@ -68,7 +68,8 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	return access;
 }
 
-/* A write that an invalidation loses would end the stream of a user that flushes by reading. */
+/* Returns true if write-backs of the area need no registration. If the peer flushes by reading, a
+ * Write that an invalidation loses would end its stream. */
 static bool area_is_lasting(enum area_kind kind, struct prng *rng)
 {
 	return kind == AREA_LEASE || prng_chance(rng, 70);
@@ -87,7 +88,7 @@ static void area_register(struct memory *m, struct prng *rng, enum area_kind kin
 	uint8_t *addr = m->cache + a->off;
 
 	a->iova = prng_chance(rng, 30) ? prng_below(rng, 1u << 20) & ~7ull : (uintptr_t)addr;
-	/* An aligned TO means an aligned address, as in every registration by page. */
+	/* An aligned TO must mean an aligned address, as in every registration of whole pages. */
 	a->iova = (a->iova & ~7ull) | (a->off & 7);
 	if (mr_new(mrs, pd, addr, a->len, a->iova, access, &backing, &a->mr))
 		abort();
@@ -129,7 +130,7 @@ uint32_t memory_durability(const struct memory *m, enum area_kind kind)
 	return m->is_dax ? VEXT_DURABILITY_DAX : VEXT_DURABILITY_FILE;
 }
 
-/* For the RNIC a digest is any 4 or 32 bytes. */
+/* The RNIC does not interpret a digest, so any function to 4 or 32 bytes serves. */
 static void memory_make_digest(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum[32])
 {
 	struct prng r = {.state = len};

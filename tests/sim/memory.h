@@ -20,30 +20,32 @@
 #define OP_LEN_MAX (256u << 10)
 
 enum area_kind {
-	AREA_TARGET0, /* the peer writes and reads here */
+	AREA_TARGET0, /* targets of the peer's Writes and Reads */
 	AREA_TARGET1,
-	AREA_LEASE,   /* the peer writes to this area until it invalidates the STag */
-	AREA_WORDS,   /* for the peer's atomics, reads and flushes */
-	AREA_SINK,    /* destination of this end's reads */
-	AREA_RECV,    /* receives of this end */
-	AREA_SCRATCH, /* the peer writes to this area, too; the contents are not checked */
-	AREA_SOURCE,  /* changes even while its bytes are being sent */
-	AREA_STAGE,   /* sources that change after they are sent */
+	AREA_LEASE,   /* target of the peer's Writes until the peer invalidates its STag */
+	AREA_WORDS,   /* words for the peer's atomics, Reads and Flushes */
+	AREA_SINK,    /* destination of this end's Reads */
+	AREA_RECV,    /* buffers for receives of this end */
+	AREA_SCRATCH, /* target of peer's Writes whose contents are not checked */
+	AREA_SOURCE,  /* source of this end that changes even while its bytes are sent */
+	AREA_STAGE,   /* sources of this end that change after their bytes are sent */
 	AREA_COUNT
 };
 
 struct area {
 	uint64_t off, len; /* offset and length in the arena */
 	uint64_t iova;
-	uint32_t stag; /* the rest of the host's memory after the deregistration */
+	uint32_t stag; /* kept after the area is deregistered */
 	struct mr *mr;
-	bool gone;        /* deregistered: from then on no byte may change */
+	bool gone;        /* the region is deregistered, and from now on no byte may change */
 	bool is_volatile; /* the area has no medium */
-	bool lasting;     /* write-backs of the area need no registration */
-	uint8_t *pages;   /* for a detachable area that is deregistered: the host's page cache */
+	bool lasting;     /* write-backs of the area work without a registration */
+	/* the host's page cache, for an area whose bytes can be written back after its
+	 * deregistration */
+	uint8_t *pages;
 };
 
-/* The bytes that a digest covers. */
+/* A copy of the bytes that a digest covers. */
 struct digested {
 	struct list link;
 	uint8_t sum[32];
@@ -57,36 +59,38 @@ struct memory {
 	const uint8_t *initial; /* the initial content of both layers */
 	struct area area[AREA_COUNT];
 	bool is_dax;
-	struct list digested; /* struct digested, until the next run */
+	struct list digested; /* list of struct digested, kept until the next run */
 	struct mr *pool_mr;
 	uint32_t pool_stag;
 };
 
-/* The pool is the same in every run; read-only. */
+/* Returns the pool, which is read-only and the same in every run. */
 const uint8_t *memory_pool(void);
 
-/* Lay out areas of these lengths, register them, fill both layers. */
+/* Lay out areas of these lengths, register them, and fill both layers. */
 void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COUNT],
 		 struct mr_table *mrs, struct ibv_pd *pd);
-/* Deregister the regions that are left. Returns false if a region is still held. */
+/* Deregister the remaining regions. Returns false if a region still has a user. */
 bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
 /* Returns the VEXT_DURABILITY_* of an area. */
 uint32_t memory_durability(const struct memory *m, enum area_kind kind);
-/* Fill in a digest of these bytes, and keep the bytes. */
+/* Fill in a digest of these bytes, and keep a copy of the bytes. */
 void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
 		   struct vext_digest *digest);
-/* Returns the bytes of a digest, or NULL. */
+/* Returns the bytes that this digest covers, or NULL if there is no such digest. */
 struct digested *memory_digested(const struct memory *m, uint64_t off, uint64_t len,
 				 const uint8_t *sum);
-/* The memory to write back for the arena's bytes from off on; the bytes belong to one area. */
+/* Returns the memory from which the arena's bytes at `off` are written back. Those bytes lie in one
+ * area. */
 const uint8_t *memory_pages(struct memory *m, uint64_t off);
-/* The area that contains the arena offset, or NULL. */
+/* Returns the area that contains this offset in the arena, or NULL. */
 struct area *memory_area_at(struct memory *m, uint64_t off);
-uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off); /* TO on the wire */
-/* The region is deregistered: from now on its memory has another use. */
+/* returns the TO on the wire */
+uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off);
+/* The region has been deregistered: let the host use its memory for something else. */
 void memory_retire(struct memory *m, enum area_kind kind);
-/* The offset of a changed byte outside all live areas, or -1. */
+/* Returns the offset of a changed byte outside all live areas, or -1. */
 int64_t memory_find_damage(const struct memory *m);
 
 #endif

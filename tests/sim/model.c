@@ -99,7 +99,8 @@ void model_free(struct model *m)
 	m->room = 0;
 }
 
-/* Placed bytes that are not on the medium now will never be. */
+/* Returns true if bytes that were placed in the area are not on the medium: its deregistration
+ * loses them. */
 static bool model_loses(struct model *m, const struct memory *peer, const struct area *a)
 {
 	if (a->is_volatile)
@@ -196,7 +197,7 @@ static const char *model_on_flush(struct model *m, const struct op *op, unsigned
 	return model_on_durable(m, id, op->off, op->len, peer, a);
 }
 
-/* All bytes placed before are included. */
+/* All bytes that were placed before this operation must be on the medium. */
 static const char *model_all_durable(struct model *m, unsigned id, const struct memory *peer)
 {
 	const char *bad = NULL;
@@ -209,7 +210,7 @@ static const char *model_all_durable(struct model *m, unsigned id, const struct 
 	return bad;
 }
 
-/* A loss makes the flush of everything fail. */
+/* A flush of all bytes must fail if some bytes were lost with their region. */
 static const char *model_on_flush_all(struct model *m, const struct op *op, unsigned id,
 				      const struct memory *peer)
 {
@@ -233,7 +234,7 @@ const char *model_flushed(struct model *m, unsigned id, const struct memory *pee
 	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
 }
 
-/* The digest is of the medium after the bytes of all earlier posts had arrived on it. */
+/* The digest must be of the medium's bytes after all earlier Writes have reached the medium. */
 static const char *model_on_verify(struct model *m, const struct op *op, unsigned id,
 				   const struct memory *peer)
 {
@@ -262,7 +263,7 @@ static const char *model_on_query(const struct op *op, unsigned id, const struct
 	return model_text("operation %u: durability %u, not %u", id, op->durability, want);
 }
 
-/* The peer must have returned the previous value. */
+/* The answer must hold the word's previous value. */
 static const char *model_on_atomic(const struct op *op, unsigned id, const struct memory *own)
 {
 	uint64_t got;

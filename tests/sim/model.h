@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h -- the requests of one end to the other, and the contents that the other's memory may
- * therefore have.
+ * model.h -- the requests of one end to the other, and the contents that the other end's memory may
+ * have because of them.
  *
  * The stream is in order, so the peer's targets are always the state after some prefix of the
  * operations, plus a part of the next one. A completed Read, a completed Flush or a received Send
@@ -38,41 +38,44 @@ enum op_kind {
 	OP_KINDS
 };
 
-/* The properties of a kind of operation, from one table. */
+/* Properties of a kind of operation; one table has them all. */
 struct op_traits {
-	int wc;         /* opcode of the operation's completion */
-	uint32_t caps;  /* VEXT_CAP_* that the peer must have */
-	bool request;   /* a request: the peer answers these in order */
-	bool message;   /* takes a receive of the peer */
+	int wc;         /* opcode of the completion */
+	uint32_t caps;  /* VEXT_CAP_* bits that the peer needs */
+	bool request;   /* a request, which the peer answers; answers come in order */
+	bool message;   /* consumes a receive of the peer */
 	bool writes;    /* changes the peer's memory */
-	bool flushes;   /* covers a range, or everything, that was written before */
-	bool is_atomic; /* works on one word, and in order */
-	bool has_data;  /* sends bytes of this end */
+	bool flushes;   /* flushes a range, or all earlier bytes */
+	bool is_atomic; /* changes one word, in order with the other requests */
+	bool has_data;  /* sends bytes from this end's memory */
 };
 extern const struct op_traits op_traits[OP_KINDS];
 
 struct op {
 	enum op_kind kind;
-	enum area_kind area; /* the peer's area */
+	enum area_kind area; /* the area in the peer's memory */
 	uint64_t off;        /* offset in the peer's arena */
 	uint32_t len;
-	/* the bytes that the operation sends or writes; for an atomic `after`, set at the post */
+	/* the bytes that the operation sends or writes. For an atomic these are `after`, set by the
+	 * post. */
 	const uint8_t *data;
-	uint64_t sink;  /* READ, atomics: offset in this end's arena */
-	unsigned phase; /* an operation waits until all of earlier phases are complete */
+	uint64_t sink; /* READ, atomics: offset in this end's arena */
+	/* the operation is posted after all operations of earlier phases are complete */
+	unsigned phase;
 	bool signalled, fence, is_inline, persistent, strict, solicited;
-	bool forbidden;   /* the peer must refuse the operation */
-	bool changing;    /* WRITE from the changing source, to a target that is not checked */
-	bool reads_flush; /* READ: the peer makes earlier writes durable before the answer */
+	bool forbidden; /* the peer must refuse the operation */
+	/* a WRITE from the changing source to a target whose contents are not checked */
+	bool changing;
+	bool reads_flush; /* READ: the peer makes earlier Writes durable before it answers */
 	bool done;
-	bool staged;    /* sends from this end's AREA_STAGE... */
-	uint64_t stage; /* ...from this offset on, until the operation is complete */
+	bool staged;    /* the source is in this end's AREA_STAGE... */
+	uint64_t stage; /* ...at this offset, until the operation is complete */
 	uint32_t imm;
 	uint32_t alg;              /* VERIFY */
-	bool matches;              /* CMP_SWAP: the compared value is the present one... */
-	uint64_t mismatch;         /* ...otherwise it differs from the present value in this bit */
-	uint64_t operand;          /* value to be added, swapped in, or written */
-	uint8_t after[8];          /* the word after the execution */
+	bool matches;              /* CMP_SWAP: the compared value equals the word... */
+	uint64_t mismatch;         /* ...otherwise it differs from the word in this bit */
+	uint64_t operand;          /* the value to add, swap in or write */
+	uint8_t after[8];          /* the word after the operation */
 	uint64_t original;         /* the word before the operation */
 	struct vext_digest digest; /* VERIFY: the answer */
 	uint32_t durability;       /* QUERY: the answer */
@@ -90,7 +93,7 @@ static inline bool op_flushes(const struct op *op)
 {
 	return op_traits[op->kind].flushes;
 }
-/* A read of no bytes names no region. */
+/* Returns true if the operation is a READ that flushes; a READ of no bytes names no region. */
 static inline bool op_is_read_flush(const struct op *op)
 {
 	return op->kind == OP_READ && op->reads_flush;
@@ -104,19 +107,22 @@ struct model {
 	struct op op[MODEL_OPS];
 	unsigned planned;
 	unsigned posted;
-	unsigned completed;         /* every operation before this one is complete */
-	unsigned applied;           /* every request before this operation is executed */
-	unsigned executed;          /* and every request before this one is executed */
-	uint64_t word[MODEL_WORDS]; /* the peer's words, after everything posted is executed */
-	unsigned lost_at;           /* bytes were lost with their region before this operation */
-	unsigned observed;          /* atomics seen in memory before their answer arrived */
-	unsigned received;          /* the peer has received the Sends before this one */
-	bool failed;                /* a completion had an error */
+	unsigned completed; /* every operation with a smaller number is complete */
+	/* every request with a smaller number has been applied to `word` */
+	unsigned applied;
+	unsigned executed;          /* the peer has executed every request with a smaller number */
+	uint64_t word[MODEL_WORDS]; /* the peer's words after all posted requests */
+	/* bytes of operations before this one were lost with their region */
+	unsigned lost_at;
+	/* atomics that were visible in the peer's memory before their answers arrived */
+	unsigned observed;
+	unsigned received; /* the peer has received every Send with a smaller number */
+	bool failed;       /* a completion had an error */
 	unsigned first_failed;
-	unsigned culprits; /* completions with an error other than WR_FLUSH_ERR */
+	unsigned culprits; /* failed completions whose status is not WR_FLUSH_ERR */
 	/*
-	 * for each byte of the peer's arena: 1 + an operation; the medium must have the bytes of
-	 * that operation or later bytes; 0: no operation
+	 * For each byte of the peer's arena: 0, or 1 + the number of an operation. The medium must
+	 * have this operation's byte or a later one.
 	 */
 	uint16_t *durable;
 	uint16_t *floor; /* scratch */
@@ -124,51 +130,51 @@ struct model {
 	uint64_t room;
 };
 
-/* Begin a new run, without a plan. */
+/* Begin a new run with no plan. */
 void model_init(struct model *m);
 /* Set the size of the peer's memory. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
-/* The peer is about to deregister the area: from now on the area's content is not checked. */
+/* The peer is about to deregister the area: do not check its contents any more. */
 void model_drop_area(struct model *m, const struct memory *peer, const struct area *a);
 
 /*
- * The checks return NULL, or a text that states the violation.
+ * Each check returns NULL, or a text that describes the violation.
  *
  * Check one completion of the send queue: its order, the count, and what it proves about the peer's
  * memory, unless contents cannot be trusted.
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
-/* The success of an acknowledged operation: the peer has everything up to that operation. */
+/* An acknowledged operation succeeded: the peer has all operations up to this one. */
 const char *model_on_acknowledged(struct model *m, unsigned id, const struct memory *peer);
-/* The peer's receive `wc` must be the next message, with the content `bytes` (NULL: the content
- * is lost). */
+/* Check that the peer's completion `wc` is of the next message, with the content `bytes` (NULL: the
+ * content is lost). */
 const char *model_on_received(struct model *m, const struct ibv_wc *wc, const uint8_t *bytes,
 			      const struct memory *peer);
-/* Returns the last received message. */
+/* Returns the message that was received last. */
 const struct op *model_last_received(const struct model *m);
-/* Set the initial words of the peer's memory. */
+/* Take the initial words from the peer's memory. */
 void model_set_words(struct model *m, const struct memory *peer);
-/* word: the word before the execution; the call changes it to the word after the execution. */
+/* Execute the operation on `word`, which has the value before it and gets the value after it. */
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
 /*
- * Atomics that are visible in the peer's memory prove as much as their answers: data of earlier
+ * An atomic that is visible in the peer's memory proves as much as its answer: the data of earlier
  * flushes are on the medium.
  */
 const char *model_on_observed(struct model *m, const struct memory *peer);
 /*
- * The peer's cache must be the state after a prefix of the writes, and a prefix of the atomics;
- * whole_words: parts end at word boundaries.
+ * Check that the peer's cache is the state after a prefix of the writes and a prefix of the
+ * atomics. whole_words: a part of a write ends at a word boundary.
  */
 const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words);
-/* Data acknowledged as persistent must be on the peer's medium. */
+/* Check that data acknowledged as persistent are on the peer's medium. */
 const char *model_check_medium(const struct model *m, const struct memory *peer);
-/* The same check for one area, before the area goes away. */
+/* Make the same check for one area, before its deregistration. */
 const char *model_check_medium_area(const struct model *m, const struct memory *peer,
 				    const struct area *a);
-/* The queue pair is gone: every signalled operation must have completed. */
+/* Check, after the queue pair's end, that every signalled operation has completed. */
 const char *model_check_complete(const struct model *m);
 
 #endif

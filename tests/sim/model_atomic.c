@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model_atomic.c -- the values that atomics write and return, and their proof about earlier
- * operations.
+ * model_atomic.c -- the values that atomics write and return, and what these values prove about
+ * earlier operations.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@ uint64_t *model_word(struct model *m, const struct memory *peer, const struct op
 {
 	const struct area *a = &peer->area[AREA_WORDS];
 
-	/* A forbidden atomic may have any address. */
+	/* A forbidden atomic may have any address, so it gets any word. */
 	if (op->area != AREA_WORDS || op->off >= a->off + a->len)
 		return &m->word[0];
 	return &m->word[(op->off - a->off) / sizeof(uint64_t)];
@@ -32,7 +32,7 @@ void model_execute(struct op *op, uint64_t *word)
 	memcpy(op->after, word, sizeof(op->after));
 }
 
-/* The last atomic whose change a word still shows; MODEL_OPS: none. */
+/* Returns the last atomic whose change is visible in a word; MODEL_OPS: none is visible. */
 static unsigned model_last_visible(const struct model *m, const struct memory *peer)
 {
 	unsigned last = MODEL_OPS;

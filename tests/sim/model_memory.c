@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_memory.c -- is this content of memory permitted? */
+/* model_memory.c -- decides which contents of the peer's memory are permitted. */
 #include <string.h>
 
 #include "model_impl.h"
@@ -13,7 +13,8 @@ bool model_writes(const struct op *op)
 
 /* --- versions ------------------------------------------------------------------------------ */
 
-/* For each byte of [off, off+len): 1 + the last write to the byte before operation `end`. */
+/* Fill m->floor: for each byte of [off, off+len), 1 + the last operation before `end` that wrote
+ * the byte. */
 void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len)
 {
 	memset(m->floor + off, 0, len * sizeof(*m->floor));
@@ -33,7 +34,7 @@ static bool model_is_from(const struct op *op, uint64_t b, uint8_t value)
 	       op->data[b - op->off] == value;
 }
 
-/* Did the byte have this value at version `floor` or later, but before operation `end`? */
+/* Returns true if the byte had this value at version `floor` or later, before operation `end`. */
 static bool model_is_valid(const struct model *m, const struct memory *peer, uint64_t b,
 			   uint8_t value, unsigned floor, unsigned end)
 {
@@ -46,7 +47,7 @@ static bool model_is_valid(const struct model *m, const struct memory *peer, uin
 	return false;
 }
 
-/* Most bytes still have their initial value, which the model permits. */
+/* A shortcut: most bytes still have their initial value, which the model permits. */
 static bool model_is_untouched(const struct memory *peer, const struct model_view *v, uint64_t i,
 			       uint64_t len)
 {
@@ -120,7 +121,7 @@ static uint64_t model_count_other(const uint8_t *a, const uint8_t *b, uint64_t l
 	return n;
 }
 
-/* Does the cache have the state plus the first part of this write? */
+/* Returns true if the cache has the current state plus the first part of this write. */
 static bool model_is_part(const struct model *m, const struct op *op, const uint8_t *cache,
 			  bool whole_words)
 {
@@ -134,15 +135,16 @@ static bool model_is_part(const struct model *m, const struct op *op, const uint
 		return true;
 	if (is_word)
 		part = 0;
-	else if (whole_words) /* bytes that happen to be equal do not count */
+	else if (whole_words) /* skip bytes that are equal only by chance */
 		part -= part < ((uintptr_t)have + part) % 8 ? part : ((uintptr_t)have + part) % 8;
 	return memcmp(have + part, before + part, op->len - part) == 0;
 }
 
-/* Writes and atomics may overtake each other, so each kind has a history and areas of its own. */
+/* Writes and atomics may overtake each other, so each of the two kinds has a history and areas of
+ * its own. */
 struct history {
 	enum area_kind first, last;
-	unsigned least; /* the history must have at least this many operations */
+	unsigned least; /* the history must include at least this many operations */
 	bool whole_words;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_message.c -- the messages that the peer may receive. */
+/* model_message.c -- decides which messages the peer may receive. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static const char *model_check_message_at(const struct op *op, const struct ibv_
 	return NULL;
 }
 
-/* Writes before a message are placed when the message is delivered (RFC 5040 s5.5). */
+/* When a message is delivered, all Writes before it are placed (RFC 5040 s5.5). */
 static const char *model_check_before(struct model *m, unsigned id, const struct memory *peer)
 {
 	struct model_view v = {.name = "data before a message", .floor = m->floor};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c -- life of an end. node_io.c drives the end, node_events.c applies events to the end. */
+/* node.c -- how an end begins and ends. node_io.c has its input and output, node_events.c its timed
+ * events. */
 #include "node.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "sim.h"
 #include "workload.h"
 
-/* The SRQ has receives again. Any thread may report that, without the QP's lock. */
+/* Called when the SRQ has receives again: by any thread, without the QP's lock. */
 static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
@@ -102,8 +103,9 @@ static void make_qp(struct node *n, const struct scenario *sc)
 }
 
 /*
- * Uses the engine's own function, so that the ends have only settings that the product can produce.
- * Only the engine's second and third requests, after a peer has hung up, are configured directly.
+ * Use the engine's own function, so that the ends have only settings that the product can produce.
+ * One case is configured directly: the second or third request, which the engine sends after a peer
+ * has hung up.
  */
 static struct stream_config make_config(struct node *n, const struct scenario *sc)
 {
@@ -139,7 +141,8 @@ void node_open_stream(struct node *n)
 	n->deadline = CLOCK_NEVER;
 }
 
-/* Resets everything except the memory, which the plan lays out, and members that outlive a run. */
+/* Reset the node, except for the memory, which the plan lays out, and the members that outlive a
+ * run. */
 void node_start(struct node *n, struct sim *sim, int index)
 {
 	struct node old = *n;
@@ -177,7 +180,7 @@ bool node_is_acknowledged(const struct node *n)
 	return n->sim->sc.acks[n->index] && peer && peer->acks;
 }
 
-/* The memory may be reused as soon as the queue pair is destroyed. */
+/* After a queue pair is destroyed its memory may be reused, so no job may still use it. */
 static void check_let_go(struct node *n)
 {
 	for (int i = 0; i < AREA_COUNT; i++) {

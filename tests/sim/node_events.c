@@ -43,7 +43,7 @@ struct mr **node_dereg_mr(struct node *n)
 	return n->dereg_pool ? &n->mem->pool_mr : &n->mem->area[n->dereg_area].mr;
 }
 
-/* The engine detaches a region from every connection of the host. */
+/* Like the engine, detach the region from every connection of the host. */
 static void node_detach_all(struct node *n, struct mr *mr)
 {
 	struct world *w = n->sim->world;
@@ -60,7 +60,8 @@ static void node_detach_all(struct node *n, struct mr *mr)
 	}
 }
 
-/* Receive buffers are shared with the host's other connections, so the fault affects them, too. */
+/* The host's other connections share the receive buffers, so the deregistration affects them,
+ * too. */
 static void node_spread_fault(struct node *n)
 {
 	struct world *w = n->sim->world;
@@ -75,7 +76,7 @@ static void node_dereg_begin(struct node *n)
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 2 * AREA_COUNT), running;
 
 	n->dereg_pool = dice > AREA_COUNT + 2;
-	n->dereg_area = (enum area_kind)(dice % AREA_COUNT); /* usually a target */
+	n->dereg_area = (enum area_kind)(dice % AREA_COUNT); /* in most cases a target area */
 	if (prng_chance(&sim->world->rng, 30))
 		n->dereg_area = AREA_LEASE;
 	if (n->mem->area[n->dereg_area].gone)
@@ -86,14 +87,15 @@ static void node_dereg_begin(struct node *n)
 		node_spread_fault(n);
 	mr_kill(*node_dereg_mr(n));
 	node_detach_all(n, *node_dereg_mr(n));
-	/* A peer that reads slowly, or not at all, must not delay the deregistration. */
+	/* A peer that reads slowly or not at all must not delay the deregistration, so only a
+	 * write-back may hold the region. */
 	running = n->job.running && n->job.wb.mr == *node_dereg_mr(n);
 	if ((*node_dereg_mr(n))->holds > running)
 		sim_violate(sim, "node %d: a deregistered region is held, and not by a write-back",
 			    n->index);
 }
 
-/* The region is idle: its memory may be used again, and the content changes. */
+/* No request uses the region any more, so its memory is reused and its content changes. */
 static void node_reuse_memory(struct node *n, enum area_kind kind)
 {
 	struct area *a = &n->mem->area[kind];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_io.c -- the functions of an end for its stream: read, send, shut, close, dial again. */
+/* node_io.c -- the functions that an end provides to its stream: read, send, shut, close, dial
+ * again. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,9 +13,12 @@
 #include "workload.h"
 
 #define FPDU_BEGUN                                                                                 \
-	16 /* length and header of a Write: an end that sends that is in full operation */
+/* length and header of a Write: an end that has sent these bytes has finished its
+	 * start-up */
+16
 
-static size_t iov_total(const struct iovec *iov, int n)
+	static size_t
+	iov_total(const struct iovec *iov, int n)
 {
 	size_t total = 0;
 
@@ -28,7 +32,7 @@ static size_t node_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Returns as much as the link takes at the moment. */
+/* Returns how many of `max` bytes the link takes now. */
 static size_t node_part_of(struct sim *sim, size_t max)
 {
 	return (size_t)prng_between(&sim->world->rng, 1, node_min(max, sim->sc.chunk_max));
@@ -39,7 +43,8 @@ static bool node_is_within(const void *p, const void *start, size_t len)
 	return (uintptr_t)p - (uintptr_t)start < len;
 }
 
-/* Is the memory of a region gone? recvmsg() and sendmsg() then return EFAULT. */
+/* Returns true if the memory of a region is unmapped, so that recvmsg() and sendmsg() return
+ * EFAULT. */
 static bool node_is_unmapped(struct node *n, const struct iovec *iov, int count)
 {
 	struct sim *sim = n->sim;
@@ -55,7 +60,7 @@ static bool node_is_unmapped(struct node *n, const struct iovec *iov, int count)
 	return ours;
 }
 
-/* --- what the stream asks for --------------------------------------------------------------- */
+/* --- functions for the stream --------------------------------------------------------------- */
 
 static void *node_get_buf(void *owner, enum stream_buf kind)
 {
@@ -72,7 +77,7 @@ static void node_put_buf(void *owner, enum stream_buf kind, void *buf)
 	((struct node *)owner)->lent[kind] = false;
 }
 
-/* A kernel acknowledges bytes that its process has not read. */
+/* The kernel acknowledges bytes even if its process has not read them. */
 static uint64_t node_unacknowledged_ns(void *owner)
 {
 	const struct node *n = owner;
@@ -106,7 +111,7 @@ static void node_on_event(void *owner, enum stream_event event, int status)
 		workload_on_event(n, event, status);
 }
 
-/* The result of a receive: bytes, the end, or nothing. */
+/* Returns the result of a receive call: the number of bytes, 0 at the end, or EAGAIN. */
 static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 {
 	struct sim *sim = n->sim;
@@ -134,8 +139,8 @@ static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 }
 
 /*
- * A link in shared memory: arrived bytes are parsed in place. Returns the number taken. Nothing may
- * be read past the given bytes.
+ * With a link in shared memory the arrived bytes are parsed in place, and no byte after them may be
+ * read. Returns how many bytes were taken.
  */
 static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 {
@@ -152,7 +157,8 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	bytes = malloc(len);
 	n->looked_at = sim->link.pipe[1 - n->index].taken + len;
 	link_peek(&sim->link, n->index, bytes, len);
-	if (!sim->world->reconnect) /* visits of connections in a row may be left in the middle */
+	/* with connections in a row a node's run may be stopped in the middle */
+	if (!sim->world->reconnect)
 		rings_show(n, bytes, len);
 	taken = stream_rx_in_place(n->stream, bytes, len);
 	rings_show(n, NULL, 0);
@@ -164,7 +170,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	return taken;
 }
 
-/* After the peer's FIN a reset is EPIPE, and the bytes before the reset count. */
+/* A reset after the peer's FIN is reported as EPIPE, and the bytes before the reset count. */
 bool node_is_over(void *owner)
 {
 	const struct node *n = owner;
@@ -179,7 +185,8 @@ static bool node_sees_end(struct node *n)
 	return atomic_load(&n->alarm) && node_is_over(n);
 }
 
-/* Look as conn_find_terminate() does, and as little on a link in shared memory. */
+/* Look for a Terminate as conn_find_terminate() does; with a link in shared memory, as little as it
+ * does. */
 static void node_find_terminate(struct node *n, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
@@ -194,7 +201,7 @@ static void node_find_terminate(struct node *n, struct stream_update *u)
 	}
 }
 
-/* Call recvmsg() once. Returns false if there is nothing more to do now. */
+/* Call recvmsg() once. Returns false if no more bytes can be read now. */
 static bool node_receive(void *owner, struct stream_update *u)
 {
 	struct node *n = owner;
@@ -224,7 +231,8 @@ static bool node_receive(void *owner, struct stream_update *u)
 	return true;
 }
 
-/* Without consent a responder must not send before it has seen an FPDU (RFC 5044 s7.1.2). */
+/* Check that a responder without consent sends nothing before it has received an FPDU (RFC 5044
+ * s7.1.2). */
 static void check_first_word(struct node *n)
 {
 	const struct sim *sim = n->sim;
@@ -240,8 +248,8 @@ static void check_first_word(struct node *n)
 }
 
 /*
- * On a link in shared memory, short messages go into the link's memory at once. Returns the number
- * of bytes sent.
+ * With a link in shared memory, write short messages into the link's memory at once. Returns the
+ * number of bytes sent.
  */
 static size_t node_send_in_place(struct node *n, size_t room, struct stream_update *u)
 {
@@ -252,7 +260,9 @@ static size_t node_send_in_place(struct node *n, size_t room, struct stream_upda
 	if (sim->sc.fault == FAULT_UNMAP || prng_chance(&sim->world->rng, 40))
 		return 0;
 	room = node_part_of(sim, room);
-	to = malloc(room); /* a block that ends where the room for writing ends */
+	/* a block that ends where the writable bytes end, so that a sanitizer reports a write past
+	 * them */
+	to = malloc(room);
 	iov = (struct iovec){.iov_base = to, .iov_len = stream_tx_in_place(n->stream, to, room)};
 	if (iov.iov_len > 0) {
 		link_write(sim, n->index, &iov, 1, iov.iov_len);
@@ -316,7 +326,7 @@ static void node_close(void *owner)
 	n->ended = true;
 }
 
-/* The peer is stricter (D3): dial again with a plainer request, and make a new responder. */
+/* The peer demands a plainer request: dial again, and make a new responder. */
 static void node_redial(void *owner)
 {
 	struct sim *sim = ((struct node *)owner)->sim;
@@ -358,9 +368,9 @@ const struct stream_host node_host = {
 	.set_deadline = node_set_deadline,
 };
 
-/* --- a visit -------------------------------------------------------------------------------- */
+/* --- a run of the node ---------------------------------------------------------------------- */
 
-/* A stream that receives no bytes now still gets the reset. */
+/* Report a reset to the stream even while the stream receives no bytes. */
 static void node_find_reset(struct node *n, struct stream_update *u)
 {
 	struct link *l = &n->sim->link;
@@ -378,7 +388,7 @@ void node_perform(struct node *n, struct stream_update *u)
 
 	if (n->killed || n->paused_until > sim->world->now)
 		return;
-	/* The SRQ's notice comes from another thread, and perhaps a bit late. */
+	/* Another thread notifies this node about the SRQ, perhaps a little late. */
 	if (n->resumed && n->resumed_at <= sim->world->now) {
 		n->resumed = false;
 		stream_resume(n->stream, u);
@@ -413,7 +423,7 @@ void node_read(struct node *n, struct stream_update *u)
 		;
 }
 
-/* kill -9: the kernel closes the socket; the memory of files stays. */
+/* End the node as kill -9 does: the kernel closes the socket, and the memory of files stays. */
 void node_kill(struct node *n)
 {
 	n->killed = n->ended = true;

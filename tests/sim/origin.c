@@ -6,7 +6,7 @@
 #include "base/rand.h"
 #include "reconnect.h"
 
-#define PROCESSES WORLD_CONNS /* processes of initiators: one more for each process that dies */
+#define PROCESSES WORLD_CONNS /* processes of initiators: a new one for each that dies */
 
 static struct formers formers[PROCESSES];
 static unsigned process;
@@ -19,7 +19,7 @@ static struct node *origin_node(struct fence_member *m)
 	return container_of(m, struct node, fenced);
 }
 
-/* A connection must not be cut if its initiator still has it, or if a living process has it. */
+/* A target must not cut a connection that its initiator still has, or that a living process has. */
 static void origin_check_cut(const struct node *n)
 {
 	const struct node *initiator = n->peer;
@@ -128,8 +128,8 @@ void origin_arrive(struct node *n)
 }
 
 /*
- * Broken on purpose: the question is answered before the former connections are cut, or a former
- * connection that names itself late is accepted.
+ * Broken on purpose: the target answers the question before it has cut the former connections, or
+ * it accepts a former connection that names itself too late.
  */
 enum stream_fence origin_identify(void *owner, const struct ext_origin *origin)
 {
@@ -163,7 +163,7 @@ void origin_do(struct node *n, struct stream_update *u)
 	}
 }
 
-/* --- both --------------------------------------------------------------------------------- */
+/* --- both ends ---------------------------------------------------------------------------- */
 
 void origin_on_closed(struct node *n)
 {
@@ -173,7 +173,7 @@ void origin_on_closed(struct node *n)
 		fence_leave(&fences, &n->fenced);
 }
 
-/* Broken on purpose: a target that ends first does not report its end. */
+/* Broken on purpose: a target that ends the connection first does not report that to the peer. */
 bool __real_qp_peer_leaves(const struct qp *qp);
 bool __wrap_qp_peer_leaves(const struct qp *qp);
 bool __wrap_qp_peer_leaves(const struct qp *qp)

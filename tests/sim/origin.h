@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * origin.h -- the barrier between former connections and later ones, as the product's owner takes
- * part in it (io/conn_origin.c). The initiator's registry and the target's table are the product's.
- * If a process dies, its registry is lost, and the next process begins with an empty one.
+ * origin.h -- the barrier between former connections and later ones: what io/conn_origin.c does in
+ * the product. The initiator's registry and the target's table are the product's code. When a
+ * process dies its registry is lost, and the next process begins with an empty one.
  */
 #ifndef SIM_ORIGIN_H
 #define SIM_ORIGIN_H
@@ -12,23 +12,24 @@
 #include "softrnic/stream/fence.h"
 #include "softrnic/stream/former.h"
 
-/* For a run: one process of targets. */
+/* Begin and end a run, which has one process of targets. */
 void origin_start(enum sim_mode mode);
 void origin_stop(void);
-/* The initiator's process has died. */
+/* The initiator's process has died; a new one begins. */
 void origin_next_process(void);
-/* Does this end take part? Called before its stream is made. */
+/* Decide whether this end takes part in the barrier. Call this before its stream is made. */
 void origin_prepare(struct node *n, struct stream_config *cfg);
-/* The user gets the report that the connection has ended, or releases the connection. */
+/* The user got the report that the connection has ended, or releases the connection. */
 void origin_give_up(struct node *n);
-/* A request has come. */
+/* Handle a connection request at the target. */
 void origin_arrive(struct node *n);
 void origin_on_established(struct node *n);
 /* The node's link is closed, and no byte of the link can be placed any more. */
 void origin_on_closed(struct node *n);
-/* Carry out a request of another connection to this one, in the thread that has this one's lock. */
+/* Carry out what another connection requested of this one, in the thread that holds this
+ * connection's lock. */
 void origin_do(struct node *n, struct stream_update *u);
-/* Functions of struct stream_host. */
+/* These are functions of struct stream_host. */
 bool origin_fill(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);
 void origin_fenced(void *owner, const struct ext_origin *origin);
 enum stream_fence origin_identify(void *owner, const struct ext_origin *origin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prng.h -- the only source of random choices in a run: the same seed gives the same run. */
+/* prng.h -- the only source of random choices in a run; the same seed gives the same run. */
 #ifndef SIM_PRNG_H
 #define SIM_PRNG_H
 

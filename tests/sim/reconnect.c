@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect.c -- a run of connections in a row: the network, stuck stores, and coverage. */
+/* reconnect.c -- a run of several connections in a row: the network, stuck stores, and coverage. */
 #include "reconnect.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 
 #define BUSY_NS     (20 * 1000ull) /* delay after the last event of an end */
 #define IDLE_MAX_NS (100 * NSEC_PER_MS)
-#define SETTLE_NS   (4 * NSEC_PER_SEC) /* for former connections, after the end of the last one */
+/* time for the former connections to end, after the last connection's end */
+#define SETTLE_NS (4 * NSEC_PER_SEC)
 
 static struct reconnect reconnect;
 
@@ -34,7 +35,7 @@ uint64_t reconnect_unacknowledged_ns(const struct node *n)
 	return r->stopped && p->written > p->arrived ? n->sim->world->now - r->stopped_at : 0;
 }
 
-/* While the network stands still, it keeps bytes, in order if it keeps order. */
+/* While the network is stopped, it keeps the bytes, in their order if it keeps order at all. */
 static void network_delay(struct sim *sim, const struct event *e)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -50,7 +51,8 @@ static bool network_is_crossed(const struct event *e)
 	return e->kind == EV_ARRIVE || e->kind == EV_RESET || e->kind == EV_DIALED;
 }
 
-/* The kernel takes the bytes, whatever the process does. After a reset it takes none. */
+/* The target's kernel takes the bytes, whatever its process does; after a reset it takes no
+ * more. */
 static void network_deliver(struct sim *sim, const struct event *e)
 {
 	int index = e->node % 2;
@@ -78,7 +80,7 @@ static void node_do(struct node *n, const struct event *e)
 		sim_do_event(n->sim, e);
 }
 
-/* The application's next turn; less often if only a time limit is awaited. */
+/* Schedule the application's next step, later if it only waits for a time limit. */
 static void app_again(struct node *n)
 {
 	struct world *w = n->sim->world;
@@ -125,7 +127,7 @@ void reconnect_on_event(struct sim *sim, const struct event *e)
 		sim_do_event(sim, e);
 	else
 		node_visit(n, e);
-	if (e->node % 2 == 1) /* the memory is the target's */
+	if (e->node % 2 == 1) /* only the target has memory to check */
 		reconnect_check(sim->world);
 }
 
@@ -138,7 +140,7 @@ static void conn_make(struct world *w, unsigned c)
 	sim->world = w;
 	sim->index = c;
 	sim->redials = 0;
-	sim->fault_hit = true; /* not everything succeeds */
+	sim->fault_hit = true; /* with this fault some operations may fail */
 	sim->disconnecting = false;
 	sim->link.up = false;
 	for (int i = 0; i < 2; i++) {
@@ -173,8 +175,8 @@ static void conn_dial(struct sim *sim)
 	sim_at(sim, at, EV_DIALED, 0, 0);
 }
 
-/* A staying connection may begin together with the next one: both name the same former
- * connections. */
+/* A connection of the kind STAY may begin together with the next one; both then name the same
+ * former connections. */
 void reconnect_begin(struct world *w)
 {
 	struct reconnect *r = w->reconnect;

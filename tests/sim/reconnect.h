@@ -1,49 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * reconnect.h -- several connections, one after the other, between the same two nodes. Each of them
- * writes to the same place of the target's memory.
+ * writes to the same area of the target's memory, "the place".
  *
- * The initiator ends a connection in any way that an application or its death can, while bytes are
- * under way, and connects again. These bytes may be in the network, in the queue of the target's
- * kernel or in the ring, in the target's receive buffer, or in the middle of a stuck store. One
- * rule must hold: after a flush of a later connection is acknowledged, no byte of an earlier one
- * reaches that place, neither in the cache nor on the medium.
+ * While bytes are under way, the initiator ends a connection in any way that an application can, or
+ * dies, and then connects again. The bytes under way may be in the network, in the queue of the
+ * target's kernel or in the ring, in the target's receive buffer, or in the middle of a stuck
+ * store. One rule must hold: after a flush of a later connection is acknowledged, no byte of an
+ * earlier connection reaches the place, neither in the cache nor on the medium.
  *
  * Every Write fills its range with its version, a number that grows over all connections. So the
- * check needs no history: each place must have at least the acknowledged version.
+ * check needs no history: each byte must have at least the acknowledged version.
  *
- * There are four protections, and for each a mode that switches it off:
+ * The product has four protections. The simulation has a mode that switches off each of them:
  *
- * reset: an end that is not orderly is a reset, and nothing more leaves this end.
+ * reset: a connection that does not end in good order ends with a reset, and its end sends no more
+ * bytes.
  *
- * mark: in rings, the word "given up" is set.
+ * mark: the end sets the word "given up" in the rings.
  *
- * look: the target looks for the end before it places bytes that came earlier.
+ * look: before the target places bytes, it checks whether the connection has ended since.
  *
- * barrier: the new connection names the former ones; the target answers when they are cut.
+ * barrier: the new connection names the former ones, and the target answers after it has cut them.
  *
- * In a run with a barrier the network loses resets and delivers late, and stores to the place
- * itself may be stuck. A run without a barrier (an old peer, or a process that died without a name)
- * has neither, and there the other three protections are enough.
+ * In a run with a barrier the network loses resets and delivers bytes late, and stores to the place
+ * may be stuck. A run without a barrier (the peer is old, or a process without a name died) has
+ * none of these faults, so that the other three protections suffice.
  */
 #ifndef SIM_RECONNECT_H
 #define SIM_RECONNECT_H
 
 #include "sim.h"
 
-#define RECONNECT_OPS      40  /* most operations that a connection posts */
+#define RECONNECT_OPS      40  /* a connection posts at most this many operations */
 #define RECONNECT_STALLS   3   /* stalls of a run */
-#define RECONNECT_VERSIONS 255 /* versions of all Writes: one byte */
+#define RECONNECT_VERSIONS 255 /* versions of all Writes of a run: a version has one byte */
 
 #define RECONNECT_ENDS(X)                                                                          \
-	X(ORDERLY) /* disconnects, and waits for the end */                                        \
-	X(DELETE)  /* deletes a busy connection, perhaps after a while without an answer */        \
-	X(HURRIED) /* disconnects, and deletes the connection before its end */                    \
-	X(LIMIT)  /* disconnects, and goes on when the end is reported: perhaps by a time limit */ \
+	X(ORDERLY) /* disconnects, and waits for the end of the connection */                      \
+	X(DELETE)  /* deletes a busy connection, perhaps after it got no answer for a while */     \
+	X(HURRIED) /* disconnects, and deletes the connection before it has ended */               \
+	/* disconnects, and continues when the end is reported, perhaps by a time limit */         \
+	X(LIMIT)                                                                                   \
 	X(LOST)   /* gets the event that the peer is lost */                                       \
 	X(TARGET) /* the target disconnects first, while Writes are under way */                   \
-	X(STAY)   /* does not end: writes to another place, and must not be cut */                 \
-	X(KILL)   /* the process dies; the next process is another incarnation */
+	/* does not end: the connection writes to another area, and the target must not cut it */  \
+	X(STAY)                                                                                    \
+	X(KILL) /* the process dies; the next process has a new identity */
 enum reconnect_end {
 #define X(name) END_##name,
 	RECONNECT_ENDS(X)
@@ -62,57 +65,61 @@ struct reconnect_op {
 
 struct reconnect_conn {
 	enum reconnect_end end;
-	unsigned ends_after;  /* number of operations before the end begins */
-	unsigned stops_after; /* so many operations, then the network stops; RECONNECT_OPS: never */
+	unsigned ends_after; /* operations after which the end begins */
+	/* operations after which the network stops; RECONNECT_OPS: it never stops */
+	unsigned stops_after;
 	uint64_t stop_ns;
-	uint64_t delete_ns;    /* delay of the end after the last operation */
-	uint64_t pause_ns;     /* after the set-up the target gets no processor so long */
-	unsigned recv_percent; /* percent: how readily the target posts receives */
+	uint64_t delete_ns;    /* time from the last operation to the end */
+	uint64_t pause_ns;     /* after the set-up the target's thread does not run for this time */
+	unsigned recv_percent; /* probability in percent that the target posts a receive */
 	struct reconnect_op op[RECONNECT_OPS];
-	uint64_t staged; /* bytes of the stage in use */
+	uint64_t staged; /* used bytes of the stage */
 	unsigned posted, completed;
 	bool failed, ending, over;
-	bool beside; /* the next connection began together with this one */
+	bool beside; /* the next connection began at the same time as this one */
 	uint64_t ends_at;
 };
 
 struct reconnect {
-	unsigned planned; /* connections that have to succeed */
-	bool barrier;     /* the network may lose and delay, and stores to the place may be stuck */
-	bool takes_part[2];             /* each end in the barrier */
-	bool named;                     /* the initiator's processes have an owner's name */
-	bool stopped;                   /* no byte crosses the network... */
-	uint64_t stopped_at, resume_at; /* ...from the first to the second time */
-	/* in a network that keeps order: from this time on no byte of the former connections
-	 * comes */
+	unsigned planned; /* number of connections that have to succeed */
+	/* the run has a barrier: the network may lose and delay, and stores to the place may be
+	 * stuck */
+	bool barrier;
+	bool takes_part[2];             /* whether each end takes part in the barrier */
+	bool named;                     /* the initiator's processes have the same owner's name */
+	bool stopped;                   /* the network delivers no byte... */
+	uint64_t stopped_at, resume_at; /* ...between these two times */
+	/* if the network keeps order: from this time on, no byte of a former connection arrives */
 	uint64_t quiet_at;
-	uint64_t done_at; /* time of the initiator's end; 0: not yet */
+	uint64_t done_at; /* time at which the initiator ended the connection; 0: not yet */
 	uint8_t version;
-	/* for the cache and the medium: the acknowledged version of each byte of the arena */
+	/* floor: the acknowledged version of each byte of the arena, for the cache and for the
+	 * medium */
 	uint8_t *floor[2];
 	uint64_t room;
 	unsigned stalls;
 	struct reconnect_conn conn[WORLD_CONNS];
 };
 
-/* Cases that the runs together have reached; each must be positive. */
+/* Cases that all runs together have reached; each count must be positive. */
 #define RECONNECT_COVERAGE(X)                                                                      \
 	X(connections)                                                                             \
-	X(later) /* connections after another connection */                                        \
+	X(later) /* connections that begin after another connection */                             \
 	X(rings)                                                                                   \
-	X(acknowledged)    /* flushes of later connections */                                      \
-	X(in_network)      /* when a later one began: bytes of a former one in the network, */     \
-	X(in_queue)        /* in the queue of the target's kernel, */                              \
-	X(in_ring)         /* in the ring, */                                                      \
-	X(in_buffer)       /* in the target's receive buffer, */                                   \
-	X(in_placement)    /* and in the middle of a store */                                      \
-	X(atomics_waiting) /* and an atomic Write that waits for a flush */                        \
-	X(questions)       /* a connection names former connections, or its owner */               \
-	X(waits)           /* the target also has to cut some of them */                           \
+	X(acknowledged) /* acknowledged flushes of later connections */                            \
+	/* at the begin of a later connection, bytes of a former one are in the network */         \
+	X(in_network)                                                                              \
+	X(in_queue)        /* ... in the queue of the target's kernel */                           \
+	X(in_ring)         /* ... in the ring */                                                   \
+	X(in_buffer)       /* ... in the target's receive buffer */                                \
+	X(in_placement)    /* ... in the middle of a store */                                      \
+	X(atomics_waiting) /* ... in an atomic Write that waits for a flush */                     \
+	X(questions)       /* connections that name former connections, or their owner */          \
+	X(waits)           /* the target has to cut some of the named connections first */         \
 	X(cut)                                                                                     \
-	X(cut_late) /* named before the connection had named itself */                             \
-	X(refused)  /* they could not be cut in time */                                            \
-	X(stayed)   /* stayed until the others were done */                                        \
+	X(cut_late) /* a connection is named before it has named itself */                         \
+	X(refused)  /* the target could not cut the named connections in time */                   \
+	X(stayed)   /* a connection of the kind STAY lasted until the others were done */          \
 	X(network_stops)                                                                           \
 	X(resets_lost)                                                                             \
 	X(lost)                                                                                    \
@@ -132,10 +139,10 @@ void reconnect_fini(void);
 void reconnect_print(FILE *to);
 /* Report a run with a violation, before the run is stopped. */
 void reconnect_report(const struct world *w, FILE *to);
-/* Did every case happen at least once? Prints the cases that did not. */
+/* Returns true if every case happened at least once. Prints the cases that did not. */
 bool reconnect_is_complete(FILE *to);
 extern struct reconnect_coverage reconnect_seen;
-/* A connection begins; a run has ended. */
+/* Count the cases when a connection begins, and when a run has ended. */
 void reconnect_seen_begin(struct sim *sim);
 void reconnect_seen_run(const struct world *w);
 
@@ -143,16 +150,16 @@ void reconnect_seen_run(const struct world *w);
 
 void reconnect_on_event(struct sim *sim, const struct event *e);
 void reconnect_on_stream_event(struct node *n, enum stream_event event, int status);
-/* A store or a receive to memory of this node: the thread may get stuck in it. */
+/* Called before a store or receive to this memory of the node: the thread may get stuck. */
 void reconnect_may_stall(struct node *n, const void *dst);
 /* Returns the time for which the target's kernel has not acknowledged sent bytes. */
 uint64_t reconnect_unacknowledged_ns(const struct node *n);
-/* Is a reset lost? */
+/* Returns true if the network loses this reset. */
 bool reconnect_loses_reset(struct sim *sim);
-/* reconnect_oracle.c: acknowledged data must be there at any time. */
+/* reconnect_oracle.c: check that acknowledged data are in memory. The rule holds at any time. */
 void reconnect_check(struct world *w);
 void reconnect_oracle_init(struct world *w);
-/* The flush `op` of connection c is acknowledged. */
+/* Note that the flush `op` of connection c is acknowledged. */
 void reconnect_acknowledge(struct world *w, unsigned c, unsigned op);
 
 static inline struct reconnect_conn *reconnect_conn_of(const struct node *n)
@@ -160,16 +167,15 @@ static inline struct reconnect_conn *reconnect_conn_of(const struct node *n)
 	return &n->sim->world->reconnect->conn[n->sim->index];
 }
 
-/* reconnect_post.c: post one operation at random; and post the flush of the place, the last
- * operation. */
+/* reconnect_post.c: post one random operation; post the last operation, a flush of the place. */
 void reconnect_post_one(struct node *n);
 void reconnect_post_last(struct node *n);
-/* reconnect_plan.c */
+/* functions of reconnect_plan.c */
 void reconnect_plan(struct world *w, const struct sim_options *opt);
 void reconnect_plan_memory(struct sim *sim);
-/* reconnect_app.c */
+/* functions of reconnect_app.c */
 void reconnect_tick(struct node *n);
-/* The initiator begins the next connection. */
+/* Let the initiator begin the next connection. */
 void reconnect_begin(struct world *w);
 
 #endif

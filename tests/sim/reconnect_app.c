@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_app.c -- the two applications: the first writes, ends and connects again, the second
- * serves. */
+/* reconnect_app.c -- the two applications: one writes, ends its connection and connects again; the
+ * other serves. */
 #include <errno.h>
 #include <string.h>
 
@@ -44,12 +44,12 @@ static void app_poll(struct node *n)
 	}
 }
 
-/* --- the ends ----------------------------------------------------------------------------- */
+/* --- how connections end ------------------------------------------------------------------ */
 
 static void app_delete(struct node *n);
 
-/* Sometimes the application also gives up the staying connection, before the next connection
- * begins. */
+/* Before the next connection begins, the application sometimes also gives up the connection of kind
+ * STAY. */
 static void app_leave_stay(struct world *w)
 {
 	for (unsigned c = 0; c < w->conns; c++) {
@@ -83,9 +83,9 @@ static void app_over(struct node *n)
 }
 
 /*
- * Acts as rpma_conn_delete(). In full operation the deletion is a reset. After a disconnect the
- * node waits until an answer proves that all Writes are placed; the rest of the end goes on without
- * the application.
+ * Do what rpma_conn_delete() does. A connection in full operation is reset. After a disconnect the
+ * node waits for an answer that proves that all Writes are placed; the rest of the end needs no
+ * application.
  */
 static void app_delete(struct node *n)
 {
@@ -119,7 +119,7 @@ static void app_die(struct node *n)
 	app_over(n);
 }
 
-/* The network stops in the middle of posted operations. */
+/* Stop the network after some of the posted operations. */
 static void app_maybe_stop(struct node *n)
 {
 	struct world *w = n->sim->world;
@@ -129,7 +129,7 @@ static void app_maybe_stop(struct node *n)
 	if (r->stopped || c->posted < c->stops_after)
 		return;
 	c->stops_after = RECONNECT_OPS + 1;
-	if (n->sim->sc.rings) { /* on one host the target's process stops instead */
+	if (n->sim->sc.rings) { /* on one host there is no network, so the target's process stops */
 		n->peer->paused_until = w->now + c->stop_ns;
 		return;
 	}
@@ -140,12 +140,13 @@ static void app_maybe_stop(struct node *n)
 	reconnect_seen.network_stops++;
 }
 
-/* The target's thread gets no processor for a while. */
+/* Let the target's thread not run for a while. */
 static void app_slow_target(struct node *n)
 {
 	static const uint64_t most[] = {NSEC_PER_MS, 20 * NSEC_PER_MS, 800 * NSEC_PER_MS};
 	struct prng *rng = &n->sim->world->rng;
-	bool often = n->sim->sc.mode == SIM_NO_MARK; /* until the reset is noticed */
+	/* poll often until the application notices the reset */
+	bool often = n->sim->sc.mode == SIM_NO_MARK;
 	unsigned k = often ? 1 : (unsigned)prng_below(rng, 3);
 	uint64_t until = n->sim->world->now + prng_between(rng, 1000, most[k]);
 
@@ -199,7 +200,7 @@ static void app_write(struct node *n)
 		app_begin_end(n);
 }
 
-/* Stay until the others are done. */
+/* Keep the connection until the others are done. */
 static void app_stay(struct node *n)
 {
 	bool done = n->sim->world->reconnect->done_at > 0;
@@ -224,7 +225,7 @@ static void app_initiator(struct node *n)
 		app_write(n);
 	if (n->disconnected && !n->disconnecting)
 		workload_disconnect(n);
-	/* There is no connection, or its end was reported. */
+	/* The connection could not be made, or its end was reported. */
 	if (n->disconnected || n->refused) {
 		app_over(n);
 		return;
@@ -278,7 +279,7 @@ void reconnect_on_stream_event(struct node *n, enum stream_event event, int stat
 	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
 		break;
-	case STREAM_EV_REPLIED: /* only meetings have this event */
+	case STREAM_EV_REPLIED: /* this event occurs only where queue pairs meet without rdma_cm */
 		break;
 	case STREAM_EV_ESTABLISHED:
 		n->established = true;

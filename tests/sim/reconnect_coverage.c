@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconnect_coverage.c -- cases that runs of connections in a row have reached, and a report on one
- * run.
+ * reconnect_coverage.c -- count the cases that runs of connections in a row reach, and report on
+ * one run.
  */
 #include "reconnect.h"
 #include "softrnic/rnic/qp_impl.h"
@@ -23,7 +23,7 @@ static bool former_has_atomics(const struct node *t)
 	return false;
 }
 
-/* The places of bytes of a former connection that could still be written. */
+/* Count where a former connection has bytes that could still be placed. */
 static void former_look(const struct sim *sim)
 {
 	struct reconnect_coverage *seen = &reconnect_seen;

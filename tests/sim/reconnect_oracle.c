@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_oracle.c -- the acknowledged data, and whether they are there. */
+/* reconnect_oracle.c -- record the acknowledged data, and check that they are in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static struct memory *oracle_memory(struct world *w)
 	return &w->conn[0].node[1].own_mem;
 }
 
-/* Set version 0: no Write has changed the area. */
+/* Set all bytes to version 0: no Write has changed the area. */
 static void oracle_clear_area(struct memory *m, const struct area *a)
 {
 	memset(m->cache + a->off, 0, a->len);
@@ -60,7 +60,7 @@ void reconnect_acknowledge(struct world *w, unsigned c, unsigned op)
 	reconnect_check(w);
 }
 
-#define BLOCK 64 /* bytes that are compared at once, by vector instructions */
+#define BLOCK 64 /* bytes that one step compares with vector instructions */
 
 static bool oracle_is_below(const uint8_t *have, const uint8_t *floor, uint64_t len)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_plan.c -- the ends of the connections in a row, and the properties of the two hosts. */
+/* reconnect_plan.c -- plan how each connection in a row ends, and choose the properties of the two
+ * hosts. */
 #include "reconnect.h"
 
 #define INITIATOR_LIMIT_NS (300 * NSEC_PER_MS)
 #define DRAIN_NS           (200 * NSEC_PER_MS)
 
-/* Small and busy: the bytes under way at a connection's end matter. */
+/* Plan small, busy connections: the bytes under way when a connection ends matter. */
 static void plan_scenario(struct world *w, struct scenario *sc)
 {
 	struct prng *rng = &w->rng;
@@ -48,7 +49,7 @@ static void plan_stop(struct world *w, struct reconnect_conn *c)
 			     : prng_between(rng, 100 * NSEC_PER_MS, 1500 * NSEC_PER_MS);
 }
 
-/* A mode that tests one kind of end chooses that kind often. */
+/* A mode that tests one kind of end chooses this kind often. */
 static enum reconnect_end plan_end(struct world *w)
 {
 	enum sim_mode mode = w->conn[0].sc.mode;
@@ -74,8 +75,8 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 		       : prng_chance(rng, 70) ? prng_below(rng, NSEC_PER_MS)
 					      : prng_below(rng, 1300 * NSEC_PER_MS);
 	/*
-	 * Some ends do not prove that sent bytes have arrived: those that a time limit reports, and
-	 * those for which no application waits.
+	 * After these ends the sent bytes may still be under way: a time limit reported the end, or
+	 * no application waited for it.
 	 */
 	if (!w->reconnect->barrier &&
 	    (c->end == END_HURRIED || c->end == END_LIMIT || c->end == END_TARGET))
@@ -89,8 +90,8 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 }
 
 /*
- * Without a barrier: one end does not support the barrier; or both do, and a process that dies has
- * no name. A mode without one of the other layers tests that layer alone.
+ * Without a barrier, one end does not support it; or both do, and a process that dies has no name.
+ * A mode that switches off another protection tests that protection without the barrier.
  */
 static void plan_barrier(struct world *w, struct reconnect *r, enum sim_mode mode)
 {
@@ -125,7 +126,7 @@ void reconnect_plan(struct world *w, const struct sim_options *opt)
 	}
 }
 
-/* The target uses the memory of its first connection. Only the initiator's stage is large. */
+/* All targets use the memory of the first one. Only the initiator's stage is large. */
 void reconnect_plan_memory(struct sim *sim)
 {
 	const struct scenario *sc = &sim->sc;

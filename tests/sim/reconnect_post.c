@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_post.c -- the posts of the initiator of connections in a row, chosen at random. */
+/* reconnect_post.c -- the random posts of the initiator of connections in a row. */
 #include <string.h>
 
 #include "reconnect.h"
 
-/* With commit flags: data, flush, flag. */
+/* With commit flags the order is: data, flush, flag. */
 static enum reconnect_kind post_kind(struct prng *rng, bool commit_flags)
 {
 	static const unsigned most[][RC_FLUSH] = {{55, 65, 73, 80}, {20, 25, 60, 62}};
@@ -37,7 +37,8 @@ static void post_place(struct prng *rng, const struct area *a, struct reconnect_
 	}
 }
 
-/* Large Writes have several FPDUs, and all but the first may go straight to memory. */
+/* A large Write has several FPDUs, and all of them but the first may be received straight into
+ * memory. */
 static uint32_t post_len(struct prng *rng, uint32_t max)
 {
 	if (prng_chance(rng, 20))
@@ -67,8 +68,8 @@ static const struct area *post_choose(struct node *n, struct reconnect_op *op)
 	return a;
 }
 
-/* Put the bytes of a version into the stage, where they stay until the run ends. Returns false
- * if there is no room. */
+/* Write the bytes of a version to the stage, where they stay until the run ends. Returns false if
+ * the stage is full. */
 static bool post_stage(struct node *n, struct reconnect_op *op, struct ibv_sge *sge)
 {
 	const struct area *a = &n->mem->area[AREA_STAGE];
@@ -111,7 +112,7 @@ static bool post_post(struct node *n, struct reconnect_op *op, const struct area
 {
 	struct reconnect_conn *c = reconnect_conn_of(n);
 	struct vext_wr w = {.wr = {.wr_id = c->posted, .send_flags = IBV_SEND_SIGNALED}};
-	struct stream_update u; /* the visit carries this out */
+	struct stream_update u; /* not used: the node's next run performs the update */
 	struct ibv_sge sge;
 	int posted = 0;
 
@@ -147,7 +148,7 @@ void reconnect_post_one(struct node *n)
 		r->version++;
 }
 
-/* The last connection ends with a flush of the place. */
+/* Post the last operation of the last connection, a flush of the place. */
 void reconnect_post_last(struct node *n)
 {
 	const struct area *a = &n->peer->mem->area[AREA_TARGET0];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_stall.c -- the stores of the target that are stuck, and the durations. */
+/* reconnect_stall.c -- decides which stores of the target are stuck, and for how long. */
 #include "reconnect.h"
 #include "softrnic/rnic/place.h"
 #include "stall.h"
 
 #define STALL_PERCENT       4
-#define STALL_PERCENT_OTHER 25 /* if only stores to another place may be stuck */
+#define STALL_PERCENT_OTHER 25 /* used if only stores to other areas than the place may be stuck */
 
 /*
- * Without a barrier only stores to another place may be stuck, because a stuck store is still
- * carried out.
+ * Without a barrier a store to the place must not be stuck, because the store would still take
+ * effect later.
  */
 static bool stall_is_due(struct node *n, const void *dst)
 {
@@ -42,7 +42,7 @@ void reconnect_may_stall(struct node *n, const void *dst)
 	stall_here(n);
 }
 
-/* Half of the bytes are stored when the store is stuck. */
+/* When a store is stuck, half of its bytes are already stored. */
 int __real_place(void *dst, const void *src, size_t len);
 int __wrap_place(void *dst, const void *src, size_t len);
 int __wrap_place(void *dst, const void *src, size_t len)

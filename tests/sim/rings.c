@@ -10,7 +10,9 @@
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/rnic/qp_impl.h"
 
-#define STOP_PERCENT 15 /* percent of the moves to rings that end at each step where they can end */
+/* a move to rings has several steps at which it may fail; probability of this, in percent, at each
+ * step */
+#define STOP_PERCENT 15
 
 static bool rings_can(const struct node *n)
 {
@@ -122,14 +124,14 @@ void rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_upd
 	}
 }
 
-/* --- memory of the peer's ------------------------------------------------------------------- */
+/* --- memory that the peer can change -------------------------------------------------------- */
 
-static struct node *rings_shown; /* the node whose bytes are parsed */
-/* The bytes behind the last read header of an FPDU, if the whole FPDU is there. */
+static struct node *rings_shown; /* the node that is parsing bytes */
+/* The bytes after the FPDU header that was read last, if the whole FPDU has arrived. */
 static uint8_t *rings_rest;
 static size_t rings_rest_len;
 
-/* Offset of the next FPDU, behind the rest of the FPDU that has begun. */
+/* Returns the offset of the next FPDU, after the rest of the FPDU that has begun. */
 static size_t rings_next_fpdu(const struct node *n)
 {
 	const struct rx_seg *seg = &n->qp->rx.seg;
@@ -145,8 +147,8 @@ void rings_show(struct node *n, uint8_t *bytes, size_t len)
 	n->shown.next = bytes ? rings_next_fpdu(n) : 0;
 }
 
-/* Change the header of an FPDU, and its length, after both were read. Returns the address of the
- * header. */
+/* Change the header of an FPDU, and its length, after both were read. Returns the header's
+ * address. */
 static const uint8_t *rings_scramble(const void *header, size_t len)
 {
 	struct node *n = rings_shown;
@@ -184,7 +186,7 @@ int __wrap_ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
 	return ret;
 }
 
-/* Change the rest of the FPDU once, if the rest has such a length. */
+/* Change the rest of the FPDU once, if it has this length. */
 static void rings_scramble_rest(size_t len)
 {
 	size_t n = rings_rest_len;
@@ -197,8 +199,8 @@ static void rings_scramble_rest(size_t len)
 }
 
 /*
- * A request's own header changes after it was checked. Placed bytes are read later, and once: so
- * messages are left as they are, as are bytes that are still to come.
+ * After the check of a request, change its header in the ring. Messages stay unchanged: their bytes
+ * are placed later and read only then. Bytes that have not arrived stay unchanged, too.
  */
 unsigned __real_rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr,
 			    const uint8_t *bytes, size_t len, enum rdmap_level level);

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-#define MEDIUM 80 /* size of the work, in percent of the largest */
+#define MEDIUM 80 /* limits of the size, in percent of the largest size */
 
 const char *scenario_fault_str(enum sim_fault fault)
 {
@@ -41,8 +41,8 @@ static void scenario_make_consent(struct scenario *sc, struct prng *rng)
 	sc->assumes_7306 = prng_chance(rng, 40);
 }
 
-/* Runs have three sizes: many small operations, some operations of one or few FPDUs, or a few of
- * many FPDUs. */
+/* The work of a run is many small operations, some operations of one or few FPDUs, or a few
+ * operations of many FPDUs. */
 static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned dice)
 {
 	if (dice < 65) {
@@ -76,7 +76,7 @@ static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned d
 	sc->inline_max = prng_chance(rng, 50) ? 0 : (uint32_t)prng_between(rng, 8, 512);
 }
 
-/* A large message is partly sent, and its rest is still in the user's memory. */
+/* Use messages so large that a part is sent while the rest is still in the user's memory. */
 static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 40))
@@ -88,7 +88,7 @@ static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 	sc->window = sc->op_max / 2 + 64;
 }
 
-/* Messages of several FPDUs, so that ends of connections hit the middle of a message. */
+/* Use messages of several FPDUs, so that a connection often ends in the middle of a message. */
 static void scenario_make_many_fpdus(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 60))
@@ -100,7 +100,7 @@ static void scenario_make_many_fpdus(struct scenario *sc, struct prng *rng)
 	sc->fault_pos = prng_below(rng, (sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60ull));
 }
 
-/* Positions are inside the bytes that the run will probably send, from the first byte on. */
+/* Choose a position among the bytes that the run will probably send, including the first one. */
 static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 {
 	uint64_t volume;
@@ -115,7 +115,7 @@ static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 	sc->fault_ns = prng_between(rng, 1, 1 + (sc->ops[0] + sc->ops[1]) * 2ull * sc->tick_ns);
 	sc->pause_ns = prng_between(rng, 1, 200 * NSEC_PER_MS);
 	switch (sc->fault) {
-	case FAULT_FLIP: /* start-up frames have no protection (RFC 5044 s7.1, RFC 6581 s7) */
+	case FAULT_FLIP: /* no checksum protects start-up frames (RFC 5044 s7.1, RFC 6581 s7) */
 		sc->early_flip = prng_chance(rng, 10);
 		if (sc->early_flip)
 			sc->fault_pos = prng_below(rng, 24);
@@ -125,7 +125,7 @@ static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 	case FAULT_ACCESS:
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
 		break;
-	case FAULT_STRICT: /* the end that requests */
+	case FAULT_STRICT: /* fault_node is the end that requests the flush */
 		scenario_make_half_sent(sc, rng);
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
 		sc->half_volatile[1 - sc->fault_node] = true;
@@ -137,14 +137,16 @@ static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 	case FAULT_OVERRUN:
 		scenario_make_half_sent(sc, rng);
 		break;
-	case FAULT_DEREG: /* while a message is half sent; some before the connection is up */
+	/* usually while a message is half sent, sometimes before the connection is established */
+	case FAULT_DEREG:
 		sc->window = prng_chance(rng, 50) ? sc->window : sc->op_max / 2 + 64;
 		if (prng_chance(rng, 85))
 			sc->fault_pos += scenario_frame_len(sc, sc->fault_node);
 		else
 			sc->fault_pos = prng_below(rng, 24);
 		/* fall through */
-	case FAULT_UNMAP: /* with CRC memory is hardly ever referenced for long */
+	/* with CRC a message is copied early, so memory is rarely referenced for long */
+	case FAULT_UNMAP:
 		sc->want_crc[0] = sc->want_crc[1] = sc->want_crc[0] && prng_chance(rng, 30);
 		break;
 	case FAULT_KILL:
@@ -152,7 +154,7 @@ static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 		scenario_make_many_fpdus(sc, rng);
 		break;
 	case FAULT_RST:
-	case FAULT_FIN: /* some before the connection is up */
+	case FAULT_FIN: /* sometimes before the connection is established */
 		scenario_make_many_fpdus(sc, rng);
 		if (prng_chance(rng, 20))
 			sc->fault_pos = prng_below(rng, prng_chance(rng, 50) ? 1 : 80);
@@ -166,7 +168,7 @@ static void scenario_make_medium(struct scenario *sc, struct prng *rng)
 {
 	bool all_persist = prng_chance(rng, 70);
 
-	/* A strict end makes the other end's memory matter, too. */
+	/* If an end is strict, the medium of the other end's memory matters, too. */
 	for (int i = 0; i < 2; i++) {
 		sc->half_volatile[i] = !all_persist && prng_chance(rng, 50);
 		sc->strict[i] = all_persist && prng_chance(rng, 25);
@@ -198,15 +200,16 @@ static void scenario_make_all(struct scenario *sc, struct prng *rng)
 	scenario_make_consent(sc, rng);
 	scenario_make_end(sc, rng, 0);
 	scenario_make_end(sc, rng, 1);
-	/* Revision 1 negotiates no depths: both users configure their depths (RFC 5044 s7.1). */
+	/* Revision 1 negotiates no depths, so both users configure them (RFC 5044 s7.1). */
 	for (int i = 0; i < 2 && sc->revision == 1; i++)
 		sc->ord[i] = sc->ird[1 - i];
 	scenario_make_work(sc, rng, (unsigned)prng_below(rng, 100));
 	scenario_make_medium(sc, rng);
 }
 
-/* As a rule both ends ask for Acks: one end alone changes nothing. Two users that await their
- * Sends before they post a receive then wait for each other, as on RoCE. */
+/* Mostly both ends ask for Acks or neither, because the request of one end alone has no effect.
+ * With Acks receives are posted early: otherwise two users that each await a Send before they post
+ * a receive wait for each other, as on RoCE. */
 static void scenario_make_acks(struct scenario *sc, struct prng *rng)
 {
 	sc->acks[0] = prng_chance(rng, 50);
@@ -219,7 +222,7 @@ void scenario_make(struct scenario *sc, struct prng *rng)
 	scenario_make_all(sc, rng);
 	scenario_make_fault(sc, rng);
 	scenario_make_habits(sc, rng);
-	/* On one host no bytes are lost on the way. */
+	/* A blackhole loses bytes on the way, which cannot happen between two ends on one host. */
 	sc->rings = prng_chance(rng, 50) && sc->fault != FAULT_BLACKHOLE;
 	scenario_make_acks(sc, rng);
 }
@@ -242,8 +245,8 @@ void scenario_make_shared(struct scenario *sc, struct prng *rng)
 	sc->use_srq[0] = prng_chance(rng, 60);
 	sc->use_srq[1] = prng_chance(rng, 60);
 	/*
-	 * A receive taken by a silent connection never completes, and the other connections would
-	 * wait for it.
+	 * A silent connection may take a receive that then never completes; the other connections
+	 * would wait for it.
 	 */
 	sc->bulk_receives = prng_chance(rng, 60) && sc->fault != FAULT_BLACKHOLE;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scenario.h -- the run that a seed defines: the two ends, the link, the sizes, and the fault. */
+/* scenario.h -- what a seed decides about a connection: its two ends, the link, the sizes, and the
+ * fault. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
@@ -10,24 +11,24 @@
 #include "prng.h"
 
 #define SIM_FAULTS(X)                                                                              \
-	X(NONE)       /* everything must succeed */                                                \
+	X(NONE)       /* no fault: every operation must succeed */                                 \
 	X(RST)        /* the connection is reset at a byte */                                      \
-	X(FIN)        /* one direction ends at a chosen byte */                                    \
-	X(FLIP)       /* one bit changes on the way */                                             \
-	X(POWER)      /* both ends lose power: only the medium survives */                         \
-	X(DEREG)      /* one end deregisters a region in full flight */                            \
-	X(ACCESS)     /* one end requests an access without the right */                           \
-	X(WRITEBACK)  /* the medium fails */                                                       \
-	X(UNMAP)      /* a region's memory is gone (EFAULT) */                                     \
+	X(FIN)        /* one direction ends, by a FIN, at a byte */                                \
+	X(FLIP)       /* one bit of a message changes on the link */                               \
+	X(POWER)      /* both ends lose power, and only the medium survives */                     \
+	X(DEREG)      /* one end deregisters a region while operations use it */                   \
+	X(ACCESS)     /* one end requests an access that it has no right to */                     \
+	X(WRITEBACK)  /* a write-back to the medium fails */                                       \
+	X(UNMAP)      /* a region's memory is unmapped (EFAULT) */                                 \
 	X(KILL)       /* one end is killed; its memory stays */                                    \
 	X(OVERRUN)    /* one end's completion queue is too small */                                \
 	X(REJECT)     /* the responder rejects the connection */                                   \
-	X(DISCONNECT) /* one end disconnects in the middle */                                      \
-	X(STRICT)     /* a strict flush of memory that cannot persist */                           \
-	X(DESTROY)    /* one end destroys its queue pair in full flight */                         \
-	X(PAUSE)      /* one end does not run for a while, and everything goes on after that */    \
+	X(DISCONNECT) /* one end disconnects in the middle of the work */                          \
+	X(STRICT)     /* one end requests a strict flush of memory that cannot persist */          \
+	X(DESTROY)    /* one end destroys its queue pair while operations are under way */         \
+	X(PAUSE)      /* one end does not run for a while, and then continues */                   \
 	X(STOP)       /* one end never runs again; its kernel still takes bytes */                 \
-	X(BLACKHOLE)  /* no byte crosses the link any more, and no FIN or RST */
+	X(BLACKHOLE)  /* from now on the link delivers no byte, no FIN and no RST */
 enum sim_fault {
 #define X(name) FAULT_##name,
 	SIM_FAULTS(X)
@@ -35,13 +36,13 @@ enum sim_fault {
 		FAULT_COUNT
 };
 
-/* All modes but the first are broken on purpose, to show that the checks notice. */
+/* Each mode but the first breaks the product on purpose, to show that the checks notice. */
 enum sim_mode {
 	SIM_HONEST,
-	SIM_EARLY_ACK,      /* a write-back is acknowledged before it is made */
-	SIM_NO_WRITEBACK,   /* the write-back is acknowledged and never made */
-	SIM_PLAIN_READS,    /* no Read of a consenting peer is a flush */
-	SIM_JOINS,          /* a flush ends with a write-back that began before the flush */
+	SIM_EARLY_ACK,      /* the target acknowledges a write-back before it makes it */
+	SIM_NO_WRITEBACK,   /* the target acknowledges a write-back and never makes it */
+	SIM_PLAIN_READS,    /* a Read of a consenting peer is never a flush */
+	SIM_JOINS,          /* a flush joins a write-back that began before the flush */
 	SIM_EAGER_ATOMIC,   /* an atomic write does not wait for the flush before it */
 	SIM_IGNORED_SWITCH, /* the peer's SWITCH to the ring is ignored */
 	SIM_OLD_LINK,       /* bytes after the end's own SWITCH still go over TCP */
@@ -69,53 +70,58 @@ enum sim_mode {
 
 struct scenario {
 	enum sim_mode mode;
-	/* The ends; [0] is the initiator. */
+	/* Properties of the two ends; [0] is the initiator. */
 	bool want_crc[2], offer_consent[2];
-	bool rings;        /* both ends offer to move to rings in shared memory */
-	bool acks[2];      /* the end asks for Acks */
-	bool announces[2]; /* native flushes, as in librpma; otherwise also flushes by reading */
+	bool rings;   /* both ends offer to move to rings in shared memory */
+	bool acks[2]; /* the end asks for Acks */
+	/* the end announces native flushes, as librpma does; otherwise its Reads flush, too */
+	bool announces[2];
 	bool p2p;
 	uint8_t revision;
 	uint16_t ird[2], ord[2];
 	uint8_t pdata_len[2];
 	bool use_srq[2], one_cq[2];
 	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
-	bool late_receives;    /* "flush, wait, then post the next receive" */
-	bool bulk_receives;    /* posts several at once, the next after these are used up */
-	bool changing;         /* some sources change while they are being sent */
-	bool mostly_sends;     /* mostly Sends, with few receives */
-	bool commit_flags;     /* mostly data, flush, commit flag */
-	bool assumes_7306;     /* both ends support RFC 7306 without an agreement */
-	bool strict[2];        /* a persistent flush is strict even if the flush's type is not */
+	/* the application flushes, waits, and only then posts the next receive */
+	bool late_receives;
+	/* the application posts several receives at once, and the next ones after these are used
+	 * up */
+	bool bulk_receives;
+	bool changing;         /* some sources change while their bytes are sent */
+	bool mostly_sends;     /* the work is mostly Sends, with few receives */
+	bool commit_flags;     /* the work is mostly sequences of data, flush and commit flag */
+	bool assumes_7306;     /* both ends are configured for RFC 7306 without negotiation */
+	bool strict[2];        /* a persistent flush is strict even if its type does not say so */
 	bool half_volatile[2]; /* one of the end's targets has no medium */
-	bool dax[2];           /* cache lines are written back, not files */
-	bool evicts;           /* also evicts now and then without a request */
-	/* The link and the medium. */
+	bool dax[2];           /* write-backs are of cache lines, not of files */
+	bool evicts;           /* the cache also evicts bytes that no request covers */
+	/* Properties of the link and the medium. */
 	uint32_t mss, chunk_max, window;
-	unsigned reuse_percent; /* percent of sources that change after they are sent */
-	uint64_t srq_notice_ns; /* delay of the notice that an SRQ has receives */
-	uint64_t pool_busy_ns;  /* time until the pool takes a write-back */
-	bool mostly_large;      /* mostly large operations */
+	unsigned reuse_percent; /* percentage of sources that change after they are sent */
+	uint64_t srq_notice_ns; /* delay of the notification that an SRQ has receives */
+	uint64_t pool_busy_ns;  /* time until the pool begins a write-back */
+	bool mostly_large;      /* the work is mostly large operations */
 	uint64_t latency_ns, writeback_ns, tick_ns;
-	uint64_t liveness_ns[2], drain_ns; /* 0: the default */
-	/* The work. */
+	uint64_t liveness_ns[2], drain_ns; /* time limits of the two ends; 0: the default */
+	/* The size of the work. */
 	uint32_t ops[2], op_max, send_max, target_len, words_len;
-	/* The fault. */
+	/* The fault: its kind, its node and its time. */
 	enum sim_fault fault;
-	int fault_node;     /* the faulty node, or (FLIP, FIN) the sender of the bytes */
-	uint64_t fault_pos; /* stream position, or the number of operations before */
+	int fault_node; /* the faulty node; for FLIP and FIN the sender of the bytes */
+	/* stream position of the fault, or the number of operations before it */
+	uint64_t fault_pos;
 	uint64_t fault_ns, pause_ns;
 	unsigned fault_bit;
-	bool early_flip; /* the flip is in the start-up frame */
+	bool early_flip; /* the flipped bit is in the start-up frame */
 };
 
-/* Length of the start-up frame of an end (RFC 5044 s7.1), at the first dial. */
+/* Returns the length of an end's start-up frame (RFC 5044 s7.1) at the first dial. */
 static inline uint64_t scenario_frame_len(const struct scenario *sc, int i)
 {
 	return 20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[i];
 }
 
-/* Does the scenario lack the layer that this mode switches off? */
+/* Returns true if the scenario lacks the protection that this mode switches off. */
 static inline bool scenario_lacks(const struct scenario *sc, enum sim_mode layer)
 {
 	bool timely = layer == SIM_GRACEFUL_CLOSE || layer == SIM_NO_MARK || layer == SIM_NO_LOOK;
@@ -129,27 +135,30 @@ static inline bool scenario_has_crc(const struct scenario *sc)
 {
 	return sc->want_crc[0] || sc->want_crc[1];
 }
-/* RFC 6581's A bit and revision 1 leave no room for consent. */
+/* A request with RFC 6581's A bit, or of revision 1, cannot carry the offer of consent. */
 static inline bool scenario_has_consent(const struct scenario *sc)
 {
 	return sc->offer_consent[0] && sc->offer_consent[1] && sc->revision == 2 && !sc->p2p;
 }
-/* May the contents of memory and messages be trusted? Bounds must hold in any case. */
+/* Returns true if the contents of memory and messages can be trusted. Bounds must hold in any
+ * case. */
 static inline bool scenario_is_trusted(const struct scenario *sc)
 {
 	return sc->mode == SIM_BLIND || sc->fault != FAULT_FLIP ||
 	       (scenario_has_crc(sc) && !sc->early_flip);
 }
-/* Does the scenario have immediate data and atomics? */
+/* Returns true if operations with immediate data and atomics are possible. */
 static inline bool scenario_has_7306(const struct scenario *sc)
 {
 	return scenario_has_consent(sc) || sc->assumes_7306;
 }
-/* Make one of several connections, without a fault, between two hosts that share receives. */
+/* Make the scenario of a further connection between two hosts that share receives, without a
+ * fault. */
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first);
-/* Both hosts share receives between connections. */
+/* Change the scenario so that connections of a host share their receives. */
 void scenario_make_shared(struct scenario *sc, struct prng *rng);
-/* Make a small scenario, mostly of flushes: for runs in which the power fails often. */
+/* Make a small scenario, mostly of flushes, for runs in which the power may fail at many
+ * moments. */
 void scenario_make_cut(struct scenario *sc, struct prng *rng);
 const char *scenario_fault_str(enum sim_fault fault);
 void scenario_print(const struct scenario *sc, FILE *to);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sched.h -- events in virtual time: a heap, first in first out at equal times. */
+/* sched.h -- a queue of events in virtual time: a heap; events of equal time come first in, first
+ * out. */
 #ifndef SIM_SCHED_H
 #define SIM_SCHED_H
 
@@ -8,27 +9,28 @@
 #include <stdint.h>
 
 enum event_kind {
-	EV_DIALED,    /* TCP is up */
+	EV_DIALED,    /* TCP has connected */
 	EV_ARRIVE,    /* bytes up to stream position `arg` have crossed the link */
 	EV_RESET,     /* a RST reaches `node` */
-	EV_PUMP,      /* `node` gets the CPU */
-	EV_TIME,      /* a deadline of `node` */
-	EV_APP,       /* the application of `node` gets the CPU */
+	EV_PUMP,      /* `node` runs */
+	EV_TIME,      /* a time limit of `node` has passed */
+	EV_APP,       /* the application of `node` runs */
 	EV_WRITEBACK, /* the write-back of `node` ends */
 	EV_COPY,      /* the medium gets a part of the bytes of a write-back */
-	EV_DEREG,     /* `node` deregisters a region, or checks whether the region is idle */
-	EV_MEET,      /* a packet comes to `node` through the Unix socket of both ends */
-	EV_RESUME,    /* connections in a row: the network goes on */
-	EV_GO_ON,     /* a stuck store in `node` goes on */
+	EV_DEREG,     /* `node` deregisters a region, or checks whether requests still use it */
+	EV_MEET,      /* a packet arrives at `node` through the Unix socket of both ends */
+	EV_RESUME,    /* connections in a row: the network delivers again */
+	EV_GO_ON,     /* a stuck store of `node` continues */
 	EV_CUT,       /* the scenario's fault, if the fault has a time */
-	EV_IMPATIENT, /* the run takes too long: disconnect */
-	EV_GIVE_UP,   /* the run takes far too long: this is a hang */
+	EV_IMPATIENT, /* the run takes too long, so the users disconnect */
+	EV_GIVE_UP,   /* the run takes far too long, which is reported as a hang */
 };
 
 struct event {
 	uint64_t at, order;
 	enum event_kind kind;
-	int node; /* twice the connection's number, plus the number of the end */
+	/* number of the node: twice the connection's number, plus the number of the end */
+	int node;
 	uint64_t arg;
 };
 

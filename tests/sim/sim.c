@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sim.c -- the events of one connection. */
+/* sim.c -- handles the events of one connection. */
 #include "sim.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static void sim_arm_link(struct sim *sim)
 	}
 }
 
-/* A responder whose queue pair was used up by the first dial has stopped listening. */
+/* A responder stops listening after the first dial has used its queue pair. */
 static void sim_on_dialed(struct sim *sim)
 {
 	struct node *a = &sim->node[0], *b = &sim->node[1];
@@ -137,7 +137,7 @@ static void sim_on_cut(struct sim *sim)
 	}
 }
 
-/* Between consenting ends a silent peer must be reported lost within the limit. */
+/* Check that a consenting end reported its silent peer lost within the limit. */
 static void sim_check_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;
@@ -167,7 +167,7 @@ static void sim_on_timeout(struct sim *sim)
 	}
 }
 
-/* A paused process handles its events later, while bytes still cross the link. */
+/* A paused process handles its events later, but bytes still cross the link. */
 static bool sim_is_paused(struct sim *sim, const struct event *e)
 {
 	struct node *n = &sim->node[e->node % 2], *first = &sim->node[0];
@@ -222,7 +222,7 @@ void sim_do_event(struct sim *sim, const struct event *e)
 		break;
 	case EV_RESUME:
 	case EV_GO_ON:
-		break; /* reconnect_on_event() */
+		break; /* reconnect_on_event() handles these events */
 	case EV_CUT:
 		sim_on_cut(sim);
 		break;
@@ -246,7 +246,7 @@ void sim_on_event(struct sim *sim, const struct event *e)
 		sim_do_event(sim, e);
 }
 
-/* A responder that was not dialled has no connection to end. */
+/* A responder that got no request has no connection to end. */
 bool sim_is_over(struct sim *sim)
 {
 	for (int i = 0; i < 2; i++) {

@@ -4,13 +4,13 @@
  *
  * A run is a world made from a seed: a clock, random numbers, a queue of events, and one or more
  * connections between the same two hosts. The connections share what a host shares: its STag table,
- * its protection domain and sometimes a SRQ. Each has a scenario of its own. Only the first one has
- * a fault, which must not affect the others.
+ * its protection domain and sometimes a SRQ. Each connection has a scenario of its own. Only the
+ * first connection has a fault, which must not affect the others.
  *
- * The product's stream, queue pair, CQ, SRQ and STag table run unchanged. Simulated are the link
- * (link.c), the way to rings in shared memory (rings.c), the medium and its write-backs (memory.c,
- * writeback.c), the time, and the application (workload*.c). model*.c computes what each end's
- * memory, medium and completions may be; verdict.c compares.
+ * The product's stream, queue pair, CQ, SRQ and STag table run unchanged. The following parts are
+ * simulated: the link (link.c), the move to rings in shared memory (rings.c), the medium and its
+ * write-backs (memory.c, writeback.c), the time, and the application (workload*.c). model*.c
+ * computes what each end's memory, medium and completions may be; verdict.c compares.
  *
  * Fault model: the faults that the design must survive, layer by layer, and the rules that must
  * still hold.
@@ -68,14 +68,16 @@
 #include "scenario.h"
 #include "sched.h"
 
-#define SIM_IMPATIENT_NS (3 * NSEC_PER_SEC)  /* by this time every run without a fault has ended */
-#define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* by this time every run with a fault has ended */
-#define SIM_CONNECT_NS   (2 * NSEC_PER_SEC)
-#define SIM_DRAIN_NS     (2 * NSEC_PER_SEC)
+/* every run without a fault must have ended by this time */
+#define SIM_IMPATIENT_NS (3 * NSEC_PER_SEC)
+/* every run with a fault must have ended by this time */
+#define SIM_GIVE_UP_NS (12 * NSEC_PER_SEC)
+#define SIM_CONNECT_NS (2 * NSEC_PER_SEC)
+#define SIM_DRAIN_NS   (2 * NSEC_PER_SEC)
 /* much more than the delays of the link and the medium */
 #define SIM_LIVENESS_NS (600 * NSEC_PER_MS)
 #define SIM_CONNS       4
-#define WORLD_CONNS     8 /* room for connections in a row, which are more than SIM_CONNS */
+#define WORLD_CONNS     8 /* maximum for connections in a row, which are more than SIM_CONNS */
 
 struct world;
 struct reconnect;
@@ -87,9 +89,9 @@ struct sim {
 	struct scenario sc;
 	struct link link;
 	struct node node[2];
-	bool fault_hit; /* the fault has happened */
+	bool fault_hit; /* the fault has occurred */
 	unsigned redials;
-	bool disconnecting; /* one end of the connection disconnects */
+	bool disconnecting; /* a user has disconnected */
 };
 
 struct world {
@@ -99,17 +101,19 @@ struct world {
 	struct sim conn[WORLD_CONNS];
 	unsigned conns;
 	struct host host[2];
-	bool cut_often; /* check the medium at every boundary of every write-back */
+	/* check the medium at every boundary of every write-back, as after a power cut */
+	bool cut_often;
 	unsigned long long cuts;
-	bool powered_off;            /* connections in a row; NULL: all begin together */
-	struct reconnect *reconnect; /* The differences of a run from the default. */
+	bool powered_off; /* the power of both hosts has failed */
+	/* connections in a row; NULL: all connections begin at the same time */
+	struct reconnect *reconnect;
 	bool violated;
 	char violation[256];
 };
 
 struct coverage;
 
-/* The differences of a run from the default. */
+/* What a run changes in the defaults. */
 struct sim_options {
 	enum sim_mode mode;
 	bool cut_often;
@@ -134,16 +138,16 @@ void sim_violate(struct sim *sim, const char *fmt, ...) __attribute__((format(pr
 /* Schedule an event at an end of this connection. */
 void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg);
 void sim_on_event(struct sim *sim, const struct event *e);
-/* Handle the event, even if the event's end does not run. */
+/* Handle the event, even if the node is paused or stuck. */
 void sim_do_event(struct sim *sim, const struct event *e);
-/* Has everything ended? */
+/* Returns true if both ends have ended. */
 bool sim_is_over(struct sim *sim);
-/* verdict.c: a rule for any time: the memory of n is in a state that the peer's operations can
- * make. */
+/* verdict.c, at any time: check that the memory of n is a state that the peer's operations can
+ * produce. */
 void sim_check_memory(struct node *n);
-/* The rules for the end. */
+/* Check the rules for the end of the run. */
 void sim_verdict(struct sim *sim);
-/* Must all operations have succeeded so far? */
+/* Returns true if all operations so far must have succeeded. */
 bool sim_is_clean(const struct sim *sim);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim: two software RNICs on a virtual link, thousands of times, each from a seed.
+ * sim: run two software RNICs on a virtual link thousands of times, each time from another seed.
  *
  *   sim [-m mode] [-d | -p | -r] [-t seconds] [first seed [count]]
  *
  *   -m   honest, or a mode that is broken on purpose: see scenario.h
  *   -d   datagrams, without connections
  *   -p   the power may fail at every boundary of every write-back
- *   -r   connections in a row, which write the same place
+ * -r connections in a row, which write to the same place
  *
- * A broken mode succeeds when a violation is found.
+ * With a broken mode the program succeeds if it finds a violation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@
 static struct world world;
 static struct coverage coverage;
 
-/* Random numbers, for STags for instance, come from the seed: --wrap=rand_bytes. */
+/* Take random numbers, such as STags, from the seed (--wrap=rand_bytes). */
 void __wrap_rand_bytes(void *buf, size_t len);
 void __wrap_rand_bytes(void *buf, size_t len)
 {
@@ -111,7 +111,7 @@ static bool run_one(uint64_t seed, const struct sim_options *opt)
 			       : world_run(&world, seed, opt, &coverage);
 }
 
-/* Run until the first violation, or until the time is over. */
+/* Run until the first violation, or until the time is up. */
 static void run_seeds(uint64_t first, uint64_t count, const struct sim_options *opt, uint64_t until)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -122,7 +122,8 @@ static void run_seeds(uint64_t first, uint64_t count, const struct sim_options *
 	}
 }
 
-/* A broken mode must cause a violation; the honest one must cause none and cover every case. */
+/* With a broken mode a run must violate a rule. With the honest mode no run may, and all cases must
+ * be covered. */
 static int exit_code(const struct sim_options *opt)
 {
 	if (opt->mode != SIM_HONEST && opt->mode != SIM_BARRIER_ALONE)

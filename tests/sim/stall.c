@@ -9,14 +9,14 @@
 
 #define STALL_STACK (256u << 10)
 
-/* One stall for each connection, for the target's thread. */
+/* One stack for each connection, for a stuck thread of the target. */
 static struct stall {
 	ucontext_t outside, inside;
 	char *stack;
 	struct node *n;
 	stall_fn *fn;
 	struct event event;
-	bool busy; /* a visit is under way, stuck or not */
+	bool busy; /* a node's run is in progress, stuck or not */
 } stalls[WORLD_CONNS];
 
 static struct stall *stall_running;
@@ -34,7 +34,7 @@ static void stall_main(void)
 	st->busy = false;
 }
 
-/* Returns when the visit has ended or is stuck. */
+/* Enter the stack. Returns when the node's run has ended or is stuck. */
 static bool stall_enter(struct stall *st)
 {
 	assert(!stall_running);

@@ -3,9 +3,9 @@
  * stall.h -- threads of the simulated target that are stuck in the middle of the product's code. A
  * store to memory waits for a page of a file system, while everything else goes on.
  *
- * A node's visits run on a stack of their own. A visit can be left inside a store, and continued
- * later in virtual time. Until then the node does nothing else, as a thread holds the lock of the
- * connection.
+ * The product's code of a node runs on a stack of its own ("a visit"). The simulation can leave a
+ * visit in the middle of a store and continue the visit later in virtual time. In between the node
+ * does nothing else, as if a thread held the connection's lock.
  */
 #ifndef SIM_STALL_H
 #define SIM_STALL_H
@@ -19,13 +19,13 @@ struct node;
 
 typedef void stall_fn(struct node *n, const struct event *e);
 
-/* Call fn on the stack of the node. Returns false if the visit is stuck. */
+/* Call fn on the node's stack. Returns false if the visit gets stuck. */
 bool stall_visit(struct node *n, stall_fn *fn, const struct event *e);
-/* Continue the stuck visit. Returns false if the visit is stuck again. */
+/* Continue the stuck visit. Returns false if the visit gets stuck again. */
 bool stall_go_on(struct node *n);
-/* Leave the visit at this point; called from the visit. */
+/* Leave the visit here. Call this from inside a visit. */
 void stall_here(struct node *n);
-/* The node whose visit runs on a stack of its own; NULL: no node. */
+/* Returns the node whose visit is in progress, or NULL. */
 struct node *stall_visitor(void);
 bool stall_is_stuck(const struct node *n);
 void stall_fini(void);

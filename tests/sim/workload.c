@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LONG_NS (100 * NSEC_PER_MS)
-#define LOOKS   6 /* checks of the whole memory in the middle of a run */
+#define LOOKS   6 /* number of checks of the whole memory during a run */
 
 /* --- events ------------------------------------------------------------------------------- */
 
@@ -57,9 +57,9 @@ static void workload_on_disconnected(struct node *n)
 }
 
 /*
- * The length of the end's first FPDU was changed. The peer waits for the rest of that FPDU, perhaps
- * for ever. The peer never reads the HELLO, so it neither answers a ping nor has the limit by which
- * to send a ping.
+ * Returns true if the length of the end's first FPDU was changed. The peer waits for the rest of
+ * that FPDU, perhaps for ever. The peer does not get the HELLO, so it answers no ping and sends
+ * none of its own.
  */
 static bool workload_is_not_understood(const struct node *n)
 {
@@ -70,8 +70,8 @@ static bool workload_is_not_understood(const struct node *n)
 }
 
 /*
- * The length of one of the peer's FPDUs was changed, and the peer has moved to the ring since. The
- * rest of that FPDU never comes, so this end does not find the move.
+ * Returns true if the length of one of the peer's FPDUs was changed, and the peer has moved to the
+ * ring since. The rest of that FPDU never arrives, so this end does not see the peer's SWITCH.
  */
 static bool workload_misses_the_ring(const struct node *n)
 {
@@ -81,7 +81,7 @@ static bool workload_misses_the_ring(const struct node *n)
 	       n->sim->link.sends_ring[n->peer->index] && !n->sim->link.reads_ring[n->index];
 }
 
-/* A live peer must not be reported lost. */
+/* A peer that is alive must not be reported lost. */
 static void workload_on_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;
@@ -112,7 +112,7 @@ void workload_on_event(struct node *n, enum stream_event event, int status)
 		n->requested = true;
 		workload_check_pdata(n);
 		break;
-	case STREAM_EV_REPLIED: /* only meetings have this event */
+	case STREAM_EV_REPLIED: /* this event occurs only where queue pairs meet without rdma_cm */
 		break;
 	case STREAM_EV_ESTABLISHED:
 		workload_on_established(n);
@@ -145,8 +145,8 @@ void workload_on_message(struct node *n, const struct ibv_wc *wc)
 		node_end_lease(n);
 }
 
-/* A request is executed after all earlier Sends are delivered (RFC 5040 s5.5). An acknowledged
- * Send is delivered, too. */
+/* The peer executes a request after it has delivered all earlier Sends (RFC 5040 s5.5). A completed
+ * Send is also delivered if the ends use Acks. */
 static void workload_check_order(struct node *n, unsigned id)
 {
 	const struct model *m = &n->model;
@@ -162,7 +162,7 @@ static void workload_check_order(struct node *n, unsigned id)
 		sim_violate(n->sim, "node %d: operation %u overtook a message", n->index, id);
 }
 
-/* With Acks the error reaches the operation that caused it. */
+/* With Acks, the operation that caused an error is the one that fails with it. */
 static void workload_check_blame(struct node *n, const struct ibv_wc *wc)
 {
 	if (wc->status == IBV_WC_REM_ACCESS_ERR && n->sim->sc.fault == FAULT_ACCESS &&
@@ -201,7 +201,7 @@ static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
 		workload_check_blame(n, wc);
 }
 
-/* A complete operation does not need its source any more, nor does a failed operation. */
+/* An operation that has completed or failed needs its source no longer: change the source. */
 static void workload_reuse_sources(struct node *n)
 {
 	for (; n->reused < n->model.completed; n->reused++) {
@@ -213,7 +213,7 @@ static void workload_reuse_sources(struct node *n)
 }
 
 /*
- * If the CQ is armed for solicited completions, it raises an event only for those and for errors.
+ * A CQ that is armed for solicited completions raises an event only for these and for errors.
  */
 static void workload_check_events(struct node *n)
 {
@@ -253,7 +253,7 @@ static void workload_answer(struct node *n)
 {
 	struct sim *sim = n->sim;
 	struct stream_params params = workload_params(n);
-	struct stream_update u; /* the visit carries this out */
+	struct stream_update u; /* not used: the node's next run performs the update */
 	int err;
 
 	n->answered = true;
@@ -302,7 +302,7 @@ static void workload_post(struct node *n)
 		workload_post_recvs(n);
 	if (!n->established)
 		return;
-	/* On a dead connection an application goes on posting for a while. */
+	/* After its connection has died an application still posts for a while. */
 	if ((n->disconnecting || n->disconnected || n->model.failed) &&
 	    !prng_chance(&sim->world->rng, 10))
 		return;
@@ -331,15 +331,15 @@ static void workload_maybe_disconnect(struct node *n)
 }
 
 /*
- * A parked Send may still take a receive from a shared receive queue, so the Send's user goes on
- * polling.
+ * A parked Send may still take a receive from a shared receive queue, so the application has to
+ * poll until no Send is parked.
  */
 static bool workload_is_finished(struct node *n)
 {
 	return n->ended && !n->box->has_srq && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
 }
 
-/* If only a timeout is awaited, less frequent polling is enough. */
+/* An application that only waits for a timeout polls less often. */
 static uint64_t workload_tick_ns(const struct node *n)
 {
 	uint64_t tick = n->sim->sc.tick_ns;
@@ -347,7 +347,8 @@ static uint64_t workload_tick_ns(const struct node *n)
 	return n->sim->world->now > LONG_NS ? 50 * tick : tick;
 }
 
-/* Send as the doorbell does: Writes without a completion may wait for the next post. */
+/* Send at the time at which the product sends: Writes without a completion may wait for the next
+ * post. */
 static void workload_send(struct node *n)
 {
 	struct stream_update u;
@@ -394,7 +395,7 @@ static void workload_allow(struct node *n, uint8_t *want, uint64_t off, uint64_t
 	memcpy(want + off, n->mem->cache + off, len);
 }
 
-/* Reads and receives of this end changed exactly the memory that they named. */
+/* Check that Reads and receives of this end changed exactly the memory that they name. */
 void workload_check_areas(struct node *n)
 {
 	const struct area *sink = &n->mem->area[AREA_SINK], *recv = &n->mem->area[AREA_RECV];

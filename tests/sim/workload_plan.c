@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload_plan.c -- the operations that both applications will request, and the memory of these
- * operations. */
+/* workload_plan.c -- plan the operations of both applications, and their memory. */
 #include <string.h>
 
 #include "workload.h"
 
 #define STAGE_MAX     (512u << 10)
 #define FORBIDDEN_MAX 400u
-#define GAP           8 /* between pieces of memory of different operations */
+#define GAP           8 /* unused bytes between the memory of two operations */
 #define LATE_SEND                                                                                  \
-	(96u << 10) /* bytes of Sends that may wait for late receives (the RNIC bounds them) \ */
+	(96u << 10) /* bytes of Sends that may wait for a receive; the RNIC limits them \ */
 
 struct sizes { /* sizes of the memory that one end's plan needs */
 	uint64_t sink, stage, send_bytes;
 	uint32_t send_max;
 	bool invalidated, flushes_all, by_reading;
-	bool may_lose; /* the peer will deregister memory that may not be flushed */
+	bool may_lose; /* the peer will deregister a region that may have unflushed bytes */
 };
 
 static uint32_t plan_len(struct sim *sim, uint32_t max)
@@ -58,8 +57,8 @@ static enum op_kind plan_atomic_kind(struct sim *sim)
 }
 
 /*
- * A peer that announced native flushes never flushes by reading. Bytes lost with the lease would
- * make a Flush of everything fail.
+ * A peer that announced native flushes does not flush by reading. No Flush of all bytes is planned
+ * if bytes may be lost with AREA_LEASE, because such a Flush fails.
  */
 static enum op_kind plan_flush_kind(struct sim *sim, const struct sizes *need)
 {
@@ -116,7 +115,7 @@ static uint32_t plan_len_in(const struct node *n, const struct op *op, uint32_t 
 	if (op_is_atomic(op))
 		return sizeof(uint64_t);
 	if (op->kind == OP_READ && op->area == AREA_WORDS && len > 64)
-		return words; /* all words: too many to be copied at once */
+		return words; /* all words, which are too many to be copied at once */
 	if ((op->kind == OP_VERIFY || op->kind == OP_QUERY) && len == 0)
 		return 1;
 	return op->area == AREA_WORDS && len > words ? words : len;
@@ -148,7 +147,7 @@ static void plan_flags(struct sim *sim, struct op *op)
 	op->data = memory_pool() + prng_below(&sim->world->rng, POOL_LEN - OP_LEN_MAX);
 }
 
-/* Enough room for answers, and for messages that wait for a receive. */
+/* Add the memory for answers, and for messages that wait for a receive. */
 static void plan_note_needs(struct op *op, struct sizes *need)
 {
 	if (op_is_message(op) && op->kind != OP_WRITE_IMM) {
@@ -161,7 +160,7 @@ static void plan_note_needs(struct op *op, struct sizes *need)
 	}
 	need->invalidated |= op->kind == OP_SEND_INV;
 	if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP) {
-		op->sink = need->sink; /* offset in the area, for now */
+		op->sink = need->sink; /* for now an offset in the area; later one in the arena */
 		need->sink += op->len + GAP;
 	}
 }
@@ -198,8 +197,9 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 }
 
 /*
- * In a phase requests come before Sends. Otherwise the applications could make a deadlock
- * themselves: a Flush after a Send that waits for a receive, which waits for a Flush after a Send.
+ * In a phase requests come before Sends. Otherwise the applications could cause a deadlock: each
+ * end has a Flush after a Send that waits for a receive, and the peer posts this receive only after
+ * its own Flush.
  */
 static void plan_phases(struct node *n)
 {
@@ -226,8 +226,8 @@ static void plan_phases(struct node *n)
 }
 
 /*
- * Enough signalled operations that the send queue can always be emptied, and the end of a phase is
- * seen.
+ * Signal enough operations that the send queue can always be emptied, and that the application
+ * notices the end of a phase.
  */
 static void plan_signals(struct node *n)
 {
@@ -279,7 +279,8 @@ static void plan_memory(struct node *n, const struct sizes *own)
 	inbox_plan(&n->own_box);
 }
 
-/* Choose the place in the peer's target, which now has its layout. Words are usually aligned. */
+/* Choose the address in the peer's target area, whose layout is known now. Words are usually
+ * aligned. */
 static void plan_place_op(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
@@ -298,8 +299,8 @@ static void plan_place_op(struct node *n, struct op *op)
 }
 
 /*
- * Make a message that does not fit into the peer's receive, or that invalidates a region that must
- * stay.
+ * Make a message that does not fit the peer's receive, or that invalidates a region which must stay
+ * valid.
  */
 static void plan_forbid_message(struct node *n, struct op *op)
 {
@@ -308,15 +309,15 @@ static void plan_forbid_message(struct node *n, struct op *op)
 	if (prng_chance(rng, 50)) {
 		op->kind = OP_SEND_INV;
 		op->len = op->len ? op->len : 1;
-		/* Choose an area without any right for the peer, or with the rights to read and
-		 * write only. */
+		/* Choose an area to which the peer has no right, or only the rights to read and
+		 * write. */
 		op->area = prng_chance(rng, 50) ? AREA_RECV : AREA_TARGET0;
 	} else {
 		op->len = n->peer->box->slot_len + 1 + (uint32_t)prng_below(rng, 100);
 	}
 }
 
-/* Use memory without rights, or (if such a request is possible) an unaligned address. */
+/* Use memory without rights, or, if such a request can be posted, an unaligned address. */
 static void plan_forbid_atomic(struct node *n, struct op *op)
 {
 	if (op->kind != OP_ATOMIC_WRITE && prng_chance(&n->sim->world->rng, 50)) {
@@ -327,7 +328,7 @@ static void plan_forbid_atomic(struct node *n, struct op *op)
 	op->off = (n->peer->mem->area[AREA_RECV].off + 7) & ~7ull;
 }
 
-/* Use one FPDU: with several the peer may place those before the refused one. */
+/* Use one FPDU only: of several, the peer may place those before the refused one. */
 static void plan_forbid_access(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
@@ -335,14 +336,15 @@ static void plan_forbid_access(struct node *n, struct op *op)
 
 	op->len = op->len == 0 ? 1 : op->len > FORBIDDEN_MAX ? FORBIDDEN_MAX : op->len;
 	if (prng_chance(&sim->world->rng, 50)) {
-		op->area = AREA_RECV; /* no rights for a peer */
+		op->area = AREA_RECV; /* an area without rights for the peer */
 		op->off = n->peer->mem->area[AREA_RECV].off;
 	} else {
 		op->off = a->off + a->len - op->len + 1 + prng_below(&sim->world->rng, op->len);
 	}
 }
 
-/* Plan an operation that the peer must refuse. Zero bytes may go to any address (RFC 5041 s5.1). */
+/* Plan an operation that the peer must refuse. An operation of zero bytes may go to any address
+ * (RFC 5041 s5.1). */
 static void plan_forbidden_op(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload_post.c -- turns planned operations and buffers into work requests. */
+/* workload_post.c -- make work requests from planned operations and buffers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #define CHAIN 5
 #define SGES  4
 
-struct post { /* work requests under construction */
+struct post { /* the work requests that are being built */
 	struct vext_wr wr[CHAIN];
 	struct ibv_sge sge[CHAIN][SGES];
 	uint8_t inline_bytes[CHAIN][512];
-	uint64_t word[MODEL_WORDS]; /* after all of them are executed */
+	uint64_t word[MODEL_WORDS]; /* words of the peer after all these requests */
 	unsigned count;
-	bool overfull; /* more than the promised depth of the queue */
+	bool overfull; /* the requests exceed the depth that the queue was promised to have */
 };
 
 static uint64_t post_remote_to(const struct node *n, const struct op *op)
@@ -29,7 +29,7 @@ static unsigned post_flags(const struct op *op)
 	       (op->is_inline ? IBV_SEND_INLINE : 0u) | (op->solicited ? IBV_SEND_SOLICITED : 0u);
 }
 
-/* Cut the data into segments at any place; segments may be empty. */
+/* Cut the data into segments at random positions; a segment may be empty. */
 static int post_cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_t len,
 			 uint32_t lkey)
 {
@@ -65,7 +65,8 @@ static void post_set_source(struct node *n, struct post *p, struct ibv_send_wr *
 		addr = memory_to(n->mem, AREA_STAGE, op->stage);
 		lkey = a->stag;
 	}
-	if (op->is_inline) { /* the memory is not registered, and goes after the call */
+	/* inline data need no registration, and the memory is freed after the call */
+	if (op->is_inline) {
 		memcpy(p->inline_bytes[p->count], op->data, op->len);
 		addr = (uintptr_t)p->inline_bytes[p->count];
 		lkey = 0;
@@ -183,7 +184,7 @@ static void post_add_op(struct node *n, struct post *p, struct op *op, unsigned 
 	p->count++;
 }
 
-/* --- operations without the consent of the peer -------------------------------------------- */
+/* --- operations without the peer's consent ------------------------------------------------- */
 
 static bool post_is_possible(const struct node *n, const struct op *op)
 {
@@ -193,13 +194,13 @@ static bool post_is_possible(const struct node *n, const struct op *op)
 }
 
 /*
- * The post must be refused at once. If the operation was planned for a consenting peer (before the
- * connection was made anew), an operation of RFC 5040 replaces it.
+ * A post without consent must be refused at once. If the operation was planned for a consenting
+ * peer, before the connection was made again, then an operation of RFC 5040 replaces it.
  */
 static void post_replace_op(struct node *n, struct op *op)
 {
 	struct post p = {.count = 0};
-	struct stream_update u; /* the visit carries this out */
+	struct stream_update u; /* not used: the node's next run performs the update */
 	int posted;
 
 	post_add_op(n, &p, op, n->model.posted);
@@ -222,8 +223,8 @@ static void post_replace_op(struct node *n, struct op *op)
 
 /* --- posting ------------------------------------------------------------------------------ */
 
-/* Only a stopping queue pair may refuse a post, or a queue pair whose ORD is 0 because of a
- * flipped bit. */
+/* A post may be refused only if the queue pair is stopping, or if a flipped bit has set its ORD to
+ * 0. */
 static void post_check_refusal(struct node *n, const struct post *p, int err)
 {
 	n->refused_lists++;
@@ -237,7 +238,7 @@ static void post_check_refusal(struct node *n, const struct post *p, int err)
 static void post_accepted(struct node *n, unsigned count)
 {
 	struct model *m = &n->model;
-	/* The peer treats the reads as plain only if the announcement could be sent. */
+	/* The peer treats Reads as plain only if this end could send its announcement. */
 	bool mere_reads = stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
 
 	for (; count > 0; count--) {
@@ -262,7 +263,7 @@ static bool post_are_verbs(const struct post *p)
 	return true;
 }
 
-/* ibv_post_send() posts as many as fit, the extended call posts all or none. */
+/* ibv_post_send() posts as many requests as fit; the extended call posts all or none. */
 static int post_chain(struct node *n, struct post *p, unsigned *count)
 {
 	struct ibv_send_wr wr[CHAIN], *bad = NULL;
@@ -309,7 +310,7 @@ static void post_all(struct node *n, struct post *p)
 		post_check_refusal(n, p, err);
 }
 
-/* The operations of a phase are posted after all phases before it are complete. */
+/* An operation may be posted after all operations of earlier phases are complete. */
 static bool post_may_go(struct node *n, struct post *p)
 {
 	struct model *m = &n->model;
@@ -348,7 +349,7 @@ void workload_post_ops(struct node *n)
 
 /* --- receives ----------------------------------------------------------------------------- */
 
-/* The number of receives that the application has planned to post by now. */
+/* Returns how many receives the application has planned to post so far. */
 static unsigned post_recvs_wanted(const struct node *n)
 {
 	const struct model *m = &n->peer->model;
@@ -362,7 +363,7 @@ static unsigned post_recvs_wanted(const struct node *n)
 	return wanted;
 }
 
-/* Post no more until all receives are used up: by then waiting Sends must have been resumed. */
+/* Post no more until all receives are used up: this shows that waiting Sends are resumed. */
 static void post_bulk(struct node *n)
 {
 	if (inbox_is_used_up(n->box))

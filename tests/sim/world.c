@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* world.c -- one run from its seed to its end. */
+/* world.c -- makes one run from its seed, and runs it to its end. */
 #include <stdlib.h>
 
 #include "coverage.h"
@@ -22,7 +22,7 @@ static void world_start_conn(struct sim *sim)
 	sim_at(sim, now + SIM_GIVE_UP_NS, EV_GIVE_UP, 0, 0);
 }
 
-/* The ends of a host take their receives from one SRQ. */
+/* Let all ends of a host take their receives from one SRQ. */
 static void world_share_inbox(struct world *w, int host)
 {
 	struct inbox *b = &w->conn[0].node[host].own_box;
@@ -96,8 +96,8 @@ static void world_prepare(struct world *w, uint64_t seed, const struct sim_optio
 	sched_clear(&w->sched);
 	for (unsigned i = 0; i < w->conns; i++)
 		world_make_conn(w, i, opt);
-	/* With late receives, a connection that does not wait would take the shared receives of
-	 * the waiting one. */
+	/* If applications post receives late, a connection that does not wait takes the shared
+	 * receives of one that waits. */
 	for (unsigned i = 0; i < w->conns && w->conns > 1; i++)
 		w->conn[i].sc.late_receives = false;
 	if (opt->mode != SIM_HONEST && opt->mode != SIM_BLIND && first->fault != FAULT_POWER)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writeback.c -- from the cache to the medium. The medium takes pieces (a sector of a file, a cache
- * line of DAX) in any order, at any moment between the beginning of a write-back and its end. So
- * after a power cut it may have any of the pieces.
+ * writeback.c -- write-backs from the cache to the medium. The medium takes pieces (a sector of a
+ * file, a cache line of DAX) in any order, and each at any moment of the write-back. So after a
+ * power cut the medium may have any subset of the pieces.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #define CUTS_IN_COPY 6
 
-/* After a power cut only the medium is left, and everything reported to the peer so far. */
+/* Check the medium, which is all that is left after a power cut, against what was reported to the
+ * peer so far. */
 void node_check_power(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
@@ -57,7 +58,7 @@ static bool writeback_is_first_half(const struct node *n, uint64_t piece)
 	return prng_next(&r) & 1;
 }
 
-/* Copy the pieces of one half of the write-back; check the medium now and then. */
+/* Copy the pieces of one half of the write-back, and check the medium now and then. */
 static void writeback_copy_half(struct node *n, bool first)
 {
 	uint64_t off = writeback_off(n), end = off + n->job.wb.len, unit = writeback_piece_len(n);
@@ -88,7 +89,7 @@ static bool writeback_is_sane(struct node *n)
 	return false;
 }
 
-/* The region must not go away before its bytes are written back. */
+/* The region must stay registered until its bytes are written back. */
 static void writeback_check_held(struct node *n)
 {
 	const struct area *a = memory_area_at(n->mem, writeback_off(n));
@@ -111,7 +112,7 @@ static bool writeback_is_query(const struct node *n)
 	return n->job.wb.kind == QP_JOB_CLASS;
 }
 
-/* Digest the medium or, without a medium, the memory. */
+/* Compute the digest of the medium or, if there is none, of the memory. */
 static void writeback_answer(struct node *n)
 {
 	struct vext_digest *d = n->job.wb.answer;
@@ -142,7 +143,7 @@ static void writeback_keep_bytes(struct node *n)
 	memcpy(job->bytes, memory_pages(n->mem, writeback_off(n)), job->wb.len);
 }
 
-/* The pool is busy for a while before it takes the next job. */
+/* Model a pool that is busy for a while before it begins the job. */
 static void writeback_delay(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -153,7 +154,7 @@ static void writeback_delay(struct node *n)
 	sim_at(sim, n->job.busy_until, EV_PUMP, n->index, 0);
 }
 
-/* A digest that is no longer awaited may still be made. */
+/* The pool may still compute a digest although no end waits for it any more. */
 void node_stop_job(void *owner)
 {
 }
@@ -166,8 +167,8 @@ static void writeback_begin(struct node *n, uint64_t delay)
 
 	n->host->writing++;
 	n->host->ends_at = now + delay;
-	/* With several connections, the kernel writes back the present state and never an older
-	 * one. */
+	/* With several connections in a row the kernel writes back the present content, never an
+	 * older one. */
 	job->snapshot = job->late || (!sim->world->reconnect && prng_chance(&sim->world->rng, 50));
 	job->salt = prng_next(&sim->world->rng);
 	writeback_keep_bytes(n);
@@ -176,7 +177,8 @@ static void writeback_begin(struct node *n, uint64_t delay)
 	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
 }
 
-/* Act as if the write-back under way already had the bytes that were placed since. */
+/* Broken on purpose: act as if the running write-back included the bytes that were placed after its
+ * begin. */
 static void writeback_join(struct node *n)
 {
 	n->job.joined = true;
@@ -203,7 +205,7 @@ static void writeback_submit(struct node *n)
 }
 
 /*
- * A job of the write-back under way has ended. After the last one all waiting jobs begin together.
+ * A job of the running write-back has ended. After the last one, all waiting jobs begin together.
  */
 static void writeback_leave(struct node *n)
 {
