@@ -47,11 +47,16 @@ target_ends() {
 	wait "$server" || :
 }
 
+# initiator NAME PROGRAM ...: as client. libiscsi 1.19 allocates the state of an iSER connection without clearing it, and
+# then follows a pointer in it: where the memory was used before, the program crashes. With this setting glibc
+# clears what it allocates.
+initiator() { MALLOC_PERTURB_=255 client "$@"; }
+
 test_disk_is_found() {
 	target_with 8M
-	client inquiry iscsi-inq "$url"
+	initiator inquiry iscsi-inq "$url"
 	said inquiry 'Product:VIRTUAL-DISK'
-	client capacity iscsi-readcapacity16 "$url"
+	initiator capacity iscsi-readcapacity16 "$url"
 	said capacity 'Total size:8388608'
 	target_ends
 }
@@ -61,9 +66,9 @@ test_disk_is_found() {
 test_disk_keeps_what_was_written() {
 	target_with 8M
 	head -c 8M /dev/urandom >"$scratch/data"
-	client to qemu-img dd -f raw -O raw bs=128k if="$scratch/data" of="$url"
+	initiator to qemu-img dd -f raw -O raw bs=128k if="$scratch/data" of="$url"
 	cmp "$scratch/data" "$scratch/disk" || fail "the disk has something else"
-	client from qemu-img dd -f raw -O raw bs=96k if="$url" of="$scratch/back"
+	initiator from qemu-img dd -f raw -O raw bs=96k if="$url" of="$scratch/back"
 	cmp "$scratch/data" "$scratch/back" || fail "something else is read"
 	target_ends
 }
@@ -77,7 +82,7 @@ patterns() {
 	done
 	commands+=(-c "writev -P 77 ${at}M 4k 512 8k 64k" -c "readv -P 77 ${at}M 512 4k 64k 8k" -c flush
 		-c "read -P $at -s 78336 -l 178k ${at}M 256k")
-	client "$name" qemu-io -f raw "${commands[@]}" "$url"
+	initiator "$name" qemu-io -f raw "${commands[@]}" "$url"
 	silent_about "$name" 'failed|rror'
 }
 
@@ -97,9 +102,9 @@ test_disk_serves_several_initiators() {
 # Many commands in flight on one connection.
 test_disk_is_kept_busy() {
 	target_with 8M
-	client writes qemu-img bench -f raw -w --pattern 85 -c 512 -d 32 -s 16k "$url"
-	client reads qemu-img bench -f raw -c 512 -d 32 -s 16k "$url"
-	client check qemu-io -f raw -c 'read -P 85 0 256k' -c 'read -P 85 7936k 256k' "$url"
+	initiator writes qemu-img bench -f raw -w --pattern 85 -c 512 -d 32 -s 16k "$url"
+	initiator reads qemu-img bench -f raw -c 512 -d 32 -s 16k "$url"
+	initiator check qemu-io -f raw -c 'read -P 85 0 256k' -c 'read -P 85 7936k 256k' "$url"
 	silent_about check 'failed|rror'
 	target_ends
 }
