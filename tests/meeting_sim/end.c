@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- the owner of a meeting: it performs the meeting's requests, and reports events to it. */
+/* end.c -- the owner of a meeting: it carries out what the meeting requests, and passes events to
+ * the meeting. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -15,7 +16,8 @@ void end_come_up(struct end *e)
 	meeting_init(&e->m);
 }
 
-/* --- what the meeting asks for ------------------------------------------------------------------ */
+/* --- requests of the meeting
+ * -------------------------------------------------------------------- */
 
 static void end_close_attempt(struct end *e, bool leaves)
 {
@@ -73,7 +75,7 @@ static void end_fail(struct end *e)
 	end_leave(e, MEETING_LEAVE_ERR);
 }
 
-/* The modes that break a rule by changing the meeting's state. */
+/* Break a rule in modes that do so by changing the meeting's state. */
 static void end_break(struct end *e, struct meeting_todo *todo)
 {
 	enum sim_mode mode = e->sim->mode;
@@ -203,7 +205,8 @@ void end_post(struct end *e)
 	end_perform(e, &todo);
 }
 
-/* --- what happens to it ------------------------------------------------------------------------- */
+/* --- events of the network and the clock
+ * -------------------------------------------------------- */
 
 void end_on_timer(struct end *e, uint32_t timer)
 {
@@ -221,7 +224,8 @@ void end_on_inbound(struct end *e, struct conn *c)
 	struct meeting_todo todo;
 
 	c->stage = READ;
-	if (c->in.data.to.qpn != e->name.qpn) { /* this end has no queue pair with that number */
+	/* this end has no queue pair with the requested number */
+	if (c->in.data.to.qpn != e->name.qpn) {
 		conn_close(c, e);
 		return;
 	}
@@ -259,14 +263,14 @@ void end_on_live(struct end *e, struct conn *c)
 	end_perform(e, &todo);
 	if (e->m.state == MEETING_MET) {
 		sim_note(e->sim, "end %d has met by %d", e->i, c->id);
-		/* Send the work that was posted before. */
+		/* The ends have met: send the work that was posted before. */
 		if (e->waits_for_work)
 			end_post(e);
 		e->waits_for_work = false;
 	}
 }
 
-/* Between two resets a queue pair receives messages of only one incarnation of its peer. */
+/* Between two resets a queue pair must receive messages from only one incarnation of its peer. */
 void end_on_message(struct end *e, struct conn *c, uint32_t sender)
 {
 	if (e->conn != c)
@@ -309,7 +313,7 @@ void end_on_reset(struct end *e, struct conn *c)
 	end_perform(e, &todo);
 }
 
-/* The owner gets an event of an attempt that has been closed meanwhile. */
+/* An event of an attempt arrives after the attempt was closed. */
 void end_on_late(struct end *e, uint32_t arg, uint64_t which)
 {
 	struct meeting_todo todo;

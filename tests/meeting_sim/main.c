@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meeting_sim: two meetings on a virtual network, thousands of times, each from a seed.
+ * meeting_sim: run two meetings on a virtual network thousands of times, each time from another
+ * seed.
  *
  *   meeting_sim [-v] [-m mode] [first seed [count]]
  *
- * A mode breaks a rule on purpose: the program then succeeds if a run detects the breach.
+ * A mode breaks a rule on purpose. The program then succeeds if a run detects the breach.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -51,7 +52,8 @@ uint64_t sim_delay(struct sim *sim)
 			  prng_chance(&sim->prng, 80) ? sim->delay_ns / 4 + 1 : sim->delay_ns);
 }
 
-/* --- events, in a heap -------------------------------------------------------------------------- */
+/* --- events, kept in a heap
+ * --------------------------------------------------------------------- */
 
 static bool event_is_before(const struct sim_event *a, const struct sim_event *b)
 {
@@ -168,7 +170,8 @@ static enum sim_mode mode_of(const char *name)
 	exit(usage());
 }
 
-/* Did the runs cover every case? Runs in which no ends met, parked or failed prove nothing. */
+/* Returns true if the runs covered every case: if no two ends met, or none was parked or failed,
+ * the runs prove nothing. */
 static bool covers(void)
 {
 	const uint64_t counts[] = {sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net.c -- connections: data arrive late and in order, and a reset overtakes them. */
+/* net.c -- connections: data arrive late but in order, and a reset may overtake them. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -46,7 +46,7 @@ void conn_send(struct conn *c, struct end *from, enum event_kind kind)
 	sim_add(sim, to->last - sim->now, kind, 1 - from->i, c, from->incarnation);
 }
 
-/* Close by a reset; none is needed if the other end has no part in the connection yet. */
+/* Close with a reset, unless the other end does not yet take part in the connection. */
 void conn_close(struct conn *c, struct end *e)
 {
 	struct sim *sim = e->sim;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oracle.c -- the rules that must hold at every step and at the end. */
+/* oracle.c -- the rules that must hold at every step, and those for the end of a run. */
 #include "sim.h"
 
-/* Number of open dials and streams of an end; a parked dial belongs to the peer. */
+/* Count the open dials and streams of an end. A parked dial counts for the peer. */
 static int oracle_attempts(const struct sim *sim, int i)
 {
 	int n = 0;
@@ -29,7 +29,7 @@ static void oracle_check_end(struct sim *sim, struct end *e)
 		sim_violates(sim, "an end has met a stranger");
 }
 
-/* Do both ends of a stream belong to each other? */
+/* Check that the two ends of a stream are each other's peers. */
 static void oracle_check_pair(struct sim *sim, const struct end *a, const struct end *b)
 {
 	const struct conn *c = a->conn;
@@ -52,8 +52,8 @@ void oracle_check(struct sim *sim)
 	oracle_check_pair(sim, &sim->end[0], &sim->end[1]);
 }
 
-/* Longest time that two ends may need after peace has come: pauses, the fallback, dials without
- * an answer. */
+/* Returns the longest time that two ends may need to meet in peace: pauses, the fallback, dials
+ * without an answer. */
 static uint64_t oracle_limit(const struct sim *sim)
 {
 	bool open = sim->end[0].route == ROUTE_OPEN && sim->end[1].route == ROUTE_OPEN;
@@ -68,7 +68,7 @@ static bool oracle_exchanged(struct end *e)
 	return e->acked && e->received;
 }
 
-/* In peace: have the ends met, and has a message gone each way? */
+/* In peace: returns true if the ends have met, and a message has gone each way. */
 bool oracle_is_done(struct sim *sim)
 {
 	struct end *a = &sim->end[0], *b = &sim->end[1];
@@ -82,7 +82,7 @@ bool oracle_is_done(struct sim *sim)
 		sim_violates(sim, "they do not meet");
 	if (a->m.state != MEETING_MET || b->m.state != MEETING_MET || a->conn != b->conn)
 		return false;
-	/* Evaluate both ends, so that both post, even if the first one is not done. */
+	/* Call the function for both ends, because each call also posts a message. */
 	done = oracle_exchanged(a);
 	return oracle_exchanged(b) && done;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h -- two queue pairs without rdma_cm that look for each other, thousands of times, each time
- * from a seed. Real: the meeting (src/softrnic/stream/meeting.c). Not real: its owner, the network,
- * the users and the clock.
+ * sim.h -- two queue pairs without rdma_cm try to connect to each other ("meet"), thousands of
+ * times, each time from another seed. The meeting (src/softrnic/stream/meeting.c) is the product's
+ * code. Its owner, the network, the users and the clock are simulated.
  *
- * First the users move their queue pairs to RTR and back, post, fail, die and come again, strangers
- * dial, and the network delays, breaks and misleads connections. Then peace comes: each user that
- * was left alone brings its queue pair to RTR with the right name. They must meet in time, and a
- * message must go each way.
+ * First the users move their queue pairs to RTR and back, post, fail, die and start again. Other
+ * programs ("strangers") dial, and the network delays, breaks and misdirects connections. Then the
+ * trouble ends ("peace"): each user whose queue pair is broken or alone brings it to RTR with the
+ * right name. The two must then meet in time, and a message must go each way.
  *
  * oracle.c checks the rules that must hold at every step.
  */
@@ -23,23 +23,26 @@
 #define CONNS_MAX  8192
 #define EVENTS_MAX 32768
 
-/* Broken rules; a run must detect each. */
+/* Rules that a mode breaks; a run must detect each breach. */
 /* clang-format off */
 #define SIM_MODES(X)                                                                               \
 	X(HONEST, "honest")                                                                        \
-	X(NO_LOOK, "no-look")             /* RTR ignores parked dials */                         \
-	X(UNUSED_LOST, "unused-lost")     /* a stream that was not used counts as used */          \
-	X(USED_AGAIN, "used-again")       /* a stream that was used counts as unused */                            \
-	X(NO_FALLBACK, "no-fallback")     /* the end that awaits never dials */                    \
-	X(CROSSWISE, "crosswise")         /* a dial whose request is sent gives way at once */     \
+	X(NO_LOOK, "no-look")             /* a move to RTR does not take a parked dial */ \
+	X(UNUSED_LOST, "unused-lost")     /* a stream without messages counts as used */ \
+	X(USED_AGAIN, "used-again")       /* a stream with messages counts as unused */ \
+	X(NO_FALLBACK, "no-fallback")     /* the end that waits for a dial never dials itself */ \
+	/* a dial gives way although its request is already sent */ \
+	X(CROSSWISE, "crosswise") \
 	X(NO_YIELD, "no-yield")           /* a dial never gives way */                                           \
-	X(GIVES_UP, "gives-up")           /* an end stops dialing after five minutes */                \
+	X(GIVES_UP, "gives-up")           /* an end stops dialing after five minutes */ \
 	X(KEEPS_DIAL, "keeps-dial")       /* a reset does not end the attempt */                   \
-	X(LATE_EVENTS, "late-events")     /* events of a former attempt count for the present one */ \
+	/* events of an earlier attempt count for the present one */ \
+	X(LATE_EVENTS, "late-events") \
 	X(ANY_NAME, "any-name")           /* the sender's name is not compared */                  \
-	X(REPLACED_STAYS, "replaced-stays") /* a parked dial that is replaced is not ended */      \
-	X(NO_FLOOR, "no-floor")           /* the retry clock has no lower limit for a peer that was never met */ \
-	X(STOPPED_CLOCK, "stopped-clock") /* a dial that is accepted stops the retry clock */
+	X(REPLACED_STAYS, "replaced-stays") /* a parked dial is replaced, but not ended */ \
+	/* the retry clock has no lower limit for a peer that this end never met */ \
+	X(NO_FLOOR, "no-floor") \
+	X(STOPPED_CLOCK, "stopped-clock") /* a dial that the peer accepts stops the retry clock */
 /* clang-format on */
 enum sim_mode {
 #define X(name, text) SIM_##name,
@@ -52,26 +55,26 @@ enum sim_mode {
 struct side {
 	bool is_open;
 	bool said_hello, live;
-	uint64_t last; /* arrival time of the last bytes, which keep their order */
+	uint64_t last; /* time at which the last bytes arrive; later bytes must not overtake them */
 	uint32_t incarnation;
-	/* the meeting's attempt at this end, once the meeting has chosen the connection */
+	/* attempt: number of the meeting's attempt that uses this connection */
 	uint32_t attempt;
 };
 
 enum stage { CONNECTING, SENT, READ, ACCEPTED, AGREED };
 
 struct conn {
-	int id, dialer; /* number of the connection; number of the end that dials */
-	bool nowhere;   /* the dial has reached another host or program than the peer */
-	bool stranger;  /* a third program has dialed */
+	int id, dialer; /* id: number of the connection; dialer: number of the end that dials */
+	bool nowhere;   /* the dial reached a host or program that is not the peer */
+	bool stranger;  /* a third program dialed */
 	enum stage stage;
 	struct side side[2];
-	struct meeting_inbound in; /* content of the request */
+	struct meeting_inbound in; /* the request that the dial carries */
 };
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-enum route { ROUTE_OPEN, ROUTE_SILENT, ROUTE_ELSEWHERE }; /* destination of an end's dials */
+enum route { ROUTE_OPEN, ROUTE_SILENT, ROUTE_ELSEWHERE }; /* where the dials of an end arrive */
 
 struct end {
 	struct sim *sim;
@@ -81,13 +84,13 @@ struct end {
 	struct conn *conn; /* connection of the present attempt */
 	bool up, self;
 	enum route route;
-	/* incarnation of the queue pair; number of the timer; life of the process */
+	/* numbers of the queue pair's incarnation, of its timer, and of the process */
 	uint32_t incarnation, timer, life;
-	unsigned sent, acked, received; /* numbers of messages on the present stream */
-	uint32_t heard;                 /* the peer's incarnation that sent the first message */
-	/* the user has posted, and the ends have not met since */
+	unsigned sent, acked, received; /* numbers of the last messages on the present stream */
+	uint32_t heard;                 /* incarnation of the peer that sent the first message */
+	/* waits_for_work: the user has posted work, and the ends have not met since */
 	bool waits_for_work;
-	uint64_t fails_at; /* time at which the retry clock has to end the wait */
+	uint64_t fails_at; /* limit by which the retry clock must end the wait */
 	uint64_t retry_ns, floor_ns;
 	unsigned troubles_left;
 };
@@ -102,9 +105,9 @@ enum event_kind {
 	EV_MESSAGE,
 	EV_ACK,
 	EV_RESET, /* the other side has reset its connection */
-	EV_LATE,  /* the owner gets an event of a former attempt */
+	EV_LATE,  /* the owner gets an event of an earlier attempt */
 	EV_TIMER,
-	EV_TROUBLE, /* the user or the network causes trouble */
+	EV_TROUBLE, /* a user or the network makes trouble */
 	EV_COME_AGAIN,
 	EV_STRANGER,
 	EV_PEACE,
@@ -127,17 +130,17 @@ struct sim {
 	int n_conns;
 	struct sim_event *heap;
 	int n_events;
-	/* largest delay of the network; time scale of the users' actions */
+	/* delay_ns: largest delay of the network; scale_ns: time scale of the users' actions */
 	uint64_t delay_ns, scale_ns;
 	bool peace, verbose;
-	bool calm; /* the users move to RTR once, and all dials get through */
-	uint64_t
-		peace_since; /* start of peace, or the last reset that the earlier trouble caused */
+	bool calm; /* no trouble: each user moves to RTR once, and all dials get through */
+	/* time at which peace began, or of the last reset that earlier trouble caused */
+	uint64_t peace_since;
 	unsigned resets_in_peace;
 	const char *violation;
 };
 
-/* Coverage: how often something happened, over all runs; a run that shows nothing proves nothing. */
+/* Coverage: how often each case occurred in all runs. A run that reaches no case proves nothing. */
 extern uint64_t sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields, sim_fails, sim_losses,
 	sim_unused, sim_selves;
 
@@ -169,13 +172,14 @@ void end_on_reply(struct end *e, struct conn *c);
 void end_on_live(struct end *e, struct conn *c);
 void end_on_message(struct end *e, struct conn *c, uint32_t sender);
 void end_on_reset(struct end *e, struct conn *c);
-void end_on_late(struct end *e, uint32_t arg, uint64_t which); /* arg: life and attempt */
+/* arg: numbers of the process and of the attempt */
+void end_on_late(struct end *e, uint32_t arg, uint64_t which);
 
 void user_plan(struct sim *sim);
 void user_trouble(struct end *e);
 void user_stranger(struct sim *sim, struct end *e);
 void user_makes_peace(struct sim *sim);
-/* In peace: bring the queue pair to RTR with the right name if earlier trouble has broken it. */
+/* In peace: if earlier trouble has broken the queue pair, bring it to RTR with the right name. */
 void user_repairs(struct end *e);
 
 void oracle_check(struct sim *sim);

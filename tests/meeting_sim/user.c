@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* user.c -- actions of the users and the network before peace comes. */
+/* user.c -- what the users and the network do before peace begins. */
 #include <string.h>
 
 #include "sim.h"
@@ -8,7 +8,7 @@ static struct meet_end user_name(struct sim *sim, int i)
 {
 	struct meet_end name = {.qpn = 0x040000 + (uint32_t)prng_below(&sim->prng, 3)};
 
-	/* Two hosts often use the same numbers. */
+	/* Two hosts often use the same queue pair numbers. */
 	memset(name.gid, i + 1, sizeof(name.gid));
 	return name;
 }
@@ -58,7 +58,7 @@ void user_plan(struct sim *sim)
 			(int)prng_below(&sim->prng, 2), NULL, 0);
 }
 
-/* A request with random names, from a stranger or from a program that claims the peer's address. */
+/* A program that is not the peer sends a request, with random names or with the peer's address. */
 void user_stranger(struct sim *sim, struct end *e)
 {
 	struct meet_end from = user_name(sim, (int)prng_below(&sim->prng, 3)), to = e->name;
@@ -144,7 +144,7 @@ void user_trouble(struct end *e)
 
 /* --- peace -------------------------------------------------------------------------------------- */
 
-/* Has a stream that was used ended, or has the queue pair failed? */
+/* Returns true if a stream with messages has ended, or the queue pair has failed. */
 static bool user_has_to_reset(const struct end *e)
 {
 	return !e->up || e->m.state == MEETING_NONE ||
@@ -169,7 +169,7 @@ static void user_starts_anew(struct end *e)
 	end_rtr(e, &end_other(e)->name);
 }
 
-/* Data that are still under way from before may fail a queue pair: repair it. */
+/* Messages of the time before peace may still make a queue pair fail: reset it. */
 void user_repairs(struct end *e)
 {
 	if (user_has_to_reset(e)) {
@@ -178,7 +178,8 @@ void user_repairs(struct end *e)
 	}
 }
 
-/* If one end resets a stream that was used, reset the other end as well. */
+/* Bring both ends to RTR. If one end has to reset a stream with messages, reset the other end as
+ * well. */
 void user_makes_peace(struct sim *sim)
 {
 	bool both = sim->end[0].heard || sim->end[1].heard || sim->end[0].sent || sim->end[1].sent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * daemon.c -- a host's daemon: it applies core/member.h, cuts connections, places bytes, answers,
- * and lets a primary begin when no other primary is alive.
+ * daemon.c -- the daemon of a host: it applies core/member.h, cuts connections, places bytes,
+ * answers, and lets a primary begin if no other primary is alive.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static void daemon_cut_late(struct world *w, struct event *e)
 	daemon_cut_one(w, (uint32_t)e->arg);
 }
 
-/* Cut all connections of other hosts up to this epoch, except the asking one. */
+/* Cut all connections of other hosts up to this epoch, except the connection that asks. */
 static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct mirror_epoch epoch)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++) {
@@ -252,7 +252,7 @@ static void daemon_fill_report(struct world *w, struct host *h, struct msg *m)
 		m->report.seen.epoch.number = 0;
 }
 
-/* Returns false if the answer comes later. */
+/* Returns false if the answer is sent later. */
 static bool daemon_on_promise(struct world *w, struct host *h, uint32_t conn, struct msg *m)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
@@ -288,7 +288,7 @@ static void daemon_place_intent(struct world *w, struct host *h, const struct ms
 		disk_place_intent(&h->disk, m->seq, slot, len);
 }
 
-/* A failure is final. The end of the connection shows it to the primary. */
+/* A failed write-back is final. The end of the connection shows the failure to the primary. */
 static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, uint32_t words)
 {
 	struct member_verdict v;
@@ -305,15 +305,15 @@ static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, ui
 static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, const struct msg *m)
 {
 	struct conn *c = &w->conns[conn];
-	/* The connection breaks in the middle of the message. */
+	/* The connection may break in the middle of this message. */
 	bool torn = c->cut_fwd != NEVER && sim_chance(w, 300);
 
 	oracle_on_place(w, h, c);
 	if (torn)
-		c->cut_fwd = w->now; /* messages sent after this one do not arrive */
+		c->cut_fwd = w->now; /* no later message arrives */
 	if (torn && sim_chance(w, 300))
 		return false;
-	if (m->count) /* without words the message is only a flush operation */
+	if (m->count) /* a message without words is only a flush operation */
 		daemon_place_intent(w, h, m);
 	for (unsigned i = 0; i < WORDS; i++) {
 		if (!(m->mask >> i & 1))
@@ -348,7 +348,7 @@ static bool daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 				disk_store(&h->disk, i, m->words[i]);
 		return w->mode == SIM_RESYNC_NOT_DURABLE || daemon_write_back(w, h, conn, m->mask);
 	}
-	/* A digest covers durable bytes. */
+	/* A digest covers durable bytes only, so write them back first. */
 	if (!daemon_write_back(w, h, conn, m->mask))
 		return false;
 	m->differing = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * daemon_poll.c -- a daemon reads the register, and lets a primary begin when no other primary is
+ * daemon_poll.c -- a daemon reads the register, and lets a primary begin if no other primary is
  * alive.
  */
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static void daemon_try_promote(struct world *w, struct host *h, const struct reg
 }
 
 /*
- * `rpmirror resolve --discard`: after a promotion by force, or after the register was restored, the
- * operator discards this copy's data, once there is peace.
+ * The operator runs `rpmirror resolve --discard`: in peace, after a promotion by force or a restore
+ * of the register, it discards this copy's data.
  */
 static void daemon_resolve(struct world *w, struct host *h, const struct mirror_record *rec,
 			   uint64_t revision)
@@ -64,7 +64,7 @@ static void daemon_resolve(struct world *w, struct host *h, const struct mirror_
 	sim_trace(w, "%u: discards: %s", h->id, h->split ? v.text : "done");
 }
 
-/* `rpmirror promote --force`. */
+/* The operator runs `rpmirror promote --force`. */
 void daemon_force(struct world *w, struct host *h, const struct register_seen *seen)
 {
 	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
@@ -91,8 +91,8 @@ static void daemon_polled(struct world *w, struct event *e)
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
 	/*
-	 * A late answer may have an older record than one seen meanwhile, and would look like a
-	 * restored register.
+	 * Ignore a late answer: its record may be older than one that was seen meanwhile, as if the
+	 * register had been restored.
 	 */
 	if (r->at < h->shown_at)
 		return;

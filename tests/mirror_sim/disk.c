@@ -3,9 +3,9 @@
  * disk.c -- a host's copy and metadata in two layers: the cache, which its processes see, and the
  * medium.
  *
- * Only some words of the file are used: three in each of two blocks of each used extent. The end of
- * a process leaves the upper layer as it is. A loss of power leaves the medium; words that were not
- * written back may have reached it nevertheless.
+ * A run uses only some words of the file: three in each of two blocks of each used extent. When a
+ * process ends, the cache stays. When power is lost, only the medium stays; words that were not
+ * written back may or may not be on it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ uint64_t word_offset(unsigned word)
 	       word % BLOCK_WORDS * 8;
 }
 
-/* The file ends in the middle or at the end of an extent. */
+/* Returns the size of a file that ends in the middle or at the end of an extent. */
 uint64_t size_of_blocks(unsigned blocks)
 {
 	return extent_offset((blocks - 1) / 2) +
@@ -78,7 +78,7 @@ uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges)
 	return n;
 }
 
-/* With a rule of the order of writes dropped, these bytes are not written back. */
+/* Returns true if the mode breaks the rule by which these bytes must be written back. */
 static bool disk_skips(const struct host *h, uint64_t offset)
 {
 	switch (h->world->mode) {
@@ -95,7 +95,7 @@ static bool disk_skips(const struct host *h, uint64_t offset)
 	}
 }
 
-/* Finds the first used part of [from, to). False: no part is used. */
+/* Find the first used part of [from, to). Returns false if no part is used. */
 static bool disk_used(const struct disk *d, uint64_t *from, uint64_t to, uint64_t *end)
 {
 	uint64_t gap = META_RING_AT + d->ring_used;
@@ -122,7 +122,7 @@ static uint64_t disk_meta_len(uint64_t size)
 	return (meta_size_for(size) + 4095) / 4096 * 4096;
 }
 
-/* Fill the parts that a former run has used with zeros. */
+/* Fill the parts that an earlier run used with zeros. */
 void disk_format(struct disk *d, uint64_t size)
 {
 	uint64_t end;
@@ -186,7 +186,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 	if (h->stopping)
 		return -EIO;
 	if (h->persists_left >= 0 && h->persists_left-- == 0) {
-		/* The power is lost before, after or in the middle of the write. */
+		/* The power is lost before, during or after the write. */
 		uint64_t part = (uint64_t)(h->clock_offset ^ (int64_t)offset) % 3 * (len / 16) * 8;
 
 		disk_copy(&h->disk, h->disk.meta_medium, h->disk.meta, offset,
@@ -202,7 +202,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 void disk_store(struct disk *d, unsigned word, uint64_t value)
 {
 	d->cache[word] = value;
-	if (d->dropped) /* the whole page has to be written again */
+	if (d->dropped) /* a new store makes the kernel write the whole page again */
 		d->dropped &= ~words_of_block(1u << word);
 }
 
@@ -222,7 +222,8 @@ bool disk_write_back(struct disk *d, uint32_t words)
 	return !failed;
 }
 
-/* Write each page back, or read it again if the kernel counts it as clean. */
+/* The kernel drops a page. A page that counts as clean is not written back, so its next reader gets
+ * the medium's bytes; any other page is written back first. */
 void disk_evict(struct world *w, struct disk *d)
 {
 	unsigned i = (unsigned)prng_below(&w->rng, w->words);
@@ -238,7 +239,8 @@ void disk_evict(struct world *w, struct disk *d)
 	}
 }
 
-/* Is there a superblock? A copy without one belongs to no set, which is another case. */
+/* Returns true if there is a superblock. A copy without one belongs to no set, which is a case of
+ * its own. */
 static bool disk_is_readable(const struct disk *d)
 {
 	struct meta_store store = {.base = d->meta, .len = d->meta_len};
@@ -251,7 +253,7 @@ static bool disk_is_readable(const struct disk *d)
 	return true;
 }
 
-/* A byte of the metadata goes bad, which is noticed at the next load. */
+/* Change a byte of the metadata, which the next load notices. */
 void disk_rot(struct world *w, struct disk *d, bool hot_only)
 {
 	static const struct {
@@ -266,7 +268,7 @@ void disk_rot(struct world *w, struct disk *d, bool hot_only)
 	uint64_t at = sim_between(w, places[i].from, places[i].to - 1);
 
 	if (places[i].to - places[i].from > 32 && sim_chance(w, 700))
-		at = at / 2048 * 2048 + at % 64; /* move to a place that holds data */
+		at = at / 2048 * 2048 + at % 64; /* choose an offset that holds data */
 	uint8_t was = d->meta[at];
 
 	d->meta[at] ^= (uint8_t)sim_between(w, 1, 255);
@@ -275,7 +277,7 @@ void disk_rot(struct world *w, struct disk *d, bool hot_only)
 	d->meta_medium[at] = d->meta[at];
 }
 
-/* A loss of power for one page of the metadata, word by word. */
+/* Lose power for one page of the metadata: each word keeps its old or its new value. */
 static void disk_cut_page(struct world *w, struct disk *d, uint64_t at, uint64_t end, bool none)
 {
 	if (memcmp(d->meta + at, d->meta_medium + at, end - at) == 0)
@@ -290,7 +292,7 @@ void disk_power_cut(struct world *w, struct disk *d)
 {
 	uint64_t end;
 
-	/* A file that was just extended gets zeros. */
+	/* The part by which a file was just extended reads as zeros. */
 	d->meta_len = d->meta_len_medium;
 	d->len = d->len_medium;
 	for (unsigned i = 0; i < w->words; i++) {

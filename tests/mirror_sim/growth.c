@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * growth.c -- the set grows: operators order it at random moments, and daemons carry it out by
- * core/growth.h. Disks may be too small, and files may have other data past the set's end.
+ * growth.c -- the set grows: operators order a growth at random moments, and daemons carry it out
+ * by core/growth.h. Disks may be too small, and files may have other data past the set's end.
  *
  * These runs have random numbers of their own, so that runs in which no set grows do not change.
  */
@@ -13,11 +13,11 @@
 
 #define ANSWERS_MS 1000 /* time for which another daemon's last answer is valid */
 
-/* An order in the daemon that the operator has asked. */
+/* An order to grow, in the daemon that the operator asked. */
 struct sim_order {
 	uint32_t uid;
 	struct growth_order order;
-	struct mirror_record rec; /* the record of the last read */
+	struct mirror_record rec; /* the record that the daemon read last */
 	uint64_t revision;
 	struct growth_answer answers[MIRROR_MEMBERS_MAX];
 	uint64_t heard[MIRROR_MEMBERS_MAX];
@@ -54,7 +54,7 @@ static unsigned growth_blocks(uint64_t size)
 	return words_below(size) / BLOCK_WORDS;
 }
 
-/* Some disks are too small, and some files have data past the copy's end. */
+/* Make some disks too small, and give some files data past the copy's end. */
 void growth_make_disk(struct world *w, struct host *h)
 {
 	unsigned blocks = growth_blocks(h->disk.len);
@@ -78,7 +78,7 @@ static bool growth_is_there(const struct host *h, uint32_t uid)
 	return h->daemon_uid && h->daemon_uid == uid && !h->stopping;
 }
 
-/* Map the copy anew, with longer files; an order in the daemon continues. */
+/* Map the copy again, with longer files. An order in the daemon stays in force. */
 static void growth_take(struct world *w, struct host *h, uint64_t size)
 {
 	struct growth growth = h->growth;
@@ -106,7 +106,7 @@ struct growth_job {
 	uint64_t keep, size;
 };
 
-/* Runs on a thread of the daemon: the files first get longer, then become durable. */
+/* Runs on a thread of the daemon: first make the files longer, then make them durable. */
 static void growth_run(struct world *w, struct event *e)
 {
 	struct host *h = &w->host[e->host];
@@ -173,7 +173,7 @@ void growth_forget(struct host *h)
 	h->order = NULL;
 }
 
-/* Each in-sync copy must have room, even if its host loses power now. */
+/* Each in-sync copy must have room for the size, even if its host loses power now. */
 static void growth_check_room(struct world *w, uint64_t size)
 {
 	for (unsigned i = 0; i < w->hosts; i++) {
@@ -207,10 +207,10 @@ static void growth_swap(struct world *w, struct event *e)
 }
 
 struct growth_question {
-	uint32_t host, uid; /* the asking daemon */
+	uint32_t host, uid; /* the daemon that asks */
 	uint64_t size;
-	uint64_t copy_id;      /* the answer is about this copy, */
-	enum growth_room room; /* and this is the copy's state */
+	uint64_t copy_id;      /* the copy that the answer describes */
+	enum growth_room room; /* whether that copy has room */
 };
 
 static void growth_answered(struct world *w, struct event *e)
@@ -269,7 +269,8 @@ static void growth_step(struct world *w, struct event *e)
 
 	if (!o || o->uid != h->daemon_uid || h->stopping)
 		return;
-	/* In place of the daemon's last read, take the record itself whenever it can be read. */
+	/* If the register can be read, sometimes use its record instead of the daemon's last
+	 * read. */
 	if (w->now >= w->reg.down_until && w->now >= w->register_cut_until[h->id] &&
 	    sim_chance(w, 300)) {
 		o->rec = w->reg.rec;
@@ -340,7 +341,8 @@ static void growth_map_again(struct world *w, struct event *e)
 	host_settle(w, &w->host[e->host]);
 }
 
-/* Make a growth that a restored register will lack: another process maps the larger set. */
+/* Make a growth that the register will lack after it is restored, so that another process maps the
+ * larger set. */
 void growth_before_restore(struct world *w, struct host *h)
 {
 	unsigned blocks = growth_blocks(w->reg.rec.config.size);
@@ -357,9 +359,9 @@ void growth_before_restore(struct world *w, struct host *h)
 /* ---- peace ---- */
 
 /*
- * The advice of `rpmirror explain`: make room, map the set again, and if the restored register
- * lacks the growth, grow the set again. An application whose flushes wait for a copy that returns
- * only after that cannot unmap, so it is ended.
+ * Do what `rpmirror explain` advises: make room and map the set again, and grow the set again if
+ * the restored register lacks the growth. An application whose flushes wait for a copy cannot
+ * unmap. If that copy returns only after the growth, end the application.
  */
 void growth_operate(struct world *w)
 {

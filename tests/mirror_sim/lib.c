@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib.c -- the library's part: carries out the actions of core/primary.h, and reports the results.
+ * lib.c -- the part of the library that carries out the actions of core/primary.h and reports their
+ * results.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +61,9 @@ void lib_start(struct world *w, struct host *h, const struct register_seen *seen
 		abort();
 	lib->uid = ++w->uids;
 	lib->host = h->id;
-	if (w->restored) /* an epoch's number may come again, with newer stores */
+	/* after a restore of the register the same epoch number may occur again, with newer
+	 * stores */
+	if (w->restored)
 		lib->app_seq = 1 << 20;
 	if (meta_load(&lib->meta, &store, &err)) {
 		oracle_fail(w, "host %u: metadata cannot be loaded by the library", h->id);
@@ -97,7 +100,7 @@ static void lib_ask(struct world *w, struct lib *lib, unsigned slot, struct msg 
 		conn_send(w, peer->conn[MEMBER_CONTROL] - 1, m);
 }
 
-/* Begin to count the blocks that a member misses before the member leaves S. */
+/* Before a member leaves S, begin to record the blocks that it misses. */
 static void lib_begin_bitmaps(struct world *w, struct lib *lib, const struct primary_action *a)
 {
 	const struct mirror_record *next = a->record;
@@ -157,7 +160,7 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 
 	if (slot == lib->host && !lib->served) {
 		/* Keep the record of ranges that may differ at members outside S. */
-		/* If the ranges are not known, any byte may differ. */
+		/* If the ranges are unknown, any byte may differ. */
 		if (lib->p.members[slot].uncertain)
 			meta_bitmap_drop(&lib->meta, MIRROR_NO_SLOT);
 		for (uint32_t i = 0; i < lib->all_count; i++)
@@ -167,7 +170,7 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 				meta_bitmap_persist(&lib->meta, s);
 		meta_hot_retire(&lib->meta);
 	} else if (slot != lib->host) {
-		/* The member is in S again, so stop counting for it. */
+		/* The member is in S again, so stop recording what it misses. */
 		memset(lib->peers[slot].missed, 0, sizeof(lib->peers[slot].missed));
 		if (lib->meta.members.members[slot].has_bitmap)
 			meta_bitmap_drop(&lib->meta, (uint8_t)slot);
@@ -184,7 +187,7 @@ static void lib_serve(struct world *w, struct lib *lib)
 	struct member_verdict v;
 
 	if (!h->daemon_uid) {
-		h->stopping = 1; /* the daemon cannot be notified, so the process gives up */
+		h->stopping = 1; /* the process cannot inform the daemon, so it gives up */
 		return;
 	}
 	member_serve(&h->member, lib->p.rec.view.epoch, lib->p.force, &v);
@@ -224,7 +227,7 @@ static void lib_on_end(struct world *w, struct lib *lib, const struct primary_ac
 	lib->ended = true;
 	lease_end(&lib->lease);
 	net_lib_gone(w, lib->uid, false);
-	/* An application may take some time to notice the end. */
+	/* An application may notice the end only after some time. */
 	sched_add(w, sim_between(w, 0, clean ? MS : 300 * MS), lib_end, lib->host, lib->uid, clean,
 		  NULL);
 }
@@ -352,7 +355,8 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 {
 	struct peer *peer = &lib->peers[slot];
 
-	/* Bytes that were placed here without a flush can be read from now on. */
+	/* From now on readers can see bytes that were placed here without a flush, so write them
+	 * back. */
 	if (slot == lib->host && w->mode != SIM_OWN_COPY_NOT_DURABLE &&
 	    !disk_write_back(&w->host[slot].disk, UINT32_MAX)) {
 		medium_failed(w, lib, 1);
@@ -371,7 +375,9 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 static void lib_on_promised(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 {
 	if (slot == lib->host)
-		m->report.held = false; /* this process itself holds the copy */
+		/* this process itself maps the copy, so the report must not say that another one
+		 * does */
+		m->report.held = false;
 	m->report.tail_unknown =
 		m->size > lib->size && m->unknown && w->mode != SIM_GROW_TAIL_TRUSTED;
 	lib->peers[slot].copy_epoch = m->copy_epoch;

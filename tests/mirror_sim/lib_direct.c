@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib_direct.c -- a direct mapping: stores are in the file at once, flushed or not, and reach the
- * medium at any time. A hot slot names an extent before it can be stored to (W2), and the whole
- * extent is flushed before the slot is released.
+ * medium at any time. An extent gets a hot slot in the metadata before the application can store to
+ * it (rule W2 of doc/mirror-format.md), and the whole extent is flushed before the slot is
+ * released.
  *
- * A resync copies the mapping, including unflushed stores, which other members lack. So they stay
- * recorded at the member until these extents were flushed to all members.
+ * A resync copies the mapping, including unflushed stores, which other members lack. So the member
+ * keeps a record of their extents until these extents have been flushed to all members.
  */
 #include "sim.h"
 
@@ -25,7 +26,7 @@ static uint32_t direct_hot_words(const struct lib *lib)
 	return words;
 }
 
-/* An extent becomes read-only, and has to be flushed. */
+/* Make an extent read-only; it then has to be flushed. */
 static void direct_cool(struct world *w, struct lib *lib)
 {
 	uint32_t victim;
@@ -57,7 +58,8 @@ void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t valu
 		disk_store(&h->disk, word, value);
 }
 
-/* The words that the next flush has to carry besides the application's request. */
+/* Returns the words that the next flush must include besides those that the application
+ * requests. */
 uint32_t direct_wants(const struct lib *lib)
 {
 	return lib->mirroring | (lib->cooling_seq ? 0 : lib->cooling);
@@ -85,8 +87,8 @@ void direct_on_acked(struct lib *lib)
 }
 
 /*
- * A resync has carried unflushed stores to the member. Determine the flush until which the member
- * keeps their record.
+ * A resync has carried unflushed stores to the member: flush their extents. The member keeps the
+ * record of them until this flush is acknowledged.
  */
 void direct_settle(struct world *w, struct lib *lib, unsigned slot)
 {

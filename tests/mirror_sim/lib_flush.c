@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lib_flush.c -- the application stores and flushes (isolated mapping); the library mirrors each
- * flush. */
+/* lib_flush.c -- the application stores and flushes (isolated mapping), and the library sends each
+ * flush to the members. */
 #include <string.h>
 
 #include "mirror/core/ranges.h"
@@ -17,7 +17,8 @@ static bool flush_is_busy(void *arg, uint32_t extent)
 	return false;
 }
 
-/* Name the extents by slots (W2); if no slot is free, cool others first (W3). */
+/* Give the extents hot slots (rule W2 of doc/mirror-format.md). If no slot is free, make other
+ * extents cold first (W3). */
 static bool flush_activate(struct world *w, struct lib *lib, const struct mirror_range *ranges,
 			   uint32_t n)
 {
@@ -45,7 +46,7 @@ static void flush_miss_ranges(struct lib *lib, unsigned slot, const struct mirro
 		meta_bitmap_set(&lib->meta, (uint8_t)slot, ranges[i]);
 }
 
-/* The member is lost, and may lack every flush that is not acknowledged. */
+/* The member is lost, and may lack every flush that is not yet acknowledged. */
 void flush_miss(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->mode == SIM_OLD_BITS)
@@ -128,7 +129,8 @@ static struct flight *flush_free_flight(struct lib *lib)
 	return NULL;
 }
 
-/* Do all resyncs let the flush pass? Ask each, so that none begins a piece of its blocks. */
+/* Returns true if no resync holds the flush up. Ask every resync, so that none begins to send a
+ * block of this flush. */
 static bool flush_may_pass(struct lib *lib)
 {
 	bool pass = true;
@@ -150,8 +152,8 @@ void flush_try(struct world *w, struct lib *lib)
 	if (!lib->wants_flush || lib->ended || h->stopping || parts_are_early(w, lib))
 		return;
 	/*
-	 * If the flush waits for more than pieces of resyncs, it must not hold up the resyncs,
-	 * because it may wait for them.
+	 * If the flush waits for anything else than pieces of resyncs, it must not hold the resyncs
+	 * up, because it may wait for their end.
 	 */
 	if (!f || !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->stopping ||
 	    !flush_may_pass(lib)) {
@@ -178,7 +180,8 @@ void flush_try(struct world *w, struct lib *lib)
 	direct_on_flush(lib, f);
 	flush_send(w, lib, f);
 	world_ambush_flush(w, lib->host, 4);
-	world_ambush_process(w, lib->host, 8, 600); /* before other members have the flush */
+	/* the process may end before other members have the flush */
+	world_ambush_process(w, lib->host, 8, 600);
 	plan_on_flush(w, lib);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)

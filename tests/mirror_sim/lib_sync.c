@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib_sync.c -- makes a member equal by the real core/resync.h.
+ * lib_sync.c -- makes a member equal to the primary's copy, by the product's core/resync.h. (W4, W5
+ * and W9 are rules in doc/mirror-format.md; a lane is the connection that carries flushes.)
  *
- *   EQUALISE   record the union (W9); copy; open the lane; equal
- *   REPAIR     in S while serving: record what it misses; open the lane, from now on it gets
- *              flushes; copy; equal
- *   CATCH_UP   begin (W4); its own ranges and the bitmap, or everything by digests; passes; open
- *              the lane and join; copy the rest; clear the bitmap, end (W5); joined
+ *   EQUALISE   Record the ranges of all reports (W9), copy them, and open the lane. The member is
+ *              then equal.
+ *   REPAIR     The member is in S, and the primary serves: record what the member misses, open the
+ *              lane, which carries flushes from now on, and copy. The member is then equal.
+ *   CATCH_UP   Begin (W4). Choose the member's own ranges and the bitmap, or compare all bytes by
+ *              digests. Copy in passes, open the lane, and join. Copy the rest, clear the bitmap,
+ *              and end (W5). The member has then joined.
  */
 #include <string.h>
 
@@ -47,8 +50,8 @@ static void sync_record(struct world *w, struct lib *lib, unsigned slot,
 	sync_send(w, lib, slot, &m);
 }
 
-/* The source records the ranges, too, before the first byte, because this target may be a later
- * candidate. */
+/* The primary's copy also records the ranges, before the first byte is sent, because the target may
+ * become a candidate later. */
 static void sync_record_here(struct world *w, struct lib *lib, const struct mirror_range *ranges,
 			     uint32_t n)
 {
@@ -114,7 +117,7 @@ void sync_end(struct world *w, struct lib *lib, unsigned slot)
 	peer->sync_id = ++lib->next_sync;
 }
 
-/* Set the first bits: the ranges that may differ. */
+/* Set the bits of the ranges that may differ. */
 static void sync_fill(struct lib *lib, unsigned slot)
 {
 	struct peer *peer = &lib->peers[slot];
@@ -138,8 +141,8 @@ static void sync_fill(struct lib *lib, unsigned slot)
 }
 
 /*
- * Store all blocks to send in the bitmap, so that the resync continues after a restart of either
- * side.
+ * Store the bits of all blocks to send in the bitmap, so that the resync continues after either
+ * side restarts.
  */
 static void sync_store_bits(struct lib *lib, unsigned slot)
 {
@@ -173,7 +176,7 @@ static void sync_run(struct world *w, struct lib *lib, unsigned slot)
 	sync_pump(w, lib, slot);
 }
 
-/* Remove blocks that have become equal from the stored bitmap. */
+/* Clear the stored bits of blocks that have become equal. */
 static void sync_unset(struct lib *lib, unsigned slot, const struct resync_piece *p)
 {
 	const uint64_t *bits = lib->peers[slot].bits;
@@ -204,9 +207,9 @@ static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
 }
 
 /*
- * The resync may have carried parts of unacknowledged flushes, and the member has no intent for
- * them. So record these flushes before the member may enter S, and keep the records until the
- * flushes are acknowledged.
+ * The resync may have carried parts of unacknowledged flushes, for which the member has no intent.
+ * Record these flushes at the member before it may enter S, and keep the records until the flushes
+ * are acknowledged.
  */
 static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -275,8 +278,7 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 	}
 }
 
-/* Delay flushes at the other members, because this member must not be the only one that has
- * them. */
+/* Sometimes delay flushes at the other members, so that only this member has them for a while. */
 static void sync_stall_others(struct world *w, struct lib *lib, unsigned slot)
 {
 	uint64_t delay = sim_between(w, 20 * MS, 250 * MS);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * medium.c -- the primary's own medium fails: write-backs of all its words or of some, for a while
- * or until the copy is replaced. The kernel reports the failure to one write-back, and counts the
- * pages that it could not write as clean. So their content can be read until the page is reclaimed,
- * and never reaches the medium.
+ * medium.c -- the primary's own medium fails: it refuses to write all words or some of them, for a
+ * while or until the copy is replaced. The kernel reports the failure to one write-back, and counts
+ * the pages that it could not write as clean. So programs can read the content of such a page until
+ * the kernel drops it, but it never reaches the medium.
  *
  * The library then acts as src/mirror/flush.c and flush_result.c do, with `local_error = continue`.
- * The library's daemon gets the report before any other event or, if it does not run, before the
- * kernel drops a page.
+ * The library's daemon gets the report before any other event or, if the daemon does not run,
+ * before the kernel drops a page.
  *
  * These runs use separate random numbers, so that all other runs do not change.
  */
@@ -25,7 +25,7 @@ static void medium_recovers(struct world *w, struct event *e)
 		w->host[e->host].disk.failing = 0;
 }
 
-/* Choose whole blocks, which are the file's pages in this simulation. */
+/* Choose whole blocks, because a block is a page of the file here. */
 static uint32_t medium_part(struct world *w)
 {
 	uint32_t words = 0;
@@ -60,7 +60,7 @@ void medium_trouble(struct world *w, struct event *e)
 		  NULL);
 }
 
-/* The words that a write-back of these words also writes: for fdatasync() the file is one unit. */
+/* Returns all words that a write-back of these words writes: fdatasync() writes the whole file. */
 uint32_t medium_extent(const struct disk *d, uint32_t words)
 {
 	return d->failing ? UINT32_MAX : words;
@@ -95,8 +95,8 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 	lib->says_failed = true;
 	medium_on_daemon(w, lib);
 	/*
-	 * A member that joined after the failure has its data from this copy, whose medium may lack
-	 * them.
+	 * Members that joined after the failure have their data from this copy, whose medium may
+	 * lack them.
 	 */
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (lib->flush.members[slot].from > first)
@@ -107,7 +107,7 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 		lib->p.local_failed = false;
 }
 
-/* For this host's copy, the write-back decides whether the copy has a flush. */
+/* The copy of this host has a flush only if its write-back succeeded. */
 uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t acked)
 {
 	bool is_own = primary_must_have(&lib->p) & MIRROR_BIT(lib->host);
@@ -118,9 +118,9 @@ uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t ack
 }
 
 /*
- * Does another copy have the flush, and not through a resync from this copy? If not, the flush
- * returns E_MEDIUM. The rule also holds in a direct mapping, in which a load may return the
- * medium's older content.
+ * Returns true if a copy other than this one has the flush, and not by a resync from this copy.
+ * Otherwise the flush returns E_MEDIUM. The same holds in a direct mapping, where a load may return
+ * the medium's older content.
  */
 bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t seq)
 {
@@ -152,8 +152,8 @@ static bool medium_is_usable(const struct host *h)
 }
 
 /*
- * Can no member of S be promoted any more? At least one has failed, or a promotion by force has
- * ended and left a copy in S that was not equal.
+ * Returns true if no member of S can be promoted any more: each has failed, or is unequal because a
+ * promotion by force ended early.
  */
 static bool medium_is_s_lost(const struct world *w)
 {
@@ -184,9 +184,9 @@ bool medium_is_all_lost(struct world *w)
 }
 
 /*
- * The application moves to another host, and the copy is replaced. The last copy is not replaced:
- * it makes others equal as long as its process lives. After the process has ended, an operator
- * discards the copy.
+ * Move the application to another host, and replace the copy. If it is the last copy, keep it as
+ * long as its process lives, because that process makes the others equal; then an operator discards
+ * the copy.
  */
 static void medium_replace(struct world *w, struct host *h)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * net.c -- connections: each keeps the order of its messages, but not relative to other
- * connections. A cut connection loses messages from some moment on, and its ends detect the loss at
- * different times.
+ * net.c -- connections: each keeps the order of its own messages. A cut connection loses its
+ * messages from some moment on, and its two ends notice the loss at different times.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static void conn_deliver(struct world *w, struct event *e)
 
 	if (h->daemon_uid == 0 || h->daemon_uid != c->daemon_uid || w->now >= c->cut_fwd)
 		return;
-	/* This host has cut the connection off already, so ignore its end. */
+	/* This host has already cut the connection, so ignore the message. */
 	if (!c->dst_open && !(m->type == MSG_OPEN && !c->granted))
 		return;
 	if (m->type == MSG_CLOSE)
@@ -132,7 +131,7 @@ void conn_cut(struct world *w, uint32_t conn)
 {
 	struct conn *c = &w->conns[conn];
 	uint64_t at = w->now + sim_between(w, 0, 500);
-	bool half = sim_chance(w, 200); /* only one direction, for a while */
+	bool half = sim_chance(w, 200); /* cut only one direction, for a while */
 
 	if (c->cut_fwd != NEVER)
 		return;
@@ -151,7 +150,8 @@ void conn_cut(struct world *w, uint32_t conn)
 		  0, 0, conn, NULL);
 }
 
-/* From now on messages on this connection do not arrive. Its ends detect that by liveness. */
+/* From now on no message on this connection arrives; its ends notice that when the liveness limit
+ * has passed. */
 void conn_silence(struct world *w, uint32_t conn)
 {
 	w->conns[conn].cut_fwd = w->now;
@@ -170,7 +170,7 @@ void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until)
 	}
 }
 
-/* The unsent messages of the process or its host are lost, too. */
+/* The process, or its host, has ended: its unsent messages are lost, too. */
 void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++) {
@@ -188,7 +188,7 @@ void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt)
 	}
 }
 
-/* The link of this connection is slow: later messages come late. */
+/* The link of this connection is slow from now on: later messages arrive late. */
 void conn_stall(struct world *w, uint32_t conn, uint64_t delay)
 {
 	if (w->conns[conn].fwd_at < w->now + delay)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * oracle.c -- the rules that must hold. Each word identifies its store by epoch, number, and a hash
- * that includes its place. So a torn, moved or invented word is detected.
+ * that includes the word's position. So the checks detect a torn, moved or invented word.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static uint64_t value_hash(unsigned word, uint64_t epoch, uint64_t seq)
 	return (z ^ z >> 31) & 0xffffff;
 }
 
-/* Later stores have greater values. */
+/* Make the value of a store. Later stores have greater values. */
 uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq)
 {
 	return epoch << 48 | seq << 24 | value_hash(word, epoch, seq);
@@ -39,7 +39,7 @@ void oracle_fail(struct world *w, const char *fmt, ...)
 	sim_trace(w, "VIOLATION: %s", w->violation);
 }
 
-/* A mapping must have the size that the register had at the time of the permission. */
+/* A mapping must have the size that the register had when the mapping was permitted. */
 void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_record *rec)
 {
 	if (lib->size < rec->config.size)
@@ -47,14 +47,14 @@ void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_r
 			    (unsigned long long)lib->size, (unsigned long long)rec->config.size);
 }
 
-/* The value that a process would read if it mapped the copy now. */
+/* Returns the value that a process would read now if it mapped the copy. */
 static uint64_t oracle_word(const struct host *h, unsigned word)
 {
 	return word_offset(word) < h->meta.super.size ? h->disk.cache[word] : 0;
 }
 
-/* No process flushes yet, so all of S must be equal. Words past the end of a smaller copy count
- * as zeros. */
+/* No process flushes at this time, so all copies of S must be equal. Words past the end of a
+ * smaller copy count as zeros. */
 static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 {
 	const struct host *primary = &w->host[rec->view.primary];
@@ -71,7 +71,7 @@ static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 
 /*
  * The register changes to `serving`: from now on the primary's application may read the whole copy.
- * After a promotion by force the data that it lacks are given up.
+ * A promotion by force gives up the data that this copy lacks.
  */
 void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 {
@@ -111,7 +111,7 @@ void oracle_on_ack(struct world *w, const struct flight *f)
 			w->acked[i] = f->words[i];
 }
 
-/* The application confirms a read now. */
+/* The application has confirmed a read. */
 void oracle_on_read(struct world *w, struct lib *lib)
 {
 	const struct mirror_view *v = &w->reg.rec.view;
@@ -135,8 +135,8 @@ void oracle_on_place(struct world *w, struct host *h, const struct conn *c)
 }
 
 /*
- * Check a member outside S: every difference must be in its bitmap or in its own records (including
- * records of a process that still maps the copy).
+ * Check a member outside S: every difference must be recorded in the bitmap for this member or in
+ * the member's own records, including those of a process that still maps the copy.
  */
 static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -144,7 +144,7 @@ static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 	const struct disk *ours = &w->host[lib->host].disk;
 	struct host *h = &w->host[slot];
 
-	/* A process has just ended, and the daemon has not recorded its end yet. */
+	/* The process has just ended, and the daemon has not recorded the end yet. */
 	if ((!h->lib && h->meta.super.holder.pid) || !h->daemon_uid || peer->whole ||
 	    h->meta.damage ||
 	    h->meta.super.flags & (META_UNCERTAIN | META_UNKNOWN | META_EMPTY | META_FAILED) ||
@@ -164,7 +164,7 @@ static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 		    (at < h->meta.super.size &&
 		     meta_hot_is(h->lib ? &h->lib->meta : &h->meta, meta_extent_of(at))))
 			continue;
-		/* The member's own intents are read when it returns. */
+		/* When the member returns, it reads its own intents. */
 		struct member_report r;
 
 		member_report(&h->member, &r);
@@ -186,7 +186,8 @@ void oracle_step(struct world *w)
 		    !mirror_epoch_is_equal(lib->p.rec.view.epoch, w->reg.rec.view.epoch))
 			continue;
 		/*
-		 * The failed file lacks words that other members have; those members keep records.
+		 * The failed file lacks words that other members have, and the other members keep
+		 * records of them.
 		 */
 		if (lib->failed_seq)
 			continue;
@@ -198,7 +199,7 @@ void oracle_step(struct world *w)
 	}
 }
 
-/* At the end every member must be in-sync, and all copies equal, on the media, too. */
+/* At the end every member must be in-sync, and all copies must be equal, also on their media. */
 void oracle_at_end(struct world *w)
 {
 	const struct mirror_view *v = &w->reg.rec.view;
@@ -209,7 +210,7 @@ void oracle_at_end(struct world *w)
 	for (unsigned h = 0; h < w->hosts; h++)
 		for (unsigned i = 0; i < lib->words; i++)
 			if (w->direct && meta_hot_is(&lib->meta, meta_extent_of(word_offset(i))))
-				continue; /* there may be stores that were not flushed */
+				continue; /* the mapping may have stores that were not flushed */
 			else if (w->host[h].disk.cache[i] != d->cache[i] ||
 				 w->host[h].disk.medium[i] != d->medium[i])
 				oracle_fail(w,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * orders.c -- `rpmirror promote [--force]`: the tool waits at a host's daemon until its time is
- * over, it is interrupted, or the daemon ends. A tool without a successful answer has ordered
- * nothing: no promotion that is requested after its end may be by its order.
+ * orders.c -- `rpmirror promote [--force]`: the tool waits at a host's daemon until its time limit,
+ * an interruption, or the daemon's end. If the tool ended without success, its order must have no
+ * effect: no promotion that is requested later may follow from it.
  */
 #include "sim.h"
 
@@ -10,8 +10,8 @@
 #define ORDER_LIVES_MAX (2500 * MS)
 
 /*
- * In some runs the set has `auto = no`, and operators give orders. These use separate random
- * numbers.
+ * In some runs the set has `auto = no`, and operators order promotions. These runs use separate
+ * random numbers.
  */
 void orders_choose(struct world *w)
 {
@@ -36,7 +36,7 @@ static void orders_time_is_over(struct world *w, struct event *e)
 	orders_end(w, h);
 }
 
-/* The order's view is the one that the daemon read last. */
+/* The order is for the view that the daemon read last. */
 void orders_give(struct world *w, struct host *h, enum promotion_kind kind, uint64_t lives)
 {
 	if (!h->daemon_uid || !h->has_polled || h->lib)
@@ -54,7 +54,7 @@ void orders_give(struct world *w, struct host *h, enum promotion_kind kind, uint
 	sched_add(w, lives, orders_time_is_over, h->id, h->daemon_uid, h->operator.number, NULL);
 }
 
-/* The order is part of the daemon's memory. */
+/* The order is only in the daemon's memory, so it ends with the daemon. */
 void orders_forget(struct host *h)
 {
 	h->promotion = (struct promotion_order){.is_over = true};
@@ -62,13 +62,13 @@ void orders_forget(struct host *h)
 	h->has_polled = false;
 }
 
-/* The daemon has read the register: does the order permit a promotion of that kind? */
+/* The daemon has read the register. Returns the kind of promotion that the order permits. */
 enum promotion_kind orders_on_read(struct world *w, struct host *h, const struct register_seen *r,
 				   const struct mirror_view *now)
 {
 	h->polled = *now;
 	h->has_polled = true;
-	/* Data that were read before the request do not count. */
+	/* The register was read before the order was given, so this read does not count. */
 	if (r->at < h->operator.since)
 		return PROMOTION_NO_ORDER;
 	if (w->mode == SIM_ORDER_OF_ANY_VIEW)
@@ -85,7 +85,8 @@ bool orders_may_follow(const struct world *w, const struct host *h, const struct
 	       now->primary == h->id;
 }
 
-/* A process requests the swap of a promotion: does the daemon lack an order for it? */
+/* A process requests the swap of a promotion. Returns true if the daemon has no order that permits
+ * it. */
 bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a)
 {
 	const struct mirror_view *before = &a->expected->view;
@@ -97,7 +98,7 @@ bool orders_lack(const struct world *w, const struct host *h, const struct prima
 				     promotion_order_permits(&h->promotion, before));
 }
 
-/* Does an operator still wait for the swap that is sent now? */
+/* A process sends the swap of a promotion. Returns true if an operator still waits for it. */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a)
 {
 	const struct operator* o = & h->operator;
@@ -121,7 +122,7 @@ static bool orders_is_nobody_alive(const struct world *w)
 	return true;
 }
 
-/* The host does not reach the register as long as the tool waits. */
+/* Cut the host off from the register as long as the tool waits. */
 static void orders_give_in_vain(struct world *w, struct host *h, enum promotion_kind kind)
 {
 	uint64_t lives = ORDER_LIVES_MIN + prng_below(&w->orders_rng, 300 * MS);
@@ -136,8 +137,9 @@ static uint64_t orders_life(struct world *w)
 }
 
 /*
- * Force is used if no primary is alive, or while the register cannot be reached; then the order
- * fails, and has no effect. Without force the lease protects the primary.
+ * With force the order is given while no primary is alive, or while the host cannot reach the
+ * register; in the second case the order fails and must have no effect. Without force the lease
+ * protects a living primary.
  */
 void orders_trouble(struct world *w, struct event *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts.c -- flushes in parts, as src/mirror/flush.c makes them: each part has a number and an
- * intent, one flush operation on each lane and one write-back of this host's file follow the last
- * part of several. Between two parts time passes, and another thread's flush may begin.
+ * parts.c -- flushes in parts, as src/mirror/flush.c makes them. Each part has a number and an
+ * intent. After the last of several parts, each lane gets one flush operation, and this host's file
+ * is written back once. Between two parts time passes, and another thread may begin a flush.
  *
  * These runs use separate random numbers, so that all other runs do not change.
  */
@@ -20,8 +20,8 @@ static uint32_t parts_extent(uint32_t words)
 }
 
 /*
- * Take some of the words (at least one), from the first on, within one extent because only few
- * extents may be hot together.
+ * Take the first of these words, at least one, within one extent, because only few extents may be
+ * hot at once.
  */
 static uint32_t parts_first(struct world *w, uint32_t words)
 {
@@ -38,7 +38,7 @@ void parts_want(struct world *w, struct lib *lib, uint32_t words)
 {
 	uint32_t first = words;
 
-	/* A cooling extent must be flushed as a whole. */
+	/* An extent that becomes cold must be flushed as a whole, so not in parts. */
 	if (w->in_parts && !direct_wants(lib)) {
 		for (unsigned i = (unsigned)prng_below(&w->parts_rng, 8); i; i--)
 			words |= 1u << prng_below(&w->parts_rng, lib->words);
@@ -64,7 +64,7 @@ static const struct flight *parts_last(const struct lib *lib)
 	return last;
 }
 
-/* The thread that waits may do so until these parts are durable. */
+/* The thread waits: perhaps until the parts so far are durable. */
 void parts_on_wait(struct world *w, struct lib *lib)
 {
 	const struct flight *last = lib->parts.round ? parts_last(lib) : NULL;

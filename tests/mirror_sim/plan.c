@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c -- chains of trouble that chance alone makes too rarely. Some runs have one. Each step
- * comes when the set is in the state for it; each may happen in reality.
+ * plan.c -- chains of trouble that chance alone rarely makes. A run may have one chain. Each step
+ * begins when the set is in the right state; every step can happen in reality.
  */
 #include "sim.h"
 
@@ -24,7 +24,7 @@ static void plan_go(struct world *w, unsigned step)
 	sim_trace(w, "plan %d: step %u", w->plan, step);
 }
 
-/* No message of this process that is under way arrives. */
+/* From now on no message of this process arrives. */
 static void plan_silence(struct world *w, const struct lib *lib)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++)
@@ -33,7 +33,7 @@ static void plan_silence(struct world *w, const struct lib *lib)
 			conn_silence(w, i);
 }
 
-/* CHAIN: only the primary's copy has a flush when its process ends. */
+/* CHAIN: only the primary's copy has the flush when the primary's process ends. */
 void plan_on_flush(struct world *w, struct lib *lib)
 {
 	if (w->plan != PLAN_CHAIN || w->plan_step || w->healing || !sim_chance(w, 60) ||
@@ -45,20 +45,21 @@ void plan_on_flush(struct world *w, struct lib *lib)
 	world_ambush_process(w, lib->host, 1000, 40);
 }
 
-/* CHAIN: the host of the ended primary is the first to promote its member again. */
+/* CHAIN: the host of the ended primary promotes its member again before other hosts promote
+ * theirs. */
 bool plan_may_promote(const struct world *w, const struct host *h)
 {
 	return w->healing || w->plan != PLAN_CHAIN || w->plan_step != 1 || w->plan_host == h->id;
 }
 
-/* Is the plan at a step during which no other trouble may come? */
+/* Returns true if no other trouble may occur during the present step. */
 bool plan_is_alone(const struct world *w)
 {
 	return w->plan == PLAN_FENCE && w->plan_step == 1 &&
 	       w->now < w->register_cut_until[w->plan_host];
 }
 
-/* Is the plan at a step during which nothing else may be slow? */
+/* Returns true if nothing else may be slow during the present step. */
 bool plan_is_smooth(const struct world *w)
 {
 	return (w->plan == PLAN_CHAIN && w->plan_step == 1) || plan_is_alone(w);
@@ -71,8 +72,8 @@ bool plan_is_eager(const struct world *w, const struct host *h)
 }
 
 /*
- * CHAIN: one other member is made equal; the next members get the order late, and the host loses
- * power.
+ * CHAIN: one other member is made equal, the next members get their order late, and the primary's
+ * host loses power.
  */
 void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -91,8 +92,8 @@ void plan_on_equal(struct world *w, struct lib *lib)
 }
 
 /*
- * LEASE: the answer to a renewal takes long, and then the register cannot be reached. FENCE: the
- * primary cannot reach the register, but reaches all members.
+ * LEASE: the answer to a renewal takes long, and afterwards the register cannot be reached. FENCE:
+ * the primary reaches all members but not the register.
  */
 bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay)
 {
@@ -110,7 +111,7 @@ bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay)
 	return true;
 }
 
-/* FENCE: the primary flushes just when others promise a newer epoch. */
+/* FENCE: the primary flushes at the moment when other members promise a newer epoch. */
 void plan_on_promise(struct world *w, struct mirror_epoch epoch)
 {
 	struct lib *lib = w->plan_host < w->hosts ? w->host[w->plan_host].lib : NULL;
@@ -120,7 +121,8 @@ void plan_on_promise(struct world *w, struct mirror_epoch epoch)
 		app_hurry(w, lib);
 }
 
-/* JOIN: flushes are late at the others while a member joins, and are lost after it has joined. */
+/* JOIN: while a member joins, flushes to the others are late; after it has joined, these flushes
+ * are lost. */
 void plan_on_join(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->plan != PLAN_JOIN || w->healing)
@@ -141,7 +143,7 @@ void plan_on_expand(struct world *w, uint32_t host)
 	plan_go(w, 2);
 	plan_silence(w, lib);
 	world_ambush_power(w, host, 2 * MS, 3000 * MS);
-	/* In other runs the trouble ends at that moment without a loss of power. */
+	/* Otherwise the trouble ends at this moment, without a loss of power. */
 	if (sim_chance(w, 100))
 		w->until = w->now;
 }

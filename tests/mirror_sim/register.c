@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* register.c -- the set's register: answers late, twice or never; swaps that land late; outages. */
+/* register.c -- the set's register: answers come late, twice or never, swaps take effect late, and
+ * the register is sometimes down. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +12,11 @@ struct swap {
 	struct mirror_record expected, next;
 	uint64_t revision;
 	bool promotion, alive_set;
-	bool is_wanted; /* the operator of this promotion was not told that it has no effect */
+	/* the operator of this promotion did not get the answer that it has no effect */
+	bool is_wanted;
 	uint64_t alive_revision, alive_counter;
-	/* the landing has answered the swap; otherwise another event reports it as unknown */
+	/* is_answered: the swap took effect and was answered; otherwise another event reports it as
+	 * unknown */
 	bool is_answered;
 	unsigned landings;
 };
@@ -22,7 +25,7 @@ struct answer {
 	enum primary_swap result;
 	struct mirror_record now;
 	uint64_t revision;
-	uint64_t nonce; /* nonce of the record that was sent */
+	uint64_t nonce; /* nonce of the record in the request */
 };
 
 void register_changed(struct world *w)
@@ -152,7 +155,7 @@ static void register_land(struct world *w, struct event *e)
 	}
 	if (done)
 		register_carry_out(w, s);
-	if (s->landings > 1) { /* the client sent the request again, and gets the second answer */
+	if (s->landings > 1) { /* the client repeated the request, and this is the second answer */
 		done = register_compares(w, s);
 		w->count.late++;
 	}
@@ -161,7 +164,8 @@ static void register_land(struct world *w, struct event *e)
 				done ? PRIMARY_SWAP_DONE : PRIMARY_SWAP_CHANGED, s->next.nonce);
 }
 
-/* A broken rule: the record is read back unchanged, so the swap counts as not done. */
+/* Breaks a rule: the client reads the register back, finds it unchanged, and treats the swap as not
+ * done. */
 static void register_read_back(struct world *w, struct event *e)
 {
 	struct lib *lib = lib_find(w, e->host, e->uid);
@@ -277,7 +281,7 @@ void register_read(struct world *w, struct lib *lib)
 		sched_add(w, sim_delay(w), register_read_now, lib->host, lib->uid, 0, NULL);
 }
 
-/* ---- the alive key; arg: when the renewal was sent, by the host's clock ---- */
+/* ---- the alive key; arg: the host's time at which the renewal was sent ---- */
 
 static void register_renewed(struct world *w, struct event *e)
 {
@@ -302,7 +306,7 @@ static void register_renew_now(struct world *w, struct event *e)
 	r->alive_revision++;
 	uint64_t delay = sim_delay(w);
 
-	/* The answer may take long; answers to later renewals never come. */
+	/* An answer may take long; the renewals after it get no answer. */
 	if (!plan_on_renewal(w, e->host, &delay) && !w->healing && sim_chance(w, 20)) {
 		w->register_cut_until[e->host] = w->now + sim_between(w, 0, 3500 * MS);
 		delay = sim_between(w, 0, 999 * MS);
@@ -336,7 +340,7 @@ void register_clear(struct world *w, struct host *h, struct mirror_epoch epoch)
 	sched_add(w, sim_delay(w), register_clear_now, h->id, 0, 0, copy);
 }
 
-/* Restore the register from a backup: old revisions come again. */
+/* Restore the register from a backup, so that old revisions occur again. */
 void register_restore(struct world *w)
 {
 	if (!w->reg.old_revision)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sched.c -- events in the order of their times, random numbers, and the hosts' clocks. */
+/* sched.c -- events ordered by time, random numbers, and the hosts' clocks. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* setup.c -- the initial state of a set: hosts, their clocks and copies, the register. */
+/* setup.c -- the initial state of a set: its hosts, their clocks and copies, and the register. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void world_make_host(struct world *w, unsigned id)
 	h->persists_left = -1;
 	h->boot.bytes[1] = (uint8_t)(id + 1);
 	h->clock_offset = (int64_t)sim_between(w, MS, 1000000 * MS);
-	/* at most 4 % too fast or too slow */
+	/* The clock is at most 4 % too fast or too slow. */
 	h->clock_rate = 0.96 + (double)sim_between(w, 0, 80) / 1000;
 	world_format(w, h, &w->reg.rec.config, META_CLEAN);
 	growth_make_disk(w, h);

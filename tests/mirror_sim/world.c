@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.c -- one run: a set, a time of trouble, and then peace, in which the set must recover
+ * world.c -- makes one run: a set, a time of trouble, and then peace, in which the set must recover
  * completely.
  */
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void world_end_process(struct world *w, struct event *e)
 	}
 }
 
-/* Must a trouble that would come now be skipped? */
+/* Returns true if no trouble may be made now. */
 static bool world_is_spared(const struct world *w)
 {
 	return w->healing || plan_is_alone(w);
@@ -132,7 +132,7 @@ static void world_set_config(struct world *w)
 	world_configure(w, &next);
 }
 
-/* Can the set do without this copy? */
+/* Returns true if the set can go on without this copy. */
 static bool world_is_spare(const struct world *w, const struct host *h)
 {
 	const struct mirror_record *rec = &w->reg.rec;
@@ -142,8 +142,8 @@ static bool world_is_spare(const struct world *w, const struct host *h)
 }
 
 /*
- * The host's daemon does not run for a while, and then finds damaged metadata. A copy with a lost
- * promise is not promoted, so other copies are needed then.
+ * Stop the host's daemon, and damage its metadata, which it finds when it starts again. A copy
+ * whose promise is lost cannot be promoted, so the set must not depend on this copy.
  */
 static void world_rot(struct world *w, struct host *h)
 {
@@ -159,7 +159,8 @@ static void world_rot(struct world *w, struct host *h)
 	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
 }
 
-/* The host's copy is lost for good, and an empty one replaces it: `rpmirror member replace`. */
+/* The host's copy is lost, and the operator replaces it by an empty one (`rpmirror member
+ * replace`). */
 void world_replace(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
@@ -266,7 +267,7 @@ static void world_trouble(struct world *w, struct event *e)
 	if (w->now > w->trouble_until || w->healing)
 		return;
 	for (unsigned i = 0; i < most && !plan_is_alone(w); i++) {
-		/* Most trouble concerns the primary. */
+		/* Choose the primary's host more often than other hosts. */
 		unsigned id = (unsigned)prng_below(&w->rng, w->hosts);
 
 		if (sim_chance(w, 400) && w->reg.rec.view.primary < w->hosts)
@@ -279,7 +280,7 @@ static void world_trouble(struct world *w, struct event *e)
 
 /* ---- the end of a run: no more faults ---- */
 
-/* Was each copy of S discarded, so that only a promotion by force is possible? */
+/* Returns true if each copy of S was discarded, so that only a promotion by force is possible. */
 static bool world_is_all_discarded(const struct world *w)
 {
 	for (unsigned i = 0; i < w->hosts; i++) {
@@ -294,8 +295,9 @@ static bool world_is_all_discarded(const struct world *w)
 }
 
 /*
- * The advice of `rpmirror explain`: copies of S cannot be used any more, and min_copies does not
- * permit their exclusion; or the register was restored, and lacks the replacement of a copy.
+ * Do what `rpmirror explain` advises, in two cases. Copies of S cannot be used any more, and
+ * min_copies forbids to exclude them. Or the register was restored, and lacks the replacement of a
+ * copy.
  */
 static void world_operate(struct world *w, struct event *e)
 {
@@ -330,7 +332,7 @@ static void world_operate(struct world *w, struct event *e)
 static void world_heal(struct world *w)
 {
 	w->healing = true;
-	w->is_manual = false; /* `auto = yes` */
+	w->is_manual = false; /* from now on the set has `auto = yes` */
 	w->reg.down_until = 0;
 	sched_add(w, 5000 * MS, world_operate, 0, 0, 0, NULL);
 	memset(w->cut_until, 0, sizeof(w->cut_until));
@@ -407,7 +409,7 @@ static void world_run_peace(struct world *w)
 	world_become_well(w);
 }
 
-/* `rpmirror member remove`: S becomes smaller without a change by a primary. */
+/* The operator runs `rpmirror member remove`: S becomes smaller, and no primary made the change. */
 static void world_remove(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
@@ -418,10 +420,10 @@ static void world_remove(struct world *w, struct host *h)
 }
 
 /*
- * When all copies are in-sync, a member loses power; the primary continues without it, and ends.
- * Then the register is restored to its former content. All members can be reached, so acknowledged
- * data must not silently go missing: the set is split, and reports it. Then the operator resolves
- * it, and the set recovers, without the discarded data.
+ * When all copies are in-sync, a member loses power; the primary continues without this member, and
+ * ends. Then the register is restored to its former content. All members can be reached, so
+ * acknowledged data must not go missing silently: the set must report that it is split. Then the
+ * operator resolves the split, and the set recovers without the discarded data.
  */
 static void world_run_restore(struct world *w)
 {
@@ -431,7 +433,7 @@ static void world_run_restore(struct world *w)
 	w->reg.old = w->reg.rec;
 	w->reg.old_revision = w->reg.revision;
 	growth_before_restore(w, &w->host[primary]);
-	/* otherwise the set grows before the restore, or the order fails */
+	/* otherwise the set grows before the restore, or a growth is ordered and fails */
 	if (!w->grows || sim_chance(w, 500))
 		host_power_cut(w, lost);
 	if (!lost->powered && sim_chance(w, 300))
@@ -444,8 +446,7 @@ static void world_run_restore(struct world *w)
 		lib_crash(w, &w->host[primary]);
 	register_restore(w);
 	/*
-	 * An operator changes settings without an effect, through a daemon that has seen no newer
-	 * record.
+	 * The operator changes unrelated settings, through a daemon that has seen no newer record.
 	 */
 	for (uint64_t changes = sim_chance(w, 500) ? sim_between(w, 1, 4) : 0; changes; changes--)
 		world_set_config(w);

@@ -122,8 +122,8 @@ void reconnect_on_event(struct sim *sim, const struct event *e)
 		network_delay(sim, e);
 	else if (e->kind == EV_ARRIVE || e->kind == EV_RESET)
 		network_deliver(sim, e);
-	else if (e->kind == EV_DIALED ||
-		 e->kind == EV_COPY) /* handled even while the target's thread is stuck */
+	/* These events need no thread of the target, which may be stuck. */
+	else if (e->kind == EV_DIALED || e->kind == EV_COPY)
 		sim_do_event(sim, e);
 	else
 		node_visit(n, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_main.c -- FILE ACKNOWLEDGED: the last word of the file must be at least that number, and no
- * record below the word may be missing.
+ * check_main.c -- arguments FILE ACKNOWLEDGED: check the file after a power cut. Its last word must
+ * be at least ACKNOWLEDGED, and it must have every record up to that number.
  */
 #include <err.h>
 #include <fcntl.h>

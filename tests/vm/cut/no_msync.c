@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_msync.c -- preloaded into a target, it makes the target acknowledge before anything was
- * written back.
+ * no_msync.c -- if this is preloaded into a target, the target acknowledges flushes without any
+ * write-back.
  */
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server_main.c -- ADDRESS PORT FILE: serves the whole file as a region to one client; the reply's
- * private data has the descriptor. It never writes anything back itself.
+ * server_main.c -- arguments ADDRESS PORT FILE: serve the whole file as a region to one client. The
+ * private data of the reply carry the descriptor. The program itself never writes the file back.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -21,7 +21,8 @@ static void must(int ret, const char *what)
 		errx(1, "%s: %s", what, rpma_err_2str(ret));
 }
 
-/* With MAP_SYNC if the file system supports it: then there is no page cache in between. */
+/* Map with MAP_SYNC if the file system supports it, so that no page cache is between the mapping
+ * and the medium. */
 static void *map(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), flags = MAP_SHARED_VALIDATE | MAP_SYNC;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * edges_main.c -- FROM ADDRESS PORT [FIRST]: sends FPDUs at the limits of their headers to the
- * program that accepts there, each twice: as the first one of a connection, and after an empty
- * Write. Prints the next one before it is sent, in case the other end crashes, and then the answer.
- * FIRST: the number to begin with.
+ * edges_main.c -- arguments FROM ADDRESS PORT [FIRST]: send FPDUs at the limits of their headers to
+ * the program that listens at ADDRESS, each twice: as the first FPDU of a connection, and after an
+ * empty Write. Print the name of each FPDU before sending it, in case the other end crashes, and
+ * then print the answer. FIRST is the number of the FPDU to begin with.
  */
 #include <err.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 static struct raw peer;
 
-/* After the end of one connection the other end may accept no other for a moment. */
+/* After a connection has ended, the other end may accept no new one for a moment: try again. */
 static void connect_to(const char *from, const char *addr, const char *port)
 {
 	int ret = -1;
@@ -41,7 +41,8 @@ static void connect_to(const char *from, const char *addr, const char *port)
 		errx(1, "%s does not accept: %s", addr, strerror(-ret));
 }
 
-/* Many bytes follow it, as for a length that became negative. */
+/* After a wrong FPDU send many zeros, because a target may compute a negative length and read
+ * on. */
 static int send_edge(const struct header_edge *edge, bool behind_another)
 {
 	static const uint8_t zeros[8192];
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
 			print_answer(edge);
 		raw_close(&peer);
 	}
-	/* A peer that survived accepts one more connection. */
+	/* Check that the peer still accepts a connection. */
 	connect_to(argv[1], argv[2], argv[3]);
 	raw_close(&peer);
 	printf("all %zu were sent\n", 2 * header_edges_count);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_main.c -- FILE JOURNAL SLOT [isolated]: at the place of each record that was durable in the
- * copy of that slot, the file must have this record, or one that was written there later, and
- * nothing from a fenced program. With isolated, it also must not have a store that no flush was
- * about to cover.
+ * check_main.c -- arguments FILE JOURNAL SLOT [isolated]: check a copy of the set. For each record
+ * that was durable in the copy of SLOT, the file must have this record or a later one of the same
+ * position, and nothing from a fenced program. With "isolated" the file must not have a store that
+ * no flush was about to cover, either.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -20,7 +20,8 @@
 static uint64_t newest[RECORD_COUNT];
 static uint64_t words[RECORD_COUNT][RECORD_WORDS];
 
-/* The number of records that the copy has; *last: the last one in any copy. */
+/* Returns the number of records that the copy has. *last gets the number of the last record in any
+ * copy. */
 static unsigned long long read_journal(const char *path, unsigned slot, uint64_t *last)
 {
 	FILE *file = fopen(path, "re");
@@ -56,7 +57,8 @@ static void read_file(const char *path)
 	close(fd);
 }
 
-/* Any word of a record may come from a later one that was never acknowledged, and from no other. */
+/* Returns true if record n is missing. A later record at the same position may have replaced any of
+ * its words, even if that record was never acknowledged. */
 static bool is_missing(uint64_t n)
 {
 	const uint64_t *at = words[n % RECORD_COUNT];
@@ -93,7 +95,8 @@ int main(int argc, char **argv)
 	if (fenced)
 		warnx("%u words of a fenced program", fenced);
 	if (argc > 4 && !strcmp(argv[4], "isolated")) {
-		/* The record after the last one was on its way. */
+		/* The flush of the record after the last one may have begun, so allow this
+		 * record. */
 		read_journal(argv[2], (unsigned)atoi(argv[3]), &last);
 		unflushed = count_beyond(last + 1);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_write_back.c -- preloaded, it makes a daemon or a program treat the content of the page cache
- * as durable.
+ * no_write_back.c -- if this is preloaded into a daemon or program, it treats the page cache as
+ * durable and writes nothing back.
  */
 #include <stdio.h>
 #include <sys/mman.h>

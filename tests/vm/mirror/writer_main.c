@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writer_main.c -- SET JOURNAL [isolated|direct [SEEN]]: waits for the role of the primary, and
- * writes records from the journal's end on, each flushed by itself, until SIGTERM. A SET with a
- * slash is an ordinary file, written back by msync; another layer below it makes copies.
+ * writer_main.c -- SET JOURNAL [isolated|direct [SEEN]]: wait for the role of the primary; then
+ * write and flush one record after another, from the end of the journal on, until SIGTERM. If SET
+ * contains a slash, it is an ordinary file that is written back by msync(), and a layer below the
+ * file system makes copies.
  *
- * SEEN is a file with what was read from the mapping before: no record may become older, and
- * everything in the journal must be there. A fenced program ignores that for a while, and goes on;
- * then its status is 3.
+ * The file SEEN has the records that an earlier program read from the mapping: no record may become
+ * older, and every record in the journal must be in the mapping. A program that is fenced ignores
+ * that for a while and continues; it then exits with status 3.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -21,15 +22,16 @@
 #include "record.h"
 
 #define PAGE 4096u
-/* a file's msync does not report which copies have it, so it stands for all */
+/* msync() of an ordinary file does not report which copies have the data, so assume both */
 #define BOTH_COPIES    3u
 #define JOURNAL_BUFFER (256u << 10)
 #define DEFIANCES      200u
-#define FENCED         3    /* exit status */
-#define ALONE_US       2000 /* pause after a record with one copy, as no other copy slows it down */
+#define FENCED         3 /* exit status of a fenced program */
+/* pause after a record that has only one copy, because no second copy slows the program down */
+#define ALONE_US 2000
 
 struct target {
-	struct rpmirror *mirror; /* NULL: a file */
+	struct rpmirror *mirror; /* NULL: the target is an ordinary file */
 	uint8_t *base;
 };
 
@@ -105,7 +107,8 @@ static uint64_t *target_words(const struct target *target, uint64_t n)
 	return (uint64_t *)(void *)(target->base + record_offset(n));
 }
 
-/* Returns the copies that have it, or 0: fenced. */
+/* Flush record n. Returns the copies that have it, a bit for each slot; 0: the program is
+ * fenced. */
 static uint64_t target_flush(const struct target *target, uint64_t n)
 {
 	uint64_t *words = target_words(target, n);
@@ -126,7 +129,7 @@ static uint64_t target_flush(const struct target *target, uint64_t n)
 	return rc ? 0 : result.durable_mask;
 }
 
-/* ---- what is read when the mapping is new ---- */
+/* ---- check of a new mapping ---- */
 
 static void look_at_record(const struct target *target, unsigned i)
 {
@@ -145,7 +148,7 @@ static void look_at_record(const struct target *target, unsigned i)
 	}
 }
 
-/* Only confirmed reads count. */
+/* Only reads that rpmirror_confirm() confirms count. */
 static void look_back(const struct target *target, const char *journal, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -218,7 +221,7 @@ int main(int argc, char **argv)
 		flags = RPMIRROR_MAP_DIRECT;
 	sigaction(SIGTERM, &action, NULL);
 	target_map(&target, argv[1], flags);
-	/* Another host may have written to it meanwhile. */
+	/* Another host may have written to the journal meanwhile, so open it only now. */
 	journal = open(argv[2], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (journal < 0)
 		err(1, "%s", argv[2]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client_main.c -- ADDRESS PORT [ib]: one connection for all successful operations, one for each
- * error that ends it: 13 connections. With "ib", only the features that InfiniBand shares with
- * iWARP: 3 connections.
+ * client_main.c -- arguments ADDRESS PORT [ib]: use one connection for all successful operations,
+ * and one for each error that ends a connection, 13 in all. With "ib", test only the features that
+ * InfiniBand shares with iWARP, on 3 connections.
  */
 #include <err.h>
 #include <stdio.h>
@@ -12,15 +12,16 @@
 
 #include "pair.h"
 
-/* The last two are too long for InfiniBand. */
+/* The last two lengths are too long for InfiniBand. */
 static const uint8_t pdata_lens[] = {2, 56, 196, 251};
 static const uint64_t lens[] = {1, 8, 1427, 1460, 4096, 65537, 1u << 20};
-/* Only in the middle over the end of a page, as siw sends other short ones wrong (doc/wire.md). */
+/* Only long operations cross the end of a page, because siw sends short ones wrong there
+ * (doc/wire.md). */
 static const uint64_t begins[] = {0, 3, 4092};
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
-static struct ask_msg server; /* descriptors of the server */
+static struct ask_msg server; /* the server's descriptors */
 
 static void check_answer(struct end *e, uint8_t asked)
 {
@@ -52,8 +53,8 @@ static void open_connection(struct end *e, uint8_t pdata_len)
 }
 
 /*
- * If the peer breaks the connection right after its answer, siw may end a Send with an error whose
- * answer is here: its transmitting thread finds the queue pair stopped before it counts the Send.
+ * Even if its answer is here, siw may fail a Send when the peer breaks the connection right after
+ * answering: siw's transmitting thread finds the queue pair stopped before it counts the Send.
  */
 static void check_send(const struct ibv_wc *wc, uint32_t what)
 {
@@ -64,7 +65,7 @@ static void check_send(const struct ibv_wc *wc, uint32_t what)
 	printf("asking for %u: %s\n", what, ibv_wc_status_str(wc->status));
 }
 
-/* The receive for the answer is posted. Both completions may come in either order. */
+/* Post the receive for the answer, then ask. The two completions come in either order. */
 static void ask_len(struct end *e, uint32_t what, uint32_t seed, uint64_t at, uint64_t len,
 		    size_t msg_len)
 {
@@ -117,7 +118,7 @@ static void try_message(struct end *e, size_t len, uint32_t seed)
 	end_receive(e);
 }
 
-/* Far more than the read credits of both ends; everything comes in order. */
+/* Post far more Reads than both ends have credits for; all complete in order. */
 static void try_many(struct end *e)
 {
 	struct rpma_mr_remote *r;

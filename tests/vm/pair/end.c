@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- code shared by both programs of a pair. */
+/* end.c -- code that both programs of a pair use. */
 #include <err.h>
 #include <poll.h>
 #include <stdio.h>
@@ -111,8 +111,8 @@ void end_connected(struct end *e)
 }
 
 /*
- * siw as the accepting end replies before it receives, and does not look for an FPDU that came in
- * between: that one lies unread until another one comes (doc/wire.md). An empty Write is one.
+ * When siw accepts a connection, it replies before it receives. An FPDU that arrives in between is
+ * not processed until the next one arrives (doc/wire.md), so send an empty Write.
  */
 static void end_wake_peer(struct end *e)
 {
@@ -121,7 +121,8 @@ static void end_wake_peer(struct end *e)
 	     "an empty write");
 }
 
-/* For a client, whose message may be the first one of its connection. */
+/* A client wakes the peer if nothing arrives for a while: the last message that it sent may be the
+ * first of the connection. */
 static void end_wait_for_peer(struct end *e, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -155,7 +156,7 @@ void end_expect_wc(struct end *e, enum ibv_wc_opcode opcode, size_t len)
 {
 	struct ibv_wc wc = {0};
 
-	do /* the completion of an answer may come late, so it is not awaited */
+	do /* do not wait for the completion of an answer, which may come late */
 		end_next_wc(e, &wc);
 	while (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND && opcode != IBV_WC_SEND);
 	if (wc.status != IBV_WC_SUCCESS)
@@ -194,7 +195,7 @@ static struct rpma_mr_remote *end_remote(struct end *e, const uint8_t *desc)
 	return r;
 }
 
-/* A flush to visibility, in whatever form this implementation sends it to this peer. */
+/* Flush for visibility, in the form in which this implementation sends it to this peer. */
 static void end_flush(struct end *e, struct rpma_mr_remote *r, uint64_t at, uint64_t len)
 {
 	struct ibv_wc wc = {0};
@@ -230,7 +231,8 @@ void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint
 	must(rpma_mr_remote_delete(&r), "forget");
 }
 
-/* librpma's descriptor: address (8 bytes), size (8), key (4), usage (1), little-endian. */
+/* librpma's descriptor has address (8 bytes), size (8), key (4) and usage (1), all
+ * little-endian. */
 static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mistake m)
 {
 	struct rpma_mr_remote *r;
@@ -238,12 +240,13 @@ static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mi
 
 	memcpy(desc, other->region, sizeof(desc));
 	if (m == MISTAKE_BOUNDS)
-		desc[8 + 4] = 1; /* 4 GiB more than the region has */
+		desc[8 + 4] = 1; /* claim 4 GiB more than the region has */
 	if (m == MISTAKE_KEY)
 		desc[16 + 2] ^= 0x55;
 	if (m == MISTAKE_RIGHT) {
 		memcpy(desc, other->read_only, sizeof(desc));
-		desc[20] |= RPMA_MR_USAGE_WRITE_DST; /* otherwise librpma itself would refuse */
+		/* otherwise librpma at this end refuses the Write */
+		desc[20] |= RPMA_MR_USAGE_WRITE_DST;
 	}
 	r = end_remote(e, desc);
 	if (m == MISTAKE_LENGTH)
@@ -258,8 +261,8 @@ static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mi
 }
 
 /*
- * Only until the connection's end is reported: a receive that is posted at the moment when siw's
- * queue pair ends never completes (doc/wire.md).
+ * Do this only until the connection's end is reported: a receive that is posted at the moment when
+ * siw's queue pair ends never completes (doc/wire.md).
  */
 static void end_show_failures(struct end *e)
 {

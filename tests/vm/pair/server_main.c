@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server_main.c -- ADDRESS PORT [CONNECTIONS]: carries out the requests of clients, and exits after
- * the last client.
+ * server_main.c -- arguments ADDRESS PORT [CONNECTIONS]: carry out the requests of clients, and
+ * exit after the last client.
  */
 #include <err.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #define PDATA_MAX 251
 
 /*
- * Private data: byte 0 is the length, the rest is filled with that. This end's: the same, and two
- * descriptors.
+ * Private data of a client: the first byte is the length, and all other bytes have this value, too.
+ * The server's private data are the same, followed by two descriptors.
  */
 static void check_private_data(const struct rpma_conn_private_data *pdata)
 {
@@ -23,7 +23,7 @@ static void check_private_data(const struct rpma_conn_private_data *pdata)
 
 	if (!pdata->len || p[0] > pdata->len || !is_filled(p + 1, p[0] - 1u, p[0]))
 		errx(1, "%u bytes of private data came and are wrong", pdata->len);
-	/* rdma_cm may pad with zeros up to the transport's length. */
+	/* rdma_cm may pad private data with zeros up to the transport's length. */
 	for (unsigned i = p[0]; i < pdata->len; i++)
 		if (p[i])
 			errx(1, "private data have more than was given");
@@ -76,7 +76,7 @@ static void do_ask(struct end *e, const struct ask_msg *m, size_t len)
 	}
 }
 
-/* 0: that was the end. */
+/* Serve one request. Returns 0 at the end of the connection. */
 static int serve_one(struct end *e)
 {
 	const struct ask_msg *m = (const struct ask_msg *)e->msg_in;
@@ -88,7 +88,7 @@ static int serve_one(struct end *e)
 		end_next_wc(e, &wc);
 	while (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND);
 	if (wc.status == IBV_WC_WR_FLUSH_ERR)
-		return 0; /* the client disconnected */
+		return 0; /* the client has disconnected */
 	if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV)
 		errx(1, "receive: %s", ibv_wc_status_str(wc.status));
 	if (m->what == ASK_STAY)
@@ -101,7 +101,7 @@ static int serve_one(struct end *e)
 	if (m->what == ASK_ERROR || m->what == ASK_EXPECT_LOSS) {
 		struct ask_msg asked = *m;
 
-		/* The client's mistake may be a Send (MISTAKE_LENGTH), which needs a receive. */
+		/* The client's mistake may be a Send (MISTAKE_LENGTH), so post a receive for it. */
 		end_receive(e);
 		end_send(e, &done, sizeof(done));
 		if (asked.what == ASK_ERROR)

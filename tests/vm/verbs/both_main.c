@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * both_main.c -- ADDRESS DEVICE ADDRESS DEVICE: one program, one event channel, two devices. It
- * listens at each address, connects to itself there, on the named device, and sends a message over
- * both connections before it ends either.
+ * both_main.c -- arguments ADDRESS DEVICE ADDRESS DEVICE: one program uses two devices through one
+ * event channel. It listens at each address, connects to itself at each address, which must use the
+ * named device, and sends a message over both connections before it ends either of them.
  */
 #include <arpa/inet.h>
 #include <err.h>

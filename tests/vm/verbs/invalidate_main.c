@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * invalidate_main.c -- server|client ADDRESS PORT: the server sends the keys of two regions, which
- * the client writes to and invalidates: one by Send with Invalidate, one by Send with Solicited
- * Event and Invalidate. Then the first region is written to again, which must fail without changing
- * it.
+ * invalidate_main.c -- server|client ADDRESS PORT: the server sends the keys of two regions. The
+ * client writes to both and invalidates one by Send with Invalidate, the other by Send with
+ * Solicited Event and Invalidate. Then the client writes to the first region again, which must fail
+ * and must not change the region.
  */
 #include <err.h>
 #include <rdma/rdma_cma.h>
@@ -16,11 +16,12 @@
 #define REGIONS 2
 #define SIZE    4096
 
-/* softrnic(7): its regions have to be registered for that; siw's need not. */
+/* With the software RNIC a region can be invalidated only if it was registered with this flag
+ * (softrnic(7)); siw needs no flag. */
 #define SOFTRNIC_VENDOR_ID            0x50524d41u
 #define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
-/* The server's private data. Only for little-endian hosts, as this one is. */
+/* The server's private data, in the byte order of little-endian hosts only. */
 struct keys {
 	uint64_t addr[REGIONS];
 	uint32_t rkey[REGIONS];
@@ -71,7 +72,7 @@ static void open_memory(struct side *s)
 	receive(s);
 }
 
-/* Wait in either way, by the completion. */
+/* Wait for the next completion of a receive, or of another operation, depending on opcode. */
 static void await(struct side *s, enum ibv_wc_opcode opcode, struct ibv_wc *wc)
 {
 	int ret = opcode == IBV_WC_RECV ? rdma_get_recv_comp(s->id, wc)
@@ -102,7 +103,7 @@ static void hear(struct side *s, char what)
 	receive(s);
 }
 
-/* Operations under way end with an error. */
+/* Expect that the operations under way fail. */
 static void expect_loss(struct side *s)
 {
 	struct ibv_wc wc;
@@ -191,8 +192,8 @@ static void write_region(struct side *s, const struct keys *keys, unsigned i, ui
 }
 
 /*
- * A Send with Invalidate of a region, plain or with solicited event: opcodes 4 and 6 of RFC 5040.
- * libsiw reads the key from the field of Writes (doc/wire.md).
+ * Invalidate a region by a Send with Invalidate, plain or with solicited event: opcodes 4 and 6 of
+ * RFC 5040. libsiw takes the key from the field that Writes use (doc/wire.md).
  */
 static void invalidate(struct side *s, uint32_t rkey, int solicited)
 {
