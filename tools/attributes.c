@@ -7,7 +7,8 @@
 
 #include "attributes.h"
 
-#define VALUE_MAX (64u << 10) /* the kernel's limit, for values and for lists of names */
+/* the kernel's limit for the size of a value and of a list of names */
+#define VALUE_MAX (64u << 10)
 
 struct attribute_space {
 	char names[VALUE_MAX], value[VALUE_MAX], other[VALUE_MAX];
@@ -39,7 +40,7 @@ static bool attributes_copy_extended(int from, int to)
 	return ok;
 }
 
-/* Set the owner first: a change of the owner clears some mode bits. */
+/* Set the owner first, because a change of the owner clears some mode bits. */
 bool attributes_copy(int from, const struct stat *st, int to)
 {
 	struct stat now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attributes.h -- copies the attributes of a file, all but its content, to the file that replaces
- * it.
+ * attributes.h -- copies the attributes of a file to the file that replaces it: everything except
+ * the content.
  */
 #ifndef TOOL_ATTRIBUTES_H
 #define TOOL_ATTRIBUTES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma bench: latency and throughput over sizes and depths. */
+/* rpma bench: measures latency and throughput over sizes and depths. */
 #include "bench.h"
 
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 
 #define BENCH_FILL      0x5a
 #define BENCH_SETTLE_NS 20000000ull
-/* memory used of a region, unless the rounds need more or the region is smaller */
+/* number of bytes of a region that are used, unless the rounds need more or the region is
+ * smaller */
 #define BENCH_ROOM (1u << 20)
 
 static uint64_t bench_largest(const struct bench_list *list)
@@ -25,8 +26,8 @@ static uint64_t bench_largest(const struct bench_list *list)
 	return largest;
 }
 
-/* Choose enough memory that no outstanding round touches the bytes of another, if the region is
- * large enough. */
+/* Choose the number of bytes so that no outstanding round touches the bytes of another round, if
+ * the region is large enough. */
 static int bench_choose_room(struct bench *b)
 {
 	uint64_t size = bench_largest(&b->opts->sizes), depth = bench_largest(&b->opts->depths);
@@ -79,7 +80,8 @@ const char *bench_why_not(const struct bench *b, const struct bench_work *work)
 	return NULL;
 }
 
-/* Measure works of a fixed size only with the first size. */
+/* Returns true if the table has a row for this work and size. Works of a fixed size are measured
+ * only with the first size. */
 static bool bench_has_row(const struct bench *b, const struct bench_work *work, unsigned size)
 {
 	return bench_is_wanted(b->opts, work) && (!work->fixed_size || size == 0);
@@ -135,8 +137,8 @@ static unsigned bench_count_rows(const struct bench *b)
 	return rows;
 }
 
-/* Send for a while before measuring: two ends on one host may change from TCP to shared memory
- * after the first messages. */
+/* Send for a while before the measurement: two ends on one host may change from TCP to shared
+ * memory after the first messages. */
 static int bench_settle(struct bench *b)
 {
 	uint64_t begun = latency_now_ns();
@@ -201,7 +203,8 @@ static int bench_with_session(struct bench *b)
 
 	if (!rc)
 		rc = bench_make_batch(b);
-	/* The server must record before the first byte that the region's file is lost. */
+	/* The server must record, before the first byte, that the file in the region is
+	 * overwritten. */
 	if (!rc && b->opts->overwrite)
 		rc = client_put_begin(&b->s, &begin);
 	if (!rc)

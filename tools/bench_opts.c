@@ -52,8 +52,8 @@ static const struct option options[] = {
 	{0},
 };
 
-/* Cut the next part from a list, in place. NULL: the list has no further part. Empty parts are
- * returned, too. */
+/* Cut the next part from a list, in place. Empty parts are returned, too. NULL: the list has no
+ * further part. */
 static char *opts_next(char **list)
 {
 	return strsep(list, ",");
@@ -177,7 +177,7 @@ int bench_parse(int argc, char **argv, struct bench_opts *opts)
 		.flush_every = 64,
 		.duration_ms = 1000,
 		.most = UINT64_MAX,
-		/* how long to spin before a look whether the connection still lives */
+		/* time to spin before checking that the connection still exists */
 		.spin_us = 1000000,
 	};
 	rc = remote_parse(argc, argv, &command, opts, &opts->remote);

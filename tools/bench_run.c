@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Measures one row. */
+/* Measures one row of the table. */
 #include "bench.h"
 #include "cli.h"
 
@@ -7,7 +7,7 @@
 #define RUN_WARM_UP_NS    100000000ull
 #define RUN_SHOW_EVERY_NS 100000000ull
 
-/* A number of rounds, and their progress. */
+/* The rounds of one measurement, and their progress. */
 struct run {
 	const struct bench_row *row;
 	uint32_t depth;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kinds of work: a row for each kind, with the function that posts its rounds. */
+/* The kinds of work: a table entry for each kind, with the function that posts its rounds. */
 #include <stddef.h>
 
 #include "bench.h"
 #include "cli.h"
 
-/* Rounds use consecutive places in the whole range. */
+/* Returns the offset of a round. Consecutive rounds use consecutive offsets in the whole range. */
 static uint64_t work_place(const struct bench *b, const struct bench_row *row, uint64_t nr)
 {
 	return nr % (b->room / row->size) * row->size;
 }
 
-/* The writes of a batch are spread evenly over the range. The next round writes beside them. */
+/* Returns the offset of write i in a batch. The writes of a batch are spread evenly over the
+ * range, and the next round writes beside them. */
 static uint64_t work_scattered_place(const struct bench *b, const struct bench_row *row,
 				     uint64_t nr, uint32_t i)
 {

@@ -55,7 +55,7 @@ void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST])
 
 void check_feed(struct check *check, const uint8_t *data, uint32_t len)
 {
-	/* A digest of raw bytes would have no place on the server. */
+	/* Raw bytes need no digest of the whole, because the server cannot store one for them. */
 	if (!check->c->opts->is_raw)
 		crypto_generichash_update(&check->whole, data, len);
 	while (check->outcome == CHECK_DONE && len > 0) {
@@ -94,7 +94,8 @@ int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t di
 	return CLI_OK;
 }
 
-/* Direct reads of a single piece keep the server's disk busy, so check one piece at a time. */
+/* Check one piece at a time: the server's direct reads of a single piece already keep its disk
+ * busy. */
 static int check_piece(struct check *check, uint64_t index)
 {
 	struct copy *c = check->c;

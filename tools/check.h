@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h -- does the server's medium hold the sent bytes? Compares digests of the data that this
- * end has read with digests of the region that the server reads back.
+ * check.h -- checks that the server's medium holds the sent bytes: compares digests of the data
+ * that this end has read with digests of the region that the server reads back.
  */
 #ifndef TOOL_CHECK_H
 #define TOOL_CHECK_H
@@ -18,8 +18,8 @@
 
 enum check_outcome {
 	CHECK_DONE,
-	CHECK_UNWANTED, /* --no-verify */
-	CHECK_UNABLE,   /* the server cannot */
+	CHECK_UNWANTED, /* the user gave --no-verify */
+	CHECK_UNABLE,   /* the server does not support digests */
 	CHECK_VOLATILE, /* the region has no medium */
 };
 
@@ -29,8 +29,9 @@ struct check {
 	crypto_generichash_state state;
 	uint8_t (*pieces)[CHECK_DIGEST]; /* digests of the data that this end has read */
 	uint64_t count, fed;
-	uint64_t skipped;               /* pieces that the medium already held */
-	crypto_generichash_state whole; /* state of the digest of all fed bytes */
+	uint64_t skipped; /* number of pieces that the medium already held */
+	/* state of the digest of all bytes passed to check_feed() */
+	crypto_generichash_state whole;
 	enum rpma_digest_source source; /* the weakest source of all pieces */
 	struct progress progress;       /* progress of the server's reads */
 };
@@ -38,17 +39,17 @@ struct check {
 /* Begin a check. c->total is the exact length, or an upper limit. */
 int check_init(struct check *check, struct copy *c);
 void check_fini(struct check *check);
-/* The next bytes, in order. */
+/* Add the next bytes to the digests. Calls must be in order. */
 void check_feed(struct check *check, const uint8_t *data, uint32_t len);
-/* Does the server's medium hold len bytes with that digest at offset `at` of the copy? */
+/* Set *same if the server's medium holds len bytes with that digest at offset `at` of the copy. */
 int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t digest[CHECK_DIGEST],
 		bool *same);
-/* Return the digest of all fed bytes. Call this once. */
+/* Return the digest of all bytes passed to check_feed(). Call this once. */
 void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST]);
-/* Check everything after the last flush, when c->total is known. CLI_TRANSFER, after printing the
- * line: a piece differs. */
+/* After the last flush, when c->total is known, check all pieces. Returns CLI_TRANSFER after
+ * printing the error line if a piece differs. */
 int check_run(struct check *check);
-/* The end of put's summary. */
+/* Write the end of put's summary: the result of the check. */
 void check_describe(const struct check *check, bool json, char *text, size_t size);
 
 #endif

@@ -79,7 +79,7 @@ int cli_fail(enum cli_exit code, const char *fmt, ...)
 	return code;
 }
 
-/* Does the device also write its own lines to standard error (softrnic(7))? */
+/* Returns true if the device also writes its own lines to standard error (softrnic(7)). */
 static bool cli_device_writes(void)
 {
 	const char *level = getenv("SOFTRNIC_LOG");
@@ -87,8 +87,9 @@ static bool cli_device_writes(void)
 	return level ? *level : getenv("SOFTRNIC_TRACE") != NULL;
 }
 
-/* Without --verbose, ignore lines about failed calls (the error of the call has the same text), and
- * lines that the device writes itself. Lines from other threads come from the device. */
+/* Without --verbose, ignore lines about failed calls, because the error of the call has the same
+ * text, and ignore lines that the device writes itself. Lines from other threads than the
+ * program's come from the device. */
 static void cli_on_log(enum rpma_log_level level, const char *file, const int line,
 		       const char *func, const char *fmt, ...)
 {
@@ -120,8 +121,8 @@ int cli_report(const struct error *err, const char *hint)
 		[ERROR_FAILED] = CLI_TRANSFER,
 	};
 
-	/* EFAULT: this end has found that the region's memory is gone. The exit code is the one for
-	 * the server's refusal. */
+	/* EFAULT: this end has found that the region's memory is gone. Use the exit code of a
+	 * refusal by the server. */
 	return cli_fail(err->cause == EFAULT ? CLI_REFUSED : codes[err->kind], "%s%s", err->text,
 			hint);
 }
@@ -189,8 +190,8 @@ static bool cli_continues(unsigned char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* The length of the UTF-8 character (RFC 3629) at the beginning of text; 0: the bytes are not
- * valid. */
+/* Returns the length of the UTF-8 character (RFC 3629) at the beginning of text, or 0 if the bytes
+ * are not valid. */
 static size_t cli_utf8_len(const char *text)
 {
 	const unsigned char *c = (const unsigned char *)text;
@@ -201,7 +202,7 @@ static size_t cli_utf8_len(const char *text)
 	for (size_t i = 1; i < len; i++)
 		if (!cli_continues(c[i]))
 			return 0;
-	/* Invalid: encodings longer than needed, surrogates, and values above U+10FFFF. */
+	/* Not valid: encodings longer than needed, surrogates, and values above U+10FFFF. */
 	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
 	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* copy.h -- shared by put and get: options, the open region, the summary. */
+/* copy.h -- declarations shared by put and get: options, the open region, the summary. */
 #ifndef TOOL_COPY_H
 #define TOOL_COPY_H
 
@@ -9,17 +9,17 @@
 #include "progress.h"
 #include "remote.h"
 
-/* Flush regularly, so that a failed put has most of its bytes on the medium, and no flush takes as
- * long as --timeout. */
+/* Flush regularly, so that most bytes of a failed put are on the medium, and no flush takes longer
+ * than --timeout. */
 #define COPY_FLUSH_EVERY (64u << 20)
 
 struct copy_opts {
 	const char *file;
 	struct remote_opts remote;
-	bool is_raw;          /* a range of bytes (offset, length), not a file */
+	bool is_raw;          /* true: a range of bytes (offset, length); false: a file */
 	uint64_t offset;      /* offset in the region */
 	uint64_t length;      /* get: UINT64_MAX means to the end of the file, or of the region */
-	uint64_t flush_every; /* put: 0 means once at the end */
+	uint64_t flush_every; /* put: 0 means to flush once at the end */
 	bool allow_volatile, no_verify, resume;
 };
 
@@ -33,18 +33,19 @@ struct copy {
 	struct progress progress;
 };
 
-/* Parse. Returns CLI_OK, CLI_USAGE, or -1 after --help. is_put: FILE comes first. */
+/* Parse the command line. Returns CLI_OK, CLI_USAGE, or -1 after --help. is_put: FILE is the first
+ * operand. */
 int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts);
-/* Open the region with these flags, and make staging of this size. The caller sets total
- * afterwards. */
+/* Open the region with these flags, and make a staging buffer of `staging` bytes. The caller sets
+ * total afterwards. */
 int copy_open(struct copy *c, const struct copy_opts *opts, uint32_t flags, size_t staging);
 void copy_close(struct copy *c);
-/* Remove the bar, then do the same as remote_check(). */
+/* Remove the progress bar, then call remote_check(). */
 int copy_check(struct copy *c, int rc);
-/* The offset of --offset is outside the region. */
+/* Refuse an --offset outside the region. */
 int copy_check_offset(const struct copy *c);
 
-/* more: the end of the line, or further members of the JSON object. */
+/* Print the summary. more: the end of the line, or further members of the JSON object. */
 void copy_summary(const struct copy *c, const char *verb, const char *more);
 
 #endif

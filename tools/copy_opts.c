@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command lines of put and get. */
+/* Parses the command lines of put and get. */
 #include "cli.h"
 #include "copy.h"
 

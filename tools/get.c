@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma get: a remote region into a local file, or into a pipe. */
+/* rpma get: copies a remote region into a local file, or into a pipe. */
 #include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "copy.h"
 #include "output.h"
 
-/* Reads under way at a time. Each read registers its chunk, so large chunks cost less; more reads
- * gain nothing on loopback. */
+/* Number of outstanding reads, and bytes of a read. Each read registers its chunk, so large chunks
+ * cost less; more reads gain nothing on loopback. */
 #define GET_DEPTH 4
 #define GET_CHUNK (512u << 10)
 
@@ -19,8 +19,8 @@ struct get {
 	struct copy c;
 	struct output out;
 	bool verifies;               /* the digest of the file is known */
-	uint64_t started, ended;     /* reads, each of a chunk */
-	uint64_t tickets[GET_DEPTH]; /* tickets of the reads under way */
+	uint64_t started, ended;     /* number of reads begun and ended; each reads one chunk */
+	uint64_t tickets[GET_DEPTH]; /* tickets of the outstanding reads */
 	crypto_generichash_state state;
 };
 
@@ -87,7 +87,7 @@ static int get_start_one(struct get *g)
 						       &g->tickets[index % GET_DEPTH]));
 }
 
-/* Reads end in the order in which they began, so their bytes come in order. */
+/* Reads end in the order in which they began, so the bytes are written in order. */
 static int get_end_one(struct get *g)
 {
 	uint64_t index = g->ended++;
@@ -152,7 +152,7 @@ static int get_file(struct get *g)
 	return rc ? rc : output_commit(&g->out);
 }
 
-/* The result of the comparison: with a reason for people, only true or false in JSON. */
+/* Returns the result of the comparison: true or false in JSON, otherwise a text with the reason. */
 static const char *get_verdict(const struct get *g)
 {
 	if (g->c.opts->remote.json)

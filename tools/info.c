@@ -83,7 +83,7 @@ static int info_take_server(const char *operand, struct remote_opts *opts)
 	return rc;
 }
 
-/* operands: ended by NULL. */
+/* operands: an array that ends with NULL. */
 static int info_check_usage(const struct info_opts *info, char *const *operands,
 			    struct remote_opts *opts)
 {

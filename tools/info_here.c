@@ -11,7 +11,7 @@
 #define LOOPBACK   "127.0.0.1"
 #define TIMEOUT_MS 10000
 
-/* A connection of the process to itself, because capabilities belong to a connection. */
+/* Connects the process to itself, because capabilities belong to a connection. */
 struct loop {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
@@ -120,8 +120,8 @@ int info_here(bool json)
 
 	if (rc)
 		return rc;
-	/* If no provider serves loopback, print no capabilities: the rows already give the
-	 * reason. */
+	/* If no provider serves loopback, print no capabilities: the providers' rows already give
+	 * the reason. */
 	rc = info_query_loopback(&caps);
 	fputs(json ? "],\"capabilities\":[" : "capabilities: ", stdout);
 	if (!rc)

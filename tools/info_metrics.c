@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma info HOST: a server as metrics for Prometheus, and as a monitoring plugin. */
+/* rpma info HOST: reports on a server as metrics for Prometheus, and as a monitoring plugin. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct probe {
 	const char *server;
 	int rc; /* result of the question: enum error_kind */
 	struct error err;
-	double seconds; /* the connection and the answer */
+	double seconds; /* time taken by the connection and the answer */
 	struct hello_counts counts;
 };
 
@@ -76,7 +76,7 @@ static const struct openmetrics_family probe_served =
 static const struct openmetrics_family probe_refusals =
 	OM_COUNTER("rpma_serve_refusals", "Clients that were refused.", NULL);
 
-/* The order of hello_value_name(). */
+/* The families are in the order of hello_value_name(). */
 static const struct openmetrics_family probe_values[HELLO_VALUES] = {
 	OM_COUNTER("rpma_serve_received_bytes", "Bytes from clients.", "bytes"),
 	OM_COUNTER("rpma_serve_sent_bytes", "Bytes to clients.", "bytes"),
@@ -95,7 +95,8 @@ static const struct openmetrics_family probe_values[HELLO_VALUES] = {
 		NULL),
 };
 
-/* One value for each region. room: without the file system's size the value is unknown. */
+/* A metric with one value for each region. room: the value is unknown if the size of the file
+ * system is unknown. */
 struct probe_region_row {
 	struct openmetrics_family family;
 	bool room;

@@ -44,7 +44,7 @@ static int info_classify_path(const char *path, const struct stat *st, const str
 	return CLI_OK;
 }
 
-/* Report about a new file in the folder. */
+/* Report on a new file in the folder. */
 static int info_try_folder(const char *path, const struct stat *st, bool json)
 {
 	char inside[4096];

@@ -9,7 +9,7 @@ void latency_reset(struct latency *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* The number of bits by which to shift the value until 8 bits remain. */
+/* Returns the number of bits by which to shift the value right so that 8 bits remain. */
 static unsigned latency_shift(uint64_t ns)
 {
 	return ns < 256 ? 0 : 56 - (unsigned)__builtin_clzll(ns);

@@ -49,7 +49,8 @@ static int main_run_command(int argc, char **argv)
 		if (strcmp(argv[0], commands[i].name))
 			continue;
 		cli_begin(commands[i].full_name);
-		/* getopt prints "<argv[0]>: unrecognized option ..." itself */
+		/* getopt prints "<argv[0]>: unrecognized option ..." itself, so argv[0] gets the
+		 * full name */
 		argv[0] = (char *)commands[i].full_name;
 		return commands[i].run(argc, argv);
 	}
@@ -70,9 +71,9 @@ static int main_run(int argc, char **argv)
 }
 
 /*
- * Occupy closed standard descriptors: the next opened file would get such a number, and messages
- * would go into this file. The replacement cannot be read (input) or written (output), like a
- * closed descriptor.
+ * Open a replacement for each closed standard descriptor: otherwise the next opened file would get
+ * its number, and messages would go into that file. The replacement cannot be read (input) or
+ * written (output), like a closed descriptor.
  */
 static int main_occupy_standard_descriptors(void)
 {

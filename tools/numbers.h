@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* numbers.h -- numbers and sizes on a command line. */
+/* numbers.h -- parses numbers and sizes of a command line. */
 #ifndef TOOL_NUMBERS_H
 #define TOOL_NUMBERS_H
 

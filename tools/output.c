@@ -35,8 +35,8 @@ static int output_take_stdout(struct output *out)
 	return CLI_OK;
 }
 
-/* Is this "-", /dev/stdout or another name of standard output? A device does not count, because
- * several programs may write to it at once. */
+/* Returns true for "-", /dev/stdout or another name of standard output. A device does not count,
+ * because several programs may write to a device at once. */
 static bool output_is_stdout(const char *name)
 {
 	struct stat st, st_stdout;
@@ -76,8 +76,8 @@ int output_open(struct output *out, const char *name)
 	return CLI_OK;
 }
 
-/* Another program has passed the open descriptor (/dev/fd/3), and will read the new content
- * there. */
+/* Returns true if another program has passed the open descriptor (/dev/fd/3), and will read the
+ * new content through it. */
 static bool output_is_inherited(const struct output *out)
 {
 	struct stat st;
@@ -104,7 +104,7 @@ static bool output_can_replace(struct output *out)
 {
 	struct newfile_opts made = {.path = out->path};
 
-	/* Write a file with several names in place: after a rename the other names would keep the
+	/* Overwrite a file that has several names: after a rename the other names would keep the
 	 * old content. */
 	if (!output_find_path(out) || out->st.st_nlink > 1 || output_is_inherited(out) ||
 	    newfile_open(&out->made, &made, NULL))
@@ -174,8 +174,8 @@ static int output_settle(struct output *out)
 	return errno ? output_fail(out, "write to") : CLI_OK;
 }
 
-/* Copy into the existing file: its name cannot be given to another file, for instance because of a
- * mount. */
+/* Copy the bytes into the existing file, because its name cannot be given to another file (for
+ * instance, the file is a mount point). */
 static int output_copy_in_place(struct output *out)
 {
 	off_t from = 0;

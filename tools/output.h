@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.h -- the target of get, treated as cp(1) treats its target.
+ * output.h -- the target of get, handled as cp(1) handles its target.
  *
- * If the name does not exist, the complete file appears under it. An existing regular file, also
- * behind a symbolic link, is replaced as a whole by a file with the same owner, mode and extended
- * attributes. Where this is not possible, or would separate the file from its other links, the file
- * is overwritten. Other targets, and standard output ("-"), are written to.
+ * If the name does not exist, the complete file appears under the name. An existing regular file,
+ * also behind a symbolic link, is replaced as a whole by a file with the same owner, mode and
+ * extended attributes. If this is not possible, or would separate the file from its other links,
+ * the file is overwritten. Other targets, and standard output ("-"), are written to as a stream.
  *
  * Functions return CLI_OK, or CLI_FILE after printing the error line.
  */
@@ -29,7 +29,7 @@ enum output_kind {
 struct output {
 	const char *name;
 	enum output_kind kind;
-	int fd;              /* the existing file; -1: there is no such file */
+	int fd;              /* descriptor of the existing file; -1: the file does not exist yet */
 	struct stat st;      /* status of the existing file */
 	char path[PATH_MAX]; /* path without symbolic links; "": unknown */
 	struct newfile made;
@@ -37,17 +37,18 @@ struct output {
 };
 
 /*
- * Can `name` be written? Opens the target if it exists, and waits for the reader of a FIFO. If the
- * target is standard output, all other text for standard output goes to standard error.
+ * Check that `name` can be written. Opens the target if it exists, and waits for the reader of a
+ * FIFO. If the target is standard output, all other text for standard output goes to standard
+ * error.
  */
 int output_open(struct output *out, const char *name);
-/* Call this before writing the first of total bytes. */
+/* Call this before writing the first byte. total: the number of bytes that will be written. */
 int output_begin(struct output *out, uint64_t total);
 /* Write the next bytes. */
 int output_write(struct output *out, const uint8_t *src, size_t len);
-/* All bytes are written: put them on the disk, and the file under its name. */
+/* Call this after all bytes are written: puts them on the disk, and the file under its name. */
 int output_commit(struct output *out);
-/* Close in any state after output_open(). Without a commit no new file stays. */
+/* Close the target, in any state after output_open(). Without a commit no new file remains. */
 void output_close(struct output *out);
 
 #endif

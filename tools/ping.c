@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma ping: measures the duration of a write, a write with a flush, and a read. It measures as
- * bench does, one operation at a time. */
+/* rpma ping: measures the duration of a write, of a write with a flush, and of a read, as bench
+ * does, but one operation at a time. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -96,7 +96,8 @@ static int ping_run_all(struct bench *b)
 	ping_print_head(b);
 	for (size_t i = 0; i < sizeof(ping_works) / sizeof(ping_works[0]) && !rc; i++)
 		rc = ping_run_one(b, ping_works[i]);
-	/* Ask after the run: two ends on one host change to shared memory after some messages. */
+	/* Get the transport after the run: two ends on one host change to shared memory after some
+	 * messages. */
 	session_get_transport(&b->s, &via);
 	if (!rc)
 		printf(b->opts->remote.json ? ",\"link\":\"%s\"}\n" : "link %s\n", via.link);
@@ -155,7 +156,7 @@ static const struct remote_command command = {help, options, ping_take_option};
 
 int cmd_ping(int argc, char **argv)
 {
-	/* Without --count a slow disk makes the run shorter, not longer. */
+	/* Without --count, the run ends after 2 s even if a slow disk has done fewer rounds. */
 	struct bench_opts opts = {
 		.queue = 4, .sizes = {{8}, 1}, .most = 1000, .duration_ms = 2000, .spin_us = 200};
 	static struct bench bench;

@@ -25,7 +25,7 @@ static uint64_t progress_now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Ask each time, because the user may resize the terminal. */
+/* Get the width each time, because the user may resize the terminal. */
 static unsigned progress_columns(void)
 {
 	struct winsize size;
@@ -49,7 +49,7 @@ static void progress_eta(const struct progress *p, double seconds, char *text, s
 		snprintf(text, size, " ETA %u:%02u", s / 60, s % 60);
 }
 
-/* Write " [####    ]", or nothing if there is no room. */
+/* Write " [####    ]", or nothing if the line has too little space left. */
 static void progress_bar(const struct progress *p, size_t room, char *text, size_t size)
 {
 	static const char marks[] = "##############################";
@@ -61,7 +61,7 @@ static void progress_bar(const struct progress *p, size_t room, char *text, size
 			 (int)((double)p->done / (double)p->total * width), marks);
 }
 
-/* If the room is too small, leave out the bar first, then the rate, then the estimate. */
+/* If the line has too little space, leave out the bar first, then the rate, then the estimate. */
 void progress_line(const struct progress *p, double seconds, unsigned columns, char *line,
 		   size_t size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.h -- a progress bar on a terminal, nothing elsewhere. There is one bar at a time; lines
- * that are printed meanwhile do not break it.
+ * progress.h -- shows a progress bar on a terminal, and nothing elsewhere. There is only one bar
+ * at a time; lines that are printed meanwhile do not break the bar.
  *
- * Any thread may print lines; the bar belongs to one thread.
+ * Any thread may print lines; only one thread may use the bar.
  */
 #ifndef TOOL_PROGRESS_H
 #define TOOL_PROGRESS_H
@@ -22,15 +22,16 @@ struct progress {
 
 void progress_begin(struct progress *p, const char *verb, uint64_t total);
 void progress_show(struct progress *p, uint64_t done);
-/* Remove the bar and stop the clock. A second call is harmless. */
+/* Remove the bar and stop its clock. A second call is harmless. */
 void progress_end(struct progress *p);
 double progress_seconds(const struct progress *p);
 
-/* Call these before and after printing another line: the bar is removed, then drawn again. */
+/* Call these before and after printing another line: the first one removes the bar, the second one
+ * draws it again. */
 void progress_pause(void);
 void progress_resume(void);
 
-/* Write the bar after this time, with fewer than `columns` characters in any case. */
+/* Write the line of the bar after that time, always with fewer than `columns` characters. */
 void progress_line(const struct progress *p, double seconds, unsigned columns, char *line,
 		   size_t size);
 

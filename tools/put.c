@@ -11,7 +11,7 @@
 #include "resume.h"
 #include "source.h"
 
-#define PUT_FLUSHES 4            /* most flushes under way */
+#define PUT_FLUSHES 4            /* most outstanding flushes */
 #define PUT_CHUNK   (256u << 10) /* bytes of the source that are read at a time */
 /* A write of this size is copied, and is sent while the next one is read. */
 #define PUT_WRITE (32u << 10)
@@ -23,14 +23,15 @@ struct put_flush {
 struct put {
 	struct copy c;
 	struct source source;
-	uint64_t flush_from;     /* earlier bytes are flushed, or their flush is under way */
-	unsigned started, ended; /* flushes */
+	/* bytes before this offset are flushed, or their flush is outstanding */
+	uint64_t flush_from;
+	unsigned started, ended; /* number of flushes begun and ended */
 	struct put_flush flushes[PUT_FLUSHES];
 	struct check check;
 };
 
-/* Set the total. For a source without a size, the total is the room in the region until the source
- * ends. */
+/* Set the total. For a source without a size, the total is the rest of the region, until the
+ * source ends. */
 static int put_check_room(struct put *p)
 {
 	const struct copy_opts *opts = p->c.opts;
@@ -48,7 +49,7 @@ static int put_check_room(struct put *p)
 	return CLI_OK;
 }
 
-/* The room is used up, so the source must be at its end. */
+/* The region is full, so the source must be at its end. */
 static int put_check_end(struct put *p)
 {
 	bool more = false;
@@ -75,7 +76,7 @@ static int put_check_durability(const struct put *p)
 			info->region, info->server, rpma_utils_durability_2str(info->durability));
 }
 
-/* The number of bytes until the next flush. */
+/* Returns the number of bytes until the next flush. */
 static uint64_t put_until_flush(const struct put *p)
 {
 	uint64_t unflushed = p->c.done - p->flush_from, every = p->c.opts->flush_every;
@@ -83,7 +84,7 @@ static uint64_t put_until_flush(const struct put *p)
 	return every ? every - unflushed : UINT64_MAX;
 }
 
-/* Read the next chunk of the source. *len is its length, 0 at the end. */
+/* Read the next chunk of the source. *len is the chunk's length, or 0 at the source's end. */
 static int put_read(struct put *p, uint32_t *len)
 {
 	uint64_t left = p->c.total - p->c.done, most = put_until_flush(p);
@@ -144,7 +145,8 @@ static void put_set_tail(const struct put *p, uint64_t flushed)
 			     p->c.opts->offset + flushed, how);
 }
 
-/* Wait until at most `most` flushes are under way. Also end flushes that have completed already. */
+/* Wait until at most `most` flushes are outstanding. Also handle flushes that have already
+ * completed. */
 static int put_end_flushes(struct put *p, unsigned most)
 {
 	int rc = 0;
@@ -181,9 +183,9 @@ static int put_flush(struct put *p)
 }
 
 /*
- * After a failed call, end the flushes first, because the error line reports how far they came. The
- * text stays: a flush that fails has the same text, because a file's first failure is the result of
- * all later calls.
+ * After a failed call, end the flushes first, because the error line reports how many bytes are
+ * flushed. A flush that fails does not change the error text, because a file's first failure is
+ * the result of all later calls.
  */
 static int put_check(struct put *p, int rc)
 {
@@ -223,8 +225,8 @@ static int put_run(struct put *p)
 	return rc;
 }
 
-/* Before the first byte: does the region hold the beginning of the file, and may the client write
- * there? */
+/* Before the first byte, check what the region must hold for --resume, and claim the range.
+ * Returns an exit code. */
 static int put_begin(struct put *p)
 {
 	const struct source *src = &p->source;
@@ -246,13 +248,13 @@ static int put_begin(struct put *p)
 	return rc;
 }
 
-/* From now on only the output can fail. */
+/* After the transfer only the output can fail; an error line then reports that the put is done. */
 static void put_set_done(void)
 {
 	cli_set_tail("; the put itself is complete");
 }
 
-/* Last step: the file's name must lead to the flushed and verified bytes. */
+/* Last step: check that the file's name leads to the flushed and verified bytes. */
 static int put_end(struct put *p)
 {
 	uint8_t digest[CHECK_DIGEST];

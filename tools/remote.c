@@ -46,7 +46,7 @@ static int remote_take_option(int opt, void *arg)
 	case 'j':
 		opts->json = true;
 		return CLI_OK;
-	case '?': /* getopt has printed the line */
+	case '?': /* getopt has already printed the error line */
 		return CLI_USAGE;
 	default:
 		return p->command->take(opt, p->arg);
@@ -127,8 +127,8 @@ static enum cli_exit remote_exit_code(int rc)
 	}
 }
 
-/* The library's advice after a loss is for programs that go on. Print this tool's advice instead
- * (cli_set_tail()). */
+/* Returns the length of the error text without the library's advice, which is for programs that go
+ * on. The tool prints its own advice instead (cli_set_tail()). */
 static size_t remote_text_len(const char *text)
 {
 	static const char *const advice[] = {ADVICE_WRITER, ADVICE_READER};

@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "resume.h"
 
-/* Size of one comparison inside a piece that differs. */
+/* Number of bytes in one comparison inside a piece that differs. */
 #define RESUME_STEP (1u << 20)
 
 static int resume_refuse(const struct rpma_file_info *there, const char *why)
@@ -36,7 +36,7 @@ int resume_check(const struct check *check, const struct source *src)
 				       "modified since: the lengths differ");
 }
 
-/* Does the medium already have the next len bytes? */
+/* Set *same if the medium already holds the next len bytes. */
 static int resume_compare(struct check *check, uint64_t at, const uint8_t *data, uint32_t len,
 			  bool *same)
 {

@@ -9,10 +9,11 @@
 #include "check.h"
 #include "source.h"
 
-/* Did the failed put send the same file? Otherwise prints the line and returns CLI_REFUSED. */
+/* Check that the failed put sent the same file. Otherwise print the error line and return
+ * CLI_REFUSED. */
 int resume_check(const struct check *check, const struct source *src);
-/* Compare, set c->begun, c->done and c->from to the end of the common bytes, and feed these bytes
- * to the check. */
+/* Set c->begun, c->done and c->from to the end of the common bytes, and pass these bytes to
+ * check_feed(). */
 int resume_find(struct check *check, struct source *src);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpmem-ssh: programs call it as ssh, because they cannot reach a target in another way. It removes
- * pools at targets without ssh (rpma://host), and executes ssh for all other targets.
+ * rpmem-ssh: stands in for ssh in programs that reach a target only by ssh. It removes pools at
+ * targets without ssh (rpma://host), and executes ssh for all other targets.
  */
 #include <errno.h>
 #include <librpmem.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ssh's options (ssh(1)); those with a colon have a value. */
+/* The options of ssh (ssh(1)). An option with a colon has a value. */
 #define SSH_OPTIONS "+1246ab:c:e:fgi:kl:m:no:p:qstvxACD:E:F:I:J:KL:MNO:PQ:R:S:TVw:W:XYB:"
 
 #define SCHEME "rpma://"
@@ -19,8 +19,8 @@
 #define STATUS_OTHER 255 /* ssh uses this status for its own failures */
 
 /*
- * The target without ssh that the arguments name, or NULL. Programs that expect an ssh target split
- * "rpma://host" at the colon into host and port: -p //host rpma.
+ * Returns the target without ssh that the arguments name, or NULL. Programs that expect an ssh
+ * target split "rpma://host" at the colon into host and port: -p //host rpma.
  */
 static const char *direct_target(const char *host, const char *port, char *buf, size_t size)
 {
@@ -31,7 +31,7 @@ static const char *direct_target(const char *host, const char *port, char *buf, 
 	return snprintf(buf, size, "rpma:%s", port) < (int)size ? buf : NULL;
 }
 
-/* Cut the next word in place as a shell does, with quotes and backslashes. NULL: there is no
+/* Cut the next word in place, as a shell does with quotes and backslashes. NULL: there is no
  * further word. */
 static char *next_word(char **text)
 {
@@ -52,7 +52,8 @@ static char *next_word(char **text)
 	return begin;
 }
 
-/* Parse the arguments of rpmemd. Returns the set, or NULL if the command removes no pool. */
+/* Parse the arguments of rpmemd. Returns the name of the pool set, or NULL if the command removes
+ * no pool. */
 static const char *parse_command(char *text, int *flags)
 {
 	const char *set = NULL, *word;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma serve: serves files as remote memory. src/regions serves; this file prints, and obeys
- * signals. */
+/* rpma serve: serves files as remote memory. src/regions serves them; this file prints, and
+ * handles signals. */
 #include "serve.h"
 
 #include <errno.h>
@@ -138,7 +138,7 @@ static bool serve_is_ignored(int signal_number)
 	return !sigaction(signal_number, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
-/* Called before any thread exists, so that the library's threads inherit the mask. */
+/* Call this before any thread exists, so that the library's threads inherit the mask. */
 static int serve_block_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
@@ -146,7 +146,8 @@ static int serve_block_signals(void)
 	return process_take_signals(signals, serve_is_ignored(SIGHUP) ? 3 : 4);
 }
 
-/* Called between the steps that create the files. A later signal stays pending for the loop. */
+/* Called between the steps that create the files, to check for a signal to end. A signal that
+ * comes later stays pending for the loop. */
 static bool serve_is_to_end(void)
 {
 	sigset_t set;
@@ -174,7 +175,7 @@ static bool serve_show_making(void *arg, const struct newfile_progress *now)
 	return !serve_is_to_end();
 }
 
-/* Advice in terms of this tool's command line. */
+/* Returns advice that names options of this tool. */
 static const char *serve_hint_for(const struct server_opts *opts, const struct error *err)
 {
 	if (err->cause == EEXIST && opts->create)
@@ -228,7 +229,8 @@ static int serve_files(struct serve_opts *opts, int signal_fd)
 	serve_report_ready(server);
 	rc = serve_loop(server, opts, signal_fd);
 	manager_stopping();
-	server_delete(&server, true); /* keep files that clients could already use */
+	/* keep the files, because clients could already write to them */
+	server_delete(&server, true);
 	return rc;
 }
 
@@ -266,7 +268,7 @@ int cmd_serve(int argc, char **argv)
 		return cli_fail(CLI_FILE, "signalfd: %s", strerror(errno));
 	cli_log_init(opts.server.verbose);
 	manager_begin();
-	/* A flush to persistence must fail, not succeed, if the memory cannot be persistent. */
+	/* If the memory cannot be persistent, a flush to persistence must fail. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	opts.server.note = serve_print_note;
 	rc = serve_with_secret(&opts, signal_fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.h -- a server (regions/server.h) from the command line.
+ * serve.h -- runs a server (regions/server.h) from the command line.
  */
 #ifndef TOOL_SERVE_H
 #define TOOL_SERVE_H
@@ -19,10 +19,11 @@ struct serve_opts {
 	bool json;
 };
 
-/* serve_opts.c: parses like copy_parse(). *opts must not move afterwards. */
+/* serve_opts.c: parses the command line, with the results of copy_parse(). *opts must not move
+ * afterwards. */
 int serve_parse(int argc, char **argv, struct serve_opts *opts);
 
-/* serve_stats.c: prints the connections' counters to stdout. */
+/* serve_stats.c: prints the counters of the connections to stdout. */
 void serve_print_counters(const struct server *server, bool json);
 
 #endif

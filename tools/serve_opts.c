@@ -124,7 +124,7 @@ static int opts_take_option(int opt, void *arg)
 		opts->json = true;
 		return CLI_OK;
 	default:
-		return CLI_USAGE; /* getopt has printed the line */
+		return CLI_USAGE; /* getopt has already printed the error line */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints the connections' counters on SIGUSR1. */
+/* Prints the counters of the connections on SIGUSR1. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static const char *stats_access_name(enum hello_access access)
 	return names[access];
 }
 
-/* " name=value ..." or "{"name":value,...}". */
+/* Prints " name=value ..." or "{"name":value,...}". */
 static void stats_print_counters(const struct counters *sum, bool json)
 {
 	if (json)

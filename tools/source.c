@@ -20,7 +20,7 @@ static int source_inspect(struct source *src)
 		return cli_fail(CLI_FILE, "cannot open %s: %s", src->name, strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return cli_fail(CLI_FILE, "%s is a directory", src->name);
-	/* Standard input begins at its present offset. */
+	/* If standard input is a file, begin at its present offset. */
 	from = lseek(src->fd, 0, SEEK_CUR);
 	/* Files of /proc report a size of 0. */
 	src->is_sized = S_ISREG(st.st_mode) && from >= 0 && st.st_size > from;
@@ -32,7 +32,7 @@ static int source_inspect(struct source *src)
 	return CLI_OK;
 }
 
-/* Refuse a standard input that cannot be read before a connection is made. */
+/* Refuse a standard input that cannot be read, before a connection is made. */
 static int source_take_stdin(void)
 {
 	int flags = fcntl(STDIN_FILENO, F_GETFL);
@@ -59,7 +59,7 @@ void source_close(struct source *src)
 	src->fd = -1;
 }
 
-/* The same as read(2), also for a non-blocking descriptor. */
+/* Like read(2), but wait for bytes even if the descriptor is non-blocking. */
 static ssize_t source_read_stream(struct source *src, uint8_t *buf, size_t len)
 {
 	struct pollfd pfd = {.fd = src->fd, .events = POLLIN};
@@ -94,7 +94,8 @@ int source_read(struct source *src, uint8_t *buf, uint64_t at, uint32_t *len)
 
 		if (n == 0 && !src->is_sized)
 			break;
-		/* The file may shrink meanwhile. The bytes of the rest would then be undefined. */
+		/* The file may shrink during the read. The rest of the buffer would then be
+		 * undefined. */
 		if (n <= 0)
 			return cli_fail(CLI_FILE, "cannot read %s at offset %" PRIu64 ": %s",
 					src->name, at + got,

@@ -155,7 +155,8 @@ int args_parse(int argc, char **argv, const struct args_option *options, unsigne
 	for (int i = 1; i < argc;) {
 		int used = 1;
 
-		/* Set this before the first error is printed, which must be JSON as well. */
+		/* Set JSON before the first error is printed, because that error must be JSON as
+		 * well. */
 		if (!strcmp(argv[i], "--json"))
 			out_set_json(true);
 		if (!strncmp(argv[i], "--", 2) && argv[i][2])

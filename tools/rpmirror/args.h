@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.h -- options and arguments of a command. Every command has --json, --timeout, --socket and
- * --help. */
+/* args.h -- parses the options and arguments of a command. Every command has --json, --timeout,
+ * --socket and --help. */
 #ifndef RPMIRROR_ARGS_H
 #define RPMIRROR_ARGS_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define ARGS_MAX 32
-/* default; RPMIRROR_SOCKET in the environment overrides it */
+/* default path; RPMIRROR_SOCKET in the environment overrides it */
 #define ARGS_SOCKET "/run/rpmirror/rpmirrord.socket"
 
 struct args_list {
@@ -17,12 +17,12 @@ struct args_list {
 };
 
 enum args_kind {
-	ARGS_FLAG,   /* bool */
-	ARGS_TEXT,   /* const char *, not empty */
-	ARGS_LIST,   /* struct args_list; the option may be repeated */
-	ARGS_SIZE,   /* uint64_t, with units */
-	ARGS_COUNT,  /* uint64_t */
-	ARGS_SECONDS /* uint64_t, milliseconds */
+	ARGS_FLAG,   /* sets a bool */
+	ARGS_TEXT,   /* sets a const char *, not empty */
+	ARGS_LIST,   /* appends to a struct args_list; the option may be repeated */
+	ARGS_SIZE,   /* sets a uint64_t; the text may have a unit */
+	ARGS_COUNT,  /* sets a uint64_t */
+	ARGS_SECONDS /* sets a uint64_t in milliseconds */
 };
 
 struct args_option {
@@ -32,16 +32,16 @@ struct args_option {
 };
 
 struct args {
-	struct args_list rest; /* arguments that are no options */
+	struct args_list rest; /* arguments that are not options */
 	bool json;
 	uint64_t timeout_ms;
 	const char *socket;
 };
 
-/* Parse one value of that kind; not for FLAG and LIST. */
+/* Parse one value of that kind, which is not FLAG or LIST. */
 bool args_parse_value(enum args_kind kind, const char *text, void *to);
 
-/* A command: its text for --help, and its function. args_command is the running command. */
+/* A command: its text for --help, and its function. args_command points to the running command. */
 struct args_command {
 	const char *name, *synopsis, *text;
 	int (*run)(int argc, char **argv);
@@ -49,8 +49,9 @@ struct args_command {
 
 extern const struct args_command *args_command;
 
-/* Parse. A NULL name ends options. At least min and at most max further arguments are permitted.
- * Returns 0, or the command must end with *code (after --help, or after a printed error). */
+/* Parse the arguments. A NULL name ends `options`. At least min and at most max further arguments
+ * are permitted. Returns 0, or another value if the command must end with *code (after --help, or
+ * after a printed error). */
 int args_parse(int argc, char **argv, const struct args_option *options, unsigned min, unsigned max,
 	       struct args *args, int *code);
 

@@ -12,7 +12,7 @@
 #include "base/poll.h"
 #include "mirror/core/types.h"
 
-/* Wait this much longer than the time limit: the daemon stops at the limit, and its answer has the
+/* Time to wait beyond the time limit: the daemon stops at the limit, and its answer has the
  * reason. */
 #define ASK_GRACE_MS 1000
 
@@ -66,8 +66,8 @@ static int ask_read_error(const json_t *error, struct failure *f)
 {
 	enum code code = code_of_name(json_text(error, "name", ""));
 
-	/* Use the name before the number: a daemon of an earlier build has different numbers for
-	 * two codes. */
+	/* Use the name of the code before its number: a daemon of an earlier build has different
+	 * numbers for two codes. */
 	if (code == CODE_DONE || code == CODE_END)
 		code = (enum code)json_count(error, "code", CODE_END, CODE_END);
 	/* A newer daemon may send an unknown code. */

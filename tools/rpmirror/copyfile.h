@@ -12,18 +12,19 @@
 struct copyfile_opts {
 	const struct mirror_record *record;
 	uint8_t slot;
-	bool is_empty;      /* the copy has no data yet and needs a resync; else it is in-sync */
+	/* the copy has no data yet and needs a resync; otherwise the copy is in-sync */
+	bool is_empty;
 	uint32_t hot_slots; /* 0: the default */
 	bool keeps_data;    /* the data file exists and becomes the set's content */
 };
 
-/* Create both files durably under their names. Neither may exist, except a data file that is kept.
- * Errors leave nothing behind. */
+/* Create the data file and the metadata file durably under their names. Neither file may exist,
+ * except a data file that is kept. After an error no created file remains. */
 int copyfile_create(const struct copyfile_opts *opts, struct error *err);
-/* Undo the creation. A data file that was kept stays. */
+/* Undo the creation. A data file that existed before stays. */
 void copyfile_remove(const struct copyfile_opts *opts);
 
-/* A copy's metadata, opened for reading. */
+/* The metadata of a copy, opened for reading. */
 struct copyfile {
 	struct metafile file;
 	struct meta meta;
@@ -31,7 +32,8 @@ struct copyfile {
 	uint64_t data_size; /* size of the data file */
 };
 
-/* path: of the copy, or of its metadata. err->cause is that of meta_load() and metafile_open(). */
+/* path: path of the copy, or of its metadata. err->cause is that of meta_load() and
+ * metafile_open(). */
 int copyfile_open(struct copyfile *f, const char *path, struct error *err);
 void copyfile_close(struct copyfile *f);
 

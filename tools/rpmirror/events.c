@@ -8,7 +8,8 @@
 #include "base/text.h"
 #include "commands.h"
 
-/* Prints "TIME kind set/member key: from -> to: sentence", without absent parts. */
+/* Prints "TIME kind set/member key: from -> to: sentence"; parts that the event lacks are left
+ * out. */
 static void events_print(const json_t *event)
 {
 	char line[1024];
@@ -32,8 +33,8 @@ static void events_print(const json_t *event)
 	fflush(stdout);
 }
 
-/* Print events. Ends after the present state if `now` is set, at the end of the connection, or when
- * no program reads the output any more. */
+/* Print events. Ends after the present state if `now` is set, at the end of the connection, or
+ * when the reader of the output is gone. */
 static int events_follow(struct ask *a, const struct args *args, bool now, struct failure *f)
 {
 	for (;;) {
@@ -53,7 +54,8 @@ static int events_follow(struct ask *a, const struct args *args, bool now, struc
 		json_decref(packet);
 		if (ferror(stdout) || (dumped && now))
 			return CODE_DONE;
-		/* No time limit from here on: an hour may pass without a change. */
+		/* Remove the time limit after the present state: an hour may pass without a
+		 * change. */
 		if (dumped)
 			a->deadline = CLOCK_NEVER;
 	}

@@ -8,7 +8,7 @@
 #include "mirror/core/words.h"
 #include "out.h"
 
-/* Is value one of the words that word() lists? The list ends with "?". */
+/* Returns true if value is one of the words that word() lists. The list ends with "?". */
 static bool expr_is_word(const char *(*word)(unsigned), const char *value, size_t len)
 {
 	for (unsigned i = 0;; i++) {
@@ -33,7 +33,7 @@ static const char *expr_phase(unsigned i)
 	return i <= MIRROR_PHASE_SERVING ? words_phase[i] : "?";
 }
 
-/* rpmirror reports "local" as a link, too; it is not one of the protocol's states. */
+/* The status has "local" as a link, too, although "local" is not a link state of the protocol. */
 static const char *expr_link(unsigned i)
 {
 	return i == MIRROR_LINK_COUNT ? "local" : mirror_link_2str(i);
@@ -62,7 +62,7 @@ static const struct expr_key *expr_find_key(const char *name)
 	return NULL;
 }
 
-/* Calls `is` for each value of "a|b". Returns true if it is true for any value. */
+/* Calls `is` for each value of "a|b". Returns true if `is` returns true for one of them. */
 static bool expr_any_value(const char *values,
 			   bool (*is)(const void *arg, const char *value, size_t len),
 			   const void *arg)
@@ -147,7 +147,7 @@ static const json_t *expr_find_member(const json_t *set, const char *name)
 	return NULL;
 }
 
-/* The value of a term in the status. */
+/* Returns the value of a term in the status. */
 static const char *expr_actual(const struct expr_term *t, const json_t *set)
 {
 	const json_t *object = t->member ? expr_find_member(set, t->member) : set;

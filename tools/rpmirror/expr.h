@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * expr.h -- conditions of `rpmirror wait`: KEY=VALUE[|VALUE...][,...]. All terms must hold; pure.
+ * expr.h -- conditions of `rpmirror wait`: KEY=VALUE[|VALUE...][,...]. A condition holds if all
+ * its terms hold. Pure.
  *
  * Keys: health, phase, primary (a member's name, or none), and for a member M: copy.M, link.M,
  * flow.M, role.M, insync.M (yes, no).
@@ -25,11 +26,11 @@ struct expr {
 	unsigned count;
 };
 
-/* Returns false with the reason in `why`. Words that no status can have are refused, because a wait
- * for them would never end. */
+/* Parse an expression. Returns false with the reason in `why`. A word that no status can have is
+ * refused, because a wait for it would never end. */
 bool expr_parse(struct expr *e, const char *text, char *why, size_t size);
-/* Does the expression hold for this set of a status? If not, `why` names the first term that does
- * not hold, and the actual value. */
+/* Returns true if the expression holds for this set of a status. Otherwise `why` names the first
+ * term that does not hold, and the actual value. */
 bool expr_holds(const struct expr *e, const json_t *set, char *why, size_t size);
 
 #endif

@@ -61,8 +61,8 @@ static int init_make_copies(struct copyfile_opts *copies, unsigned count)
 	return CODE_DONE;
 }
 
-/* With --from only that copy is in-sync, because the others have other content. Otherwise all
- * copies made here are in-sync, because all are zero. */
+/* With --from only the copy of that file is in-sync, because the others have other content.
+ * Otherwise all copies made here are in-sync, because all are zero. */
 static int init_plan(const struct init_opts *opts, const struct mirror_config *config,
 		     mirror_mask local, mirror_mask *insync)
 {
@@ -115,8 +115,8 @@ static int init_absent(struct mirror_register *r, const char *set)
 	return out_fail((enum code)init_code_of(rc), NULL, "%s", err.text);
 }
 
-/* After a missing answer the same record may be sent again: the register's copy is recognised by
- * its nonce. */
+/* Store the record in the register. If no answer came, the same record may be sent again, because
+ * its nonce identifies it in the register. */
 static int init_put(struct mirror_register *r, const struct mirror_record *record, bool *maybe)
 {
 	struct register_entry *now = malloc(sizeof(*now));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* init.h -- the parts of `rpmirror init`. */
+/* init.h -- declarations shared by the files of `rpmirror init`. */
 #ifndef RPMIRROR_INIT_H
 #define RPMIRROR_INIT_H
 
@@ -13,10 +13,11 @@ struct init_opts {
 	struct args_list members, here;
 	uint64_t size, min_copies, lease_ms, replica_timeout_ms, slow_ms, holdoff_ms, blocked_ms;
 	bool blocked_for_ever;
-	uint64_t hot_extents; /* of the copies that this command makes; 0: the default */
+	/* hot extents of the copies that this command makes; 0: the default */
+	uint64_t hot_extents;
 };
 
-/* Make the wanted record: a configuration without in-sync members. Returns 0, or the exit code
+/* Make the configuration of the first record, without in-sync members. Returns 0, or the exit code
  * after a printed error. */
 int init_config(const struct init_opts *opts, struct mirror_config *config);
 /* Find the members whose copies this command makes on this host. */

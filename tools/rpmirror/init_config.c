@@ -35,8 +35,8 @@ static int init_members(const struct init_opts *opts, struct mirror_config *conf
 	return CODE_DONE;
 }
 
-/* A set whose register is a file has no automatic failover, so the operator must state what a
- * lonely primary does. */
+/* A set whose register is a file has no automatic failover, so the operator must choose what a
+ * primary does that is the only copy left. */
 static int init_lonely(const struct init_opts *opts, struct mirror_config *config)
 {
 	bool is_file = !strncmp(opts->uri, "file:", 5);
@@ -112,7 +112,7 @@ int init_config(const struct init_opts *opts, struct mirror_config *config)
 	rand_bytes(&config->uuid, sizeof(config->uuid));
 	snprintf(config->set, sizeof(config->set), "%s", opts->set);
 	config->number = 1;
-	/* so that hosts with the previous release may join */
+	/* the lowest format, so that hosts with the previous release may join */
 	config->format = version_ours().lowest;
 	config->size = opts->size;
 	config->min_copies = (uint32_t)init_or(opts->min_copies, count > 2 ? 2 : 1);
@@ -170,7 +170,7 @@ void init_print_advice(const struct init_opts *opts, const struct mirror_config 
 		       m->host, config->set, m->name, m->path, opts->uri);
 		if (opts->secret)
 			printf("secret-file = %s\n", opts->secret);
-		/* Only with automatic promotion the set survives a loss without an operator. */
+		/* Only with automatic promotion does the set survive a loss without an operator. */
 		if (strncmp(opts->uri, "file:", 5) != 0)
 			printf("auto = yes\n");
 	}

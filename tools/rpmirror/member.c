@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror member add|remove|replace. */
+/* rpmirror member: adds, removes and replaces members of a set. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ static const struct member_command *member_find(const char *verb)
 	return NULL;
 }
 
-/* Parse a name, or a name with its place. Returns NULL after a printed error. */
+/* Parse a name, or a name with the address and path of its copy. Returns NULL after a printed
+ * error. */
 static json_t *member_parse(const struct member_command *command, const char *text)
 {
 	struct mirror_member m = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror meta dump|check: the metadata of a copy, without a daemon. */
+/* rpmirror meta: prints (dump) or checks the metadata of a copy, without a daemon. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,21 +7,23 @@
 #include "base/openmetrics_file.h"
 #include "out.h"
 
-/* The objects of a sample: `set`, and `part`, which is the set, its register or one of its
- * members. */
+/* The objects from which a sample is made: `set`, and `part`, which is the set, its register or
+ * one of its members. */
 struct metrics_at {
 	const json_t *set, *part;
-	struct openmetrics_label labels[4]; /* set, member, a label of the metric, end */
+	/* set, member, a label of the metric, and the end mark */
+	struct openmetrics_label labels[4];
 };
 
 enum metrics_scope { METRICS_SET, METRICS_REGISTER, METRICS_MEMBER, METRICS_LOCAL_MEMBER };
 
-/* The kind of sample that the key's value becomes. */
+/* The kind of sample that is made from the key's value. */
 enum metrics_kind {
-	METRICS_NUMBER, /* the number times `scale` */
+	METRICS_NUMBER, /* the value is the number times `scale` */
 	METRICS_FLAG,   /* 1 if true; 0 if false or absent */
-	METRICS_STATE,  /* for each word of `words`: 1 if the key has this text, else 0 */
-	METRICS_OTHER   /* write() makes the sample */
+	/* one sample for each word of `words`: 1 if the key has this text, else 0 */
+	METRICS_STATE,
+	METRICS_OTHER /* write() makes the sample */
 };
 
 struct metrics_row {
@@ -71,7 +73,7 @@ static void metrics_put_insync(struct openmetrics *om, struct metrics_at *at)
 		openmetrics_sample(om, at->labels, count);
 }
 
-/* A register counts as not reached, too, if the kernel would refuse an operation on it. */
+/* A register also counts as not reached if the kernel would refuse an operation on it. */
 static void metrics_put_register(struct openmetrics *om, struct metrics_at *at)
 {
 	openmetrics_sample(om, at->labels,
@@ -152,7 +154,7 @@ static const struct openmetrics_family metrics_up =
 static const struct openmetrics_family metrics_sets =
 	OM_GAUGE("rpmirror_sets", "Sets of this host's configuration.", NULL);
 
-/* The table of rpmirror(1) has the same order. */
+/* The rows have the order of the table in rpmirror(1). */
 static const struct metrics_row metrics_rows[] = {
 	{OM_GAUGE("rpmirror_set_health", "1 for the health that the set has, as this host sees it.",
 		  NULL),
@@ -242,8 +244,8 @@ const struct openmetrics_family *metrics_family(unsigned index)
 	return index - 2 < METRICS_ROWS ? &metrics_rows[index - 2].family : NULL;
 }
 
-/* If the daemon does not know a state, it leaves the key out, and there is no sample. Exception:
- * some keys are absent because nothing is refused. */
+/* If a key is absent, the daemon does not know the state, and no sample is written. Exception: if
+ * the key of the refusals is absent, nothing is refused, and all its samples are 0. */
 static void metrics_write_states(struct openmetrics *om, const struct metrics_row *row,
 				 struct metrics_at *at)
 {
@@ -297,7 +299,7 @@ static void metrics_write_members(struct openmetrics *om, const struct metrics_r
 static void metrics_write_set(struct openmetrics *om, const struct metrics_row *row,
 			      const json_t *set)
 {
-	/* The second label's value is set for each member. */
+	/* The value of the second label, the member's name, is set for each member. */
 	struct metrics_at at = {.set = set,
 				.part = set,
 				.labels = {{"set", json_text(set, "set", "")}, {"member", NULL}}};

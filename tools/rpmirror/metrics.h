@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics.h -- the daemon's status as metrics for Prometheus (rpmirror(1), METRICS). */
+/* metrics.h -- writes the daemon's status as metrics for Prometheus (rpmirror(1), METRICS). */
 #ifndef RPMIRROR_METRICS_H
 #define RPMIRROR_METRICS_H
 
@@ -7,11 +7,11 @@
 
 #include "base/openmetrics.h"
 
-/* sets: the sets of the answer; NULL: the daemon did not answer. Writes everything except the
- * end mark. */
+/* Write all metrics, without the end mark. sets: the sets of the answer; NULL: the daemon did not
+ * answer. */
 void metrics_write(struct openmetrics *om, const json_t *sets);
 
-/* Name and help of the family with this index; NULL after the last one. */
+/* Returns the family with this index, for its name and help, or NULL behind the last one. */
 const struct openmetrics_family *metrics_family(unsigned index);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-/* A word or a sentence of the daemon, as a part of the line without '|', which begins the
+/* A word or a sentence of the daemon for the line of the plugin. It has no '|', which begins the
  * performance data. */
 struct monitor_text {
 	char text[512];
@@ -23,8 +23,8 @@ static struct monitor_text monitor_get(const json_t *object, const char *key, co
 	return t;
 }
 
-/* The text as a part of a label: without an apostrophe, which ends a label, and without an equals
- * sign. */
+/* Returns a text for a label: without an apostrophe, which would end the label, and without an
+ * equals sign. */
 static struct monitor_text monitor_get_label(const json_t *object, const char *key)
 {
 	struct monitor_text t = monitor_get(object, key, "?");
@@ -75,7 +75,7 @@ static void monitor_print_head(enum monitor state)
 
 struct monitor_figures {
 	size_t members, insync;
-	double behind; /* bytes that the worst copy lacks */
+	double behind; /* number of bytes that the worst copy lacks */
 	double p99_us; /* 0: unknown */
 };
 
@@ -109,7 +109,7 @@ static void monitor_print_set(const json_t *set)
 		printf(": %s", monitor_get(set, "reason", "").text);
 }
 
-/* Prints label=value[unit];warn;crit;min;max. "3:" means the range from 3 on. */
+/* Prints label=value[unit];warn;crit;min;max. "3:" means that values from 3 on are good. */
 static void monitor_print_figures(const json_t *set)
 {
 	struct monitor_figures sum = monitor_count(set);

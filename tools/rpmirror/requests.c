@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that send one request to the daemon. */
+/* The commands that send one request to the daemon. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static int request_finish(const struct args *args, json_t *answer, const char *d
 	return CODE_DONE;
 }
 
-/* Run a request whose answer has nothing to print but `done`. */
+/* Run a request for which only `done` is printed. */
 static int request_simple(const struct args *args, const char *op, const char *member_key,
 			  json_t *request, const char *done)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror set: changes settings that init has chosen for a set. */
+/* rpmirror set: changes settings that `rpmirror init` has chosen for a set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #define SETTINGS_HELP     "see 'rpmirror set --help'"
 
 struct settings_row {
-	/* name on the command line; key in the request, the register's word */
+	/* name: the word on the command line; key: the word in the request, which is the
+	 * register's */
 	const char *name, *key;
 	enum settings_kind { SETTINGS_MS, SETTINGS_NUMBER, SETTINGS_TEXT } kind;
 };
@@ -32,7 +33,7 @@ static const struct settings_row settings_rows[] = {
 	{"format", "format", SETTINGS_NUMBER},
 };
 
-/* Settings of init that another command changes, with advice. */
+/* Settings of `rpmirror init` that another command changes; the hint names that command. */
 static const struct {
 	const char *name, *hint;
 } settings_elsewhere[] = {
@@ -65,7 +66,7 @@ static int settings_put(json_t *settings, const char *key, json_t *value, struct
 	return CODE_DONE;
 }
 
-/* host.MEMBER=HOST[:PORT] */
+/* Parse host.MEMBER=HOST[:PORT]. */
 static int settings_host(json_t *settings, const char *member, const char *value, struct failure *f)
 {
 	char text[MIRROR_NAME_MAX + MIRROR_HOST_MAX + 32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settings.h -- NAME=VALUE of `rpmirror set`. */
+/* settings.h -- parses NAME=VALUE of `rpmirror set`. */
 #ifndef RPMIRROR_SETTINGS_H
 #define RPMIRROR_SETTINGS_H
 

@@ -11,7 +11,7 @@
 
 #define SHOW_TIME_MAX 253402300799u /* the end of the year 9999 */
 
-/* A text from another process, as one printable word or sentence. */
+/* A printable word or sentence, made from a text of another process. */
 struct show_text {
 	char text[512];
 };
@@ -25,7 +25,7 @@ static struct show_text show_get(const json_t *object, const char *key, const ch
 	return t;
 }
 
-/* The time of an object, which is in seconds since 1970, as text in UTC. */
+/* Returns the time of an object, which is in seconds since 1970, as a text in UTC. */
 static struct show_text show_time(const json_t *object)
 {
 	time_t when = (time_t)json_count(object, "time", SHOW_TIME_MAX, 0);
@@ -87,7 +87,7 @@ static void show_head(const json_t *set)
 	printf(": %s\n", sentence);
 }
 
-/* One word about a member: its role if it is not secondary, else its flow or its link. */
+/* Returns one word about a member: its role if it is not secondary, else its flow or its link. */
 static const char *show_activity(const json_t *member)
 {
 	const char *role = json_text(member, "role", "secondary");
@@ -110,9 +110,9 @@ static void show_progress(const json_t *member)
 }
 
 /*
- * The member's daemon reports the state of its copy, the register decides whether the copy is
- * in-sync, and either may change first. The register's state wins, so that a line does not
- * contradict itself.
+ * Returns the state of a member's copy. The member's daemon reports the copy's state, the register
+ * decides whether the copy is in-sync, and either may change first. The register's state is used,
+ * so that a line does not contradict itself.
  */
 static const char *show_copy(const json_t *member, bool is_serving)
 {
@@ -123,8 +123,8 @@ static const char *show_copy(const json_t *member, bool is_serving)
 	return is_serving && !strcmp(copy, "syncing") ? "in-sync" : copy;
 }
 
-/* Print a member that is smaller than the set. It gets the set's size when no process maps the
- * set. */
+/* Print that a member is smaller than the set. The member gets the set's size when no process maps
+ * the set. */
 static void show_smaller(const json_t *member, uint64_t set_size)
 {
 	uint64_t size = json_count(member, "size", MIRROR_SIZE_MAX, set_size);
@@ -337,8 +337,8 @@ static void show_explain_waiting(const json_t *set)
 	}
 }
 
-/* Does the sentence begin with a verb, such as "survives ..."? Other sentences have their own
- * subject. */
+/* Returns true if the sentence begins with a verb, such as "survives ...". Other sentences have
+ * their own subject. */
 static bool show_is_predicate(const char *sentence)
 {
 	return strncmp(sentence, "no", 2) && strncmp(sentence, "the ", 4) &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror status: a short tree, JSON, metrics, a check for monitoring, the effect of a loss. */
+/* rpmirror status: prints a short tree, JSON, metrics, a line for monitoring, or the effect of a
+ * loss. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "show.h"
 #include "survive.h"
 
-/* Parses a list of names, "a,b". */
+/* Parses a list of names such as "a,b". */
 static int status_parse_lost(const json_t *set, const char *names, struct survive_lost *lost)
 {
 	char text[1024], *save, *name;
@@ -84,7 +85,7 @@ static int status_print(const struct args *args, const struct status_wanted *wan
 	return CODE_DONE;
 }
 
-/* Write the metrics. answer NULL: the daemon did not answer, which is a metric as well. */
+/* Write the metrics. If answer is NULL, the daemon did not answer; this is a metric as well. */
 static int status_measure(const struct status_wanted *wanted, const json_t *answer)
 {
 	struct openmetrics om;
@@ -112,8 +113,8 @@ static int status_fail(const struct args *args, const struct status_wanted *want
 			monitor_print_failure(f);
 		return MONITOR_UNKNOWN;
 	}
-	/* A set that this host does not have is an error of the user, not a state of the daemon, so
-	 * it gives no metrics. */
+	/* A set that this host does not have is the user's error, not a state of the daemon, so no
+	 * metrics are written. */
 	if ((wanted->openmetrics || wanted->textfile) && f->code != CODE_CONFIG)
 		status_measure(wanted, NULL);
 	return f->code;

@@ -33,7 +33,8 @@ void survive_facts_of(const json_t *set, struct survive_facts *facts)
 	}
 }
 
-/* How many further members of the store may be lost; -1: the store has no majority. */
+/* Returns how many further members of the register may be lost, or -1 if the register has no
+ * majority. */
 static int survive_register_spare(const struct survive_facts *f)
 {
 	if (f->is_register_silent)
@@ -67,7 +68,7 @@ static void survive_text_etcd(const struct survive_facts *f, char *text, size_t 
 			 copies < (unsigned)spare ? copies : (unsigned)spare);
 }
 
-/* Print what the other in-sync copies survive while some copies cannot be reached. */
+/* Write which losses the other in-sync copies survive while some copies cannot be reached. */
 static void survive_text_rest(const struct survive_facts *f, char *text, size_t size)
 {
 	struct survive_facts rest = *f;
@@ -104,7 +105,7 @@ void survive_text(const struct survive_facts *f, char *text, size_t size)
 		survive_text_etcd(f, text, size);
 }
 
-/* The member's slot; MIRROR_NO_SLOT: the status has no valid slot. */
+/* Returns the member's slot, or MIRROR_NO_SLOT if the status has no valid slot. */
 static uint8_t survive_slot_of(const json_t *member)
 {
 	return (uint8_t)json_count(member, "slot", MIRROR_MEMBERS_MAX - 1, MIRROR_NO_SLOT);
@@ -123,9 +124,9 @@ static uint8_t survive_slot(const json_t *set, const char *name)
 	return MIRROR_NO_SLOT;
 }
 
-/* ---- what a host has ---- */
+/* ---- the parts on a host ---- */
 
-/* Is the endpoint (HOST:PORT or [HOST]:PORT) on that host? */
+/* Returns true if the endpoint (HOST:PORT or [HOST]:PORT) is on that host. */
 static bool survive_is_at(const char *endpoint, const char *host)
 {
 	size_t len = strlen(host);
@@ -135,7 +136,7 @@ static bool survive_is_at(const char *endpoint, const char *host)
 	return !strncmp(endpoint, host, len) && endpoint[len] == ':';
 }
 
-/* The register's members on the host of that name, or the member of that name. */
+/* Returns the register's members on the host `name`, or the register's member `name`. */
 static uint32_t survive_stores(const json_t *set, const char *name)
 {
 	const json_t *endpoint, *store = json_object_get(set, "register");
@@ -152,7 +153,7 @@ static uint32_t survive_stores(const json_t *set, const char *name)
 	return stores;
 }
 
-/* The members on a host. *host: the host of the member in slot of_slot. */
+/* Returns the members on a host. *host gets the host of the member in slot of_slot. */
 static mirror_mask survive_members(const json_t *set, const char *at, uint8_t of_slot,
 				   const char **host)
 {
@@ -194,8 +195,8 @@ bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *
 	return found.members || found.stores;
 }
 
-/* Remove these members from the register's facts. If the status does not show which ones answer,
- * count all others as healthy. */
+/* Remove these members from the facts of the register. If the status does not show which members
+ * answer, count all others as healthy. */
 static void survive_lose_stores(const json_t *set, uint32_t stores, struct survive_facts *f)
 {
 	unsigned lost = (unsigned)__builtin_popcount(stores);
@@ -214,8 +215,8 @@ static void survive_lose_stores(const json_t *set, uint32_t stores, struct survi
 
 /* ---- outcomes ---- */
 
-/* The number of in-sync members that are not lost. *first: the name of the first that could
- * serve. */
+/* Returns the number of in-sync members that are not lost. *first gets the name of the first
+ * member that could serve. */
 static unsigned survive_left(const json_t *set, mirror_mask lost, const char **first)
 {
 	unsigned left = 0;
@@ -288,7 +289,7 @@ static enum survive_outcome survive_no_majority(const json_t *set, const struct 
 	return SURVIVE_BLOCKS;
 }
 
-/* The effect of lost copies while the register has its majority. */
+/* Returns the effect of lost copies while the register has its majority. */
 static enum survive_outcome survive_lost_copies(const json_t *set, const struct survive_facts *f,
 						unsigned left, char *text, size_t size)
 {

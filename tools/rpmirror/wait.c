@@ -10,7 +10,7 @@
 
 #define WAIT_LOOK_MS 100
 
-/* Asks once whether the expression holds; if not, *f has the reason. */
+/* Ask once whether the expression holds. Returns false with the reason in *f. */
 static bool wait_look(const struct args *args, const struct expr *e, struct failure *f)
 {
 	char why[sizeof(f->text) / 2];
@@ -31,7 +31,8 @@ static bool wait_look(const struct args *args, const struct expr *e, struct fail
 	return holds;
 }
 
-/* Go on while the daemon restarts. If the time ends meanwhile, report this as the reason. */
+/* Repeat also while the daemon restarts. If the time limit passes meanwhile, report this as the
+ * reason. */
 static int wait_until(const struct args *args, const struct expr *e)
 {
 	uint64_t deadline = clock_now_ns() + args->timeout_ms * NSEC_PER_MS;
