@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * librpmem.h -- keep a copy of a persistent memory pool on another machine.
+ * librpmem.h -- keeps a copy of a persistent memory pool on another machine.
  *
- * The functions, structures and numbers of version 1.3 of PMDK's librpmem, which its release 1.13
- * dropped. A pool is memory of this process; the target is a machine with rpmemd, reached through
- * ssh ("[user@]host[:port]") or directly ("rpma://host[:port]").
+ * This header has the functions, structures and numbers of version 1.3 of PMDK's librpmem, which
+ * PMDK's release 1.13 dropped. A pool is memory of this process; the target is a machine with
+ * rpmemd, reached through ssh ("[user@]host[:port]") or directly ("rpma://host[:port]").
  *
- * What holds for every call unless it says otherwise:
- * - Pointers are NULL and integers -1 on failure, with errno set; rpmem_errormsg() says why.
+ * These rules hold for every call, except where its comment states otherwise:
+ * - On failure a pointer is NULL and an integer is -1, with errno set; rpmem_errormsg() returns the
+ *   reason.
  * - A wrong argument is refused with EINVAL and changes nothing. The loss of the target is final:
- *   each later call on the pool fails with the errno of the first.
+ *   each later call on the pool fails with the errno of the first failed call.
  * - No call waits longer than RPMEM_TIMEOUT_MS (30 s) without any progress: ETIMEDOUT, ECONNRESET.
- * - Calls on different pools may run in parallel; on one pool those for different lanes may, and
- *   one lane is used by one thread at a time. rpmem_close() is called alone.
- * - A forked child must not use its parent's pools; it may close them, which the parent does not
- *   notice.
+ * - Calls on different pools may run in parallel. Calls on one pool may run in parallel for
+ *   different lanes; one lane is used by one thread at a time. No other call on the pool may run
+ *   during rpmem_close().
+ * - A forked child must not use its parent's pools. The child may close them; this does not affect
+ *   the parent.
  *
- * There is a manual page for each function, and librpmem(7) for the whole, with the environment
- * variables.
+ * There is a manual page for each function; librpmem(7) describes the whole library, with the
+ * environment variables.
  */
 #ifndef LIBRPMEM_H
 #define LIBRPMEM_H 1
@@ -44,7 +46,7 @@ typedef struct rpmem_pool RPMEMpool;
 #define RPMEM_POOL_HDR_UUID_LEN   16
 #define RPMEM_POOL_USER_FLAGS_LEN 16
 
-/* Content of the pool's header at the target. Note the order of the last two uuids. */
+/* Content of the pool's header at the target. Note that next_uuid precedes prev_uuid. */
 struct rpmem_pool_attr {
 	char signature[RPMEM_POOL_HDR_SIG_LEN];
 	uint32_t major;
@@ -63,23 +65,23 @@ struct rpmem_pool_attr {
 
 /*
  * Create a pool at the target, as its pool set file describes. pool_addr and pool_size: the local
- * pool, in whole pages; it stays the caller's. *nlanes: in, the wanted number of lanes; out, the
- * number that the target grants. create_attr NULL or all zero: a pool without headers. On failure
- * nothing stays at the target.
+ * pool, in whole pages; the caller keeps this memory. *nlanes: on entry, the requested number of
+ * lanes; on return, the number that the target grants. create_attr NULL or all zero: a pool
+ * without headers. On failure no file remains at the target.
  */
 RPMEMpool *rpmem_create(const char *target, const char *pool_set_name, void *pool_addr,
 			size_t pool_size, unsigned *nlanes,
 			const struct rpmem_pool_attr *create_attr) RPMEM_DEPR_ATTR;
-/* Open an existing pool; *open_attr (may be NULL) gets its attributes. pool_size may be smaller
- * than the pool. */
+/* Open an existing pool. *open_attr gets the pool's attributes; open_attr may be NULL. pool_size
+ * may be smaller than the pool. */
 RPMEMpool *rpmem_open(const char *target, const char *pool_set_name, void *pool_addr,
 		      size_t pool_size, unsigned *nlanes,
 		      struct rpmem_pool_attr *open_attr) RPMEM_DEPR_ATTR;
 /* Write other attributes to the headers. For a pool without headers attr must be NULL or all
  * zero. */
 int rpmem_set_attr(RPMEMpool *rpp, const struct rpmem_pool_attr *attr) RPMEM_DEPR_ATTR;
-/* The pool is gone in any case. -1: the target did not confirm the close. The local pool is not
- * touched and may be unmapped before. */
+/* Close the pool. The pool object is gone in any case. -1: the target did not confirm the close.
+ * The call does not access the local pool, which may already be unmapped. */
 int rpmem_close(RPMEMpool *rpp) RPMEM_DEPR_ATTR;
 
 #define RPMEM_PERSIST_RELAXED (1U << 0)
@@ -88,8 +90,8 @@ int rpmem_close(RPMEMpool *rpp) RPMEM_DEPR_ATTR;
 /*
  * Begin to copy a range of the local pool to the target. The next rpmem_drain() or rpmem_persist()
  * of the lane makes the range durable. With RPMEM_FLUSH_RELAXED the range must not change until
- * then. The first 4096 bytes of a pool with headers are refused (here and in the next three
- * functions).
+ * that call returns. The first 4096 bytes of a pool with headers are refused, as in
+ * rpmem_persist() and rpmem_deep_persist().
  */
 int rpmem_flush(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
 		unsigned flags) RPMEM_DEPR_ATTR;
@@ -98,25 +100,25 @@ int rpmem_drain(RPMEMpool *rpp, unsigned lane, unsigned flags) RPMEM_DEPR_ATTR;
 /* Flush and drain. flags: 0 or RPMEM_PERSIST_RELAXED. */
 int rpmem_persist(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
 		  unsigned flags) RPMEM_DEPR_ATTR;
-/* Persist, and flush the platform's buffers at the target, too. */
+/* Like rpmem_persist(), and also flush the platform's buffers at the target. */
 int rpmem_deep_persist(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane) RPMEM_DEPR_ATTR;
 /* Copy a range of the pool at the target to buff, which may be any memory. */
 int rpmem_read(RPMEMpool *rpp, void *buff, size_t offset, size_t length,
 	       unsigned lane) RPMEM_DEPR_ATTR;
 
-#define RPMEM_REMOVE_FORCE    0x1 /* ignore errors */
-#define RPMEM_REMOVE_POOL_SET 0x2 /* remove also the pool set file */
+#define RPMEM_REMOVE_FORCE    0x1 /* continue after an error */
+#define RPMEM_REMOVE_POOL_SET 0x2 /* also remove the pool set file */
 
 /* Remove the pool of this set at the target; flags: RPMEM_REMOVE_*. On failure errno is rpmemd's
  * exit status. */
 int rpmem_remove(const char *target, const char *pool_set, int flags) RPMEM_DEPR_ATTR;
 
-/* Returns NULL if the library serves programs that were built for this version, else a text with
- * the reason. */
+/* Returns NULL if the library works with programs that were built for this version, else a text
+ * with the reason. */
 const char *rpmem_check_version(unsigned major_required, unsigned minor_required) RPMEM_DEPR_ATTR;
 
-/* The reason of the calling thread's last failed call; "" before the first failure. Each thread has
- * its own text, which stays until its next failed call. */
+/* Returns the reason of the calling thread's last failed call; "" before the first failure. Each
+ * thread has its own text, which stays until the thread's next failed call. */
 const char *rpmem_errormsg(void) RPMEM_DEPR_ATTR;
 
 #ifdef __cplusplus
