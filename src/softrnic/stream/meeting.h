@@ -32,12 +32,12 @@
  * meeting_state_str() returns the names. */
 /* clang-format off */
 #define MEETING_STATES(X)                                                                          \
-	X(NONE)     /* RESET, INIT, ERR: it has no peer */                                         \
-	X(DIALING)  /* RTR, RTS: our name is the greater one, so we dial */                        \
-	X(AWAITING) /* RTR, RTS: the peer dials, and after a second we do, too */                  \
+	X(NONE)     /* RESET, INIT, ERR: there is no peer */                                       \
+	X(DIALING)  /* RTR, RTS: this end has the greater name and dials */                        \
+	X(AWAITING) /* RTR, RTS: the peer dials; after a second both do */                         \
 	X(GREETING) /* RTR, RTS: one dial is accepted; MPA's reply and HELLO are under way */      \
-	X(MET)      /* RTR, RTS, SQD, SQE: the stream is live */                                   \
-	X(LOST)     /* RTR, RTS: the stream was used and has ended; only a reset leads to another */
+	X(MET)      /* RTR, RTS, SQD, SQE: the stream is in full operation */                      \
+	X(LOST)     /* RTR, RTS: a used stream has ended; a new one needs a move to RESET */
 /* clang-format on */
 enum meeting_state {
 #define X(name) MEETING_##name,

@@ -37,13 +37,13 @@ enum stream_role { STREAM_INITIATOR, STREAM_RESPONDER };
 	X(DIALING)   /* initiator: the link is connecting */                                       \
 	X(REQ_SENT)  /* initiator: waiting for the MPA reply */                                    \
 	X(REQ_WAIT)  /* responder: waiting for the MPA request */                                  \
-	X(REQ_RCVD)  /* responder: the user must accept or reject */                             \
-	X(REP_SENT)  /* responder: the reply is on its way out, or a RTR is awaited */             \
-	X(HELLO)     /* consenting peers: waiting for the peer's HELLO */                          \
+	X(REQ_RCVD)  /* responder: the user must accept or reject */                               \
+	X(REP_SENT)  /* responder: the reply is being sent, or an RTR is awaited */                \
+	X(HELLO)     /* both ends consented: waiting for the peer's HELLO */                       \
 	X(LIVE)      /* full operation */                                                          \
-	X(DRAINING)  /* disconnect: posted work still goes out */                                  \
+	X(DRAINING)  /* after a disconnect: posted work is still sent */                           \
 	X(CLOSING)   /* our FIN, a reject or a Terminate is sent; waiting for the peer's FIN */    \
-	X(LINGERING) /* the end is reported; the peer may not have read all that was sent */       \
+	X(LINGERING) /* the end is reported; the peer may not have read all bytes */               \
 	X(CLOSED)    /* no byte is sent or received any more */
 /* clang-format on */
 enum stream_state {
