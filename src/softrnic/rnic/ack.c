@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ack.c -- the Ack (doc/wire.md s6): the number of the peer's messages that this end has placed or
- * delivered. At the sender it completes work requests without an answer. A Send that waits for a
- * receive holds up the count of all later messages, even of Writes that were placed meanwhile.
+ * ack.c -- the Ack message (doc/wire.md s6). An Ack states how many of the peer's messages this end
+ * has placed or delivered. At its receiver the Ack completes work requests that get no answer. A
+ * Send that waits for a receive also delays the count of all later messages, even of Writes that
+ * were placed meanwhile.
  */
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- counting the peer's messages --------------------------------------------------------- */
 
-/* Sends are delivered in order, so exactly those before the first parked one are delivered. */
+/* Number of the peer's messages that are done. Sends are delivered in order, so exactly the Sends
+ * before the first parked one are delivered. */
 static uint64_t ack_count(const struct qp *qp)
 {
 	const struct park_seg *waits = park_first(&qp->recv.park);
@@ -25,8 +27,8 @@ void ack_rewind(struct qp *qp)
 	};
 }
 
-/* Update the count before a failure, not when the Ack is built: a failed queue pair has dropped its
- * parked Sends. */
+/* Update the count before a failure is settled, not when the Ack is built, because a failed queue
+ * pair has dropped its parked Sends. */
 void ack_update_count(struct qp *qp)
 {
 	qp->acks.taken = ack_count(qp);
@@ -46,7 +48,7 @@ bool ack_build(struct qp *qp)
 	return true;
 }
 
-/* --- completing our requests -------------------------------------------------------------- */
+/* --- completing this end's requests ------------------------------------------------------- */
 
 static void ack_cover_next(struct qp *qp, const struct sq_wr *wr)
 {
@@ -61,14 +63,15 @@ void ack_pass_local_ones(struct qp *qp)
 		ack_cover_next(qp, sq_at(&qp->sq, qp->acks.next));
 }
 
-/* Does the count end between the two messages of a Write with Immediate? The Write counts before
- * the Immediate Data is sent. */
+/* Does the count end between the two messages of a Write with Immediate? The Write may be counted
+ * before its Immediate Data is sent. */
 static bool ack_is_of_half(const struct qp *qp, const struct sq_wr *wr, uint64_t more)
 {
 	return more < wr->op->messages && (qp->acks.next < qp->sq.next || qp->tx.imm_due);
 }
 
-/* Advance past the work requests that `count` messages cover. Returns false if fewer were sent. */
+/* Advance past the work requests that `count` messages cover. Returns false if fewer messages were
+ * sent. */
 static bool ack_cover(struct qp *qp, uint64_t count)
 {
 	struct qp_acks *a = &qp->acks;
@@ -136,5 +139,8 @@ static const struct op_rx ack_rx = {
 };
 
 const struct qp_op op_ack = {
-	.level = RDMAP_LEVEL_OURS, .message = &ack_rx, .answer = &op_ignored_rx, /* there is none */
+	/* an Ack has no answer */
+	.level = RDMAP_LEVEL_OURS,
+	.message = &ack_rx,
+	.answer = &op_ignored_rx,
 };

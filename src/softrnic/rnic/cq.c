@@ -72,7 +72,8 @@ static bool cq_raises_event(const struct cq *cq, const struct ibv_wc *wc, bool s
 	       (armed == CQ_ARMED_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS));
 }
 
-/* The completions of one send queue all go through one CQ, so its lock orders the writers. */
+/* All completions of one send queue go through one CQ, so the lock of this CQ orders the changes of
+ * the counter. */
 static void cq_count_uncollected_locked(atomic_uint *uncollected, int by)
 {
 	unsigned n = atomic_load_explicit(uncollected, memory_order_relaxed);
@@ -99,7 +100,7 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 		cq->notify(cq);
 }
 
-/* After a loss no completion is added: later ones would hide the gap. */
+/* Add no completion after a lost one: later completions would hide the gap. */
 static void cq_lose_locked(struct cq *cq)
 {
 	if (!cq_has_overrun_locked(cq) && cq->overrun)
@@ -163,7 +164,7 @@ bool cq_poll_stamped(struct cq *cq, struct ibv_wc *wc, uint64_t *at_ns)
 	return count > 0;
 }
 
-/* Exchange the ring. Afterwards *ring is the old ring, which the caller frees. */
+/* Install another ring. Afterwards *ring is the old ring, which the caller frees. */
 static bool cq_exchange_ring(struct cq *cq, struct cqe **ring, uint32_t size)
 {
 	struct cqe *old, *to = *ring;

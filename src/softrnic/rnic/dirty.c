@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes that this stream placed and has not written back: a few intervals for each region. A
- * Flush of everything writes all of them back. So does any Read, if the peer's user has no native
- * flush, because several registrations may map the same bytes. Close intervals are merged, because
- * writing back clean bytes costs little.
+ * Lists the bytes that this stream placed and has not written back, as a few intervals for each
+ * region. A Flush of everything writes back all these bytes. If the peer's user has no native
+ * flush, any Read also writes back all of them, because several registrations may map the same
+ * bytes. Intervals that are close to each other are merged, because writing back clean bytes costs
+ * little.
  *
- * A deregistered region stays in the list, because its bytes may still be written back. The local
- * user bounds the list by the number of registered regions; deregistered ones are dropped when they
- * become many.
+ * A deregistered region stays in the list, because its bytes may still be written back. The number
+ * of registered regions, which the local user chooses, limits the length of the list; deregistered
+ * regions are dropped when there are many of them.
  */
 #include "softrnic/rnic/dirty.h"
 
@@ -16,7 +17,8 @@
 
 #define DIRTY_MANY 1024u
 
-/* Move the entry to the front: a stream usually writes to the region of its last write. */
+/* Find the region's entry and move it to the front, because a stream usually writes to the region
+ * of its last write. */
 static struct dirty_region *dirty_find(struct dirty *d, const struct mr *mr)
 {
 	for (uint32_t i = 0; i < d->count; i++) {
@@ -112,7 +114,8 @@ static void dirty_merge(struct dirty_region *r, uint32_t a, uint32_t b)
 	r->range[b] = r->range[--r->count];
 }
 
-/* Move the interval near these bytes to the front; NULL: there is none. */
+/* Move the interval near these bytes to the front and return it. Returns NULL if no interval is
+ * near. */
 static struct dirty_range *dirty_near(struct dirty_region *r, const struct dirty_range *what)
 {
 	for (uint32_t i = 0; i < r->count; i++) {
@@ -127,7 +130,7 @@ static struct dirty_range *dirty_near(struct dirty_region *r, const struct dirty
 	return NULL;
 }
 
-/* All places are taken: merge the two closest intervals. */
+/* All intervals of the region are in use: merge the two that are closest to each other. */
 static void dirty_make_room(struct dirty_region *r)
 {
 	uint64_t least = UINT64_MAX;
@@ -160,7 +163,8 @@ static void dirty_mark(struct dirty_region *r, const struct dirty_range *what)
 	r->range[r->count++] = *what;
 }
 
-/* A range in the middle of an interval is not removed from it. */
+/* Remove a range from an interval. A range in the middle of an interval is not removed, because two
+ * intervals would remain. */
 static void dirty_unmark(struct dirty_region *r, const struct dirty_range *what)
 {
 	for (uint32_t i = r->count; i-- > 0;) {
@@ -220,7 +224,7 @@ struct mr *dirty_next(struct dirty *d, struct dirty_range *range)
 	mr = r->mr;
 	*range = r->range[--r->count];
 	if (r->count == 0)
-		d->count--; /* the caller gets the reference */
+		d->count--; /* the caller gets the list's reference */
 	else
 		mr_ref(mr);
 	return mr;
@@ -249,7 +253,8 @@ bool dirty_move_durable(struct dirty *to, struct dirty *from)
 			return false;
 		*moved = *r;
 		/*
-		 * Merge all intervals of the region, because a Read writes back the whole region.
+		 * Merge all intervals of the region into one, because a Read writes back the whole
+		 * region.
 		 */
 		while (moved->count > 1)
 			dirty_merge(moved, 0, moved->count - 1);

@@ -20,14 +20,16 @@ struct dirty_region {
 struct dirty {
 	struct dirty_region *region;
 	uint32_t count, room;
-	bool lost;         /* some bytes cannot be written back: their region was deregistered */
-	bool lost_durable; /* some of the lost bytes belong on a medium */
-	/* the file of lost bytes has failed, and no answer to the stream has reported this yet */
+	/* some bytes cannot be written back, because their region was deregistered */
+	bool lost;
+	bool lost_durable; /* some of the lost bytes must be written to a medium */
+	/* the file of some lost bytes has failed, and no answer to this stream has reported this
+	 * yet */
 	bool failed;
 };
 
-/* Bytes closer than this to an interval are merged into it: writing back a gap of this size, even a
- * dirty one, takes no longer than a further write-back. */
+/* Bytes closer than this to an interval are merged into the interval. Writing back a gap of this
+ * size, even a dirty one, takes no longer than another write-back. */
 #define DIRTY_NEAR 65536u
 
 int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t hi);
@@ -50,21 +52,23 @@ static inline int dirty_note(struct dirty *d, struct mr *mr, const void *at, uin
 }
 
 /*
- * Remove a range that is about to be written back. If this fails, the caller remembers the failure.
+ * Remove a range that is about to be written back. The list does not get the range back if the
+ * write-back fails; the caller remembers the failure.
  */
 void dirty_clean(struct dirty *d, const struct mr *mr, const void *at, uint64_t len);
 /*
- * Remove and return one interval; NULL: there is none. The caller gets the reference on its region.
+ * Remove and return one interval. Returns NULL if the list is empty. The caller gets the reference
+ * on the interval's region.
  */
 struct mr *dirty_next(struct dirty *d, struct dirty_range *range);
 void dirty_move(struct dirty *to, struct dirty *from);
 /* Move the bytes that can persist to another list, with one interval for each region. Returns false
  * if out of memory. */
 bool dirty_move_durable(struct dirty *to, struct dirty *from);
-/* The region was deregistered, and can no longer be written back. */
+/* The region was deregistered, and its bytes can no longer be written back. */
 void dirty_forget(struct dirty *d, const struct mr *mr);
-/* Were bytes lost with a failed file? Returns true only once, because the file may be in order
- * again later. */
+/* Were bytes lost in a file whose write-back failed? Returns true only once for each failure,
+ * because the file may work again later. */
 bool dirty_has_failed(struct dirty *d);
 void dirty_fini(struct dirty *d);
 

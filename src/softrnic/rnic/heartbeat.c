@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The heartbeat between the devices themselves (doc/wire.md s6). The owner decides when to send a
- * ping, and judges the silence of a peer. This file keeps the messages that are due. After any
- * number of pings, one pong is due.
+ * The heartbeat, which is exchanged between the devices without the users (doc/wire.md s6). The
+ * owner decides when to send a ping, and when a silent peer is lost. This file records which
+ * messages are due, builds them and receives them. One pong answers all pings that have arrived.
  */
 #include "softrnic/rnic/qp_impl.h"
 
@@ -73,7 +73,7 @@ static enum rx_verdict heartbeat_on_ping(struct qp *qp, struct rx_seg *seg, cons
 	return RX_DONE;
 }
 
-/* Only the arrival of a pong matters. */
+/* The content of a pong has no meaning; only its arrival counts. */
 static enum rx_verdict heartbeat_on_pong(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	qp->counters.pongs_in++;

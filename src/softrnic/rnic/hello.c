@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.c -- the HELLO (doc/wire.md s3, s6): the first message each way between consenting peers.
- * Until the peer's HELLO arrives (and its last ORIGIN, if both ends take part), this end sends no
- * message of the user, and accepts only messages of the start-up and a Terminate.
+ * hello.c -- the HELLO (doc/wire.md s3, s6): the first message in each direction between ends that
+ * agreed to use softrnic's extensions. Until the peer's HELLO arrives (and its last ORIGIN, if both
+ * ends take part), this end sends no message of the user, and accepts only messages of the start-up
+ * and a Terminate.
  */
 #include <string.h>
 
@@ -69,7 +70,7 @@ bool hello_permits(const struct qp *qp, const struct rx_seg *seg)
 	       (seg->rx == op_leave.message && qp->stream.initiates);
 }
 
-/* Use the largest ULPDU that the peer accepts, but at most MPA_ULPDU_MAX. */
+/* Use the largest ULPDU that the peer accepts, but no more than MPA_ULPDU_MAX. */
 static void hello_agree(struct qp *qp, const struct ext_hello *peer)
 {
 	qp->hello.missing = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.c -- messages about another link for the same stream (doc/wire.md s6, "Link"). A SWITCH is
- * the last message of its direction on the present link. After this end's SWITCH no message is
+ * link.c -- the messages by which a stream moves to another link (doc/wire.md s6, "Link"). A SWITCH
+ * is the last message of its direction on the present link. After this end's SWITCH no message is
  * built until the owner sends over the other link. After the peer's SWITCH nothing is received
  * until the owner receives from the other link.
  */

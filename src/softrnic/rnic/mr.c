@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hash table with chains, keyed by STag. A killed region stays in its chain until its last
- * reference is dropped. So no other region gets its STag meanwhile, and a forked child finds every
- * region.
+ * The STag table: a hash table with chains. A killed region stays in its chain until its last
+ * reference is dropped. Until then no other region gets the same STag, and a forked child finds
+ * every region.
  *
- * While the table lives, the memory of a region's description is reused for descriptions only. So a
- * thread may read the description of a remembered region without a hold. It first counts a hold. If
- * the region is not killed then, it is registered and stays, and its STag identifies it
- * (mr_hold_near()).
+ * While the table exists, the memory of a region's description (struct mr) is reused for
+ * descriptions only. So a thread that remembers a description may access it although the region may
+ * have ended (mr_hold_near()). The thread first counts a hold. If the description is not killed
+ * after that, it describes a registered region, which the hold now keeps, and the thread compares
+ * the STag.
  */
 #include "softrnic/rnic/mr_impl.h"
 
@@ -29,7 +30,7 @@ static struct list *mr_buckets_new(size_t n)
 	return buckets;
 }
 
-/* STags are random, so the low bits of the index serve as a hash. */
+/* STags are random, so the lowest bits of the index serve as a hash. */
 struct list *mr_bucket_of(const struct mr_table *table, uint32_t stag)
 {
 	return &table->buckets[MR_INDEX(stag) & (table->num_buckets - 1)];
@@ -52,7 +53,8 @@ struct mr *mr_find_locked(const struct mr_table *table, uint32_t stag)
 	return found;
 }
 
-/* A failed allocation is no error: longer chains are only slower. */
+/* Make the table larger. A failed allocation is not an error, because longer chains are only
+ * slower. */
 static void mr_grow_locked(struct mr_table *table)
 {
 	struct list *old = table->buckets, *n;
@@ -127,15 +129,15 @@ void mr_table_atfork_child(struct mr_table *table)
 			struct mr *mr = container_of(it, struct mr, link);
 
 			/*
-			 * The threads that held the region exist only in the parent. So do the
-			 * files' own mappings, without which the region cannot be written back
-			 * later.
+			 * The threads that held the region exist only in the parent. The library's
+			 * own mappings of the files, which later write-backs would need, also exist
+			 * only in the parent.
 			 */
 			atomic_store(&mr->holds, 0);
 			mr->backing.lasting = false;
 		}
 	}
-	/* The waiting threads do not exist in the child. */
+	/* The threads that wait for regions do not exist in the child. */
 	atomic_store(&table->waiters, 0);
 	pthread_cond_init(&table->idle, NULL);
 	pthread_mutex_unlock(&table->lock);
@@ -302,7 +304,8 @@ void mr_wait_idle(struct mr *mr)
 
 	pthread_mutex_lock(&table->lock);
 	assert(mr->killed);
-	atomic_fetch_add(&table->waiters, 1); /* must precede the read of holds: mr_release() */
+	/* must precede the read of `holds`, see mr_release() */
+	atomic_fetch_add(&table->waiters, 1);
 	while (atomic_load(&mr->holds) > 0)
 		pthread_cond_wait(&table->idle, &table->lock);
 	atomic_fetch_sub(&table->waiters, 1);
@@ -385,8 +388,8 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 	return mr_look_up(table, stag, w, out, ptr);
 }
 
-/* Does the remembered description still belong to that region? Then the call holds the region.
- * Otherwise the description may belong to any region. */
+/* Does the remembered description still belong to the region with this STag? Returns true with the
+ * region held. If it returns false, the description may belong to any region. */
 static bool mr_is_near(struct mr_near *near, uint32_t stag)
 {
 	struct mr *mr = near->mr;
@@ -401,7 +404,7 @@ static bool mr_is_near(struct mr_near *near, uint32_t stag)
 	return false;
 }
 
-/* Look up a region other than the held one. */
+/* Look up a region that is not the one held by `near`. */
 enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
 			      struct mr_need need, void **ptr)
 {
@@ -418,7 +421,7 @@ enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint
 	return MR_OK;
 }
 
-/* A hold that the parent took before the fork() does not count in the child. */
+/* A hold that the parent took before the fork() does not count in the child: ignore it. */
 static void mr_release_forked(struct mr *mr)
 {
 	unsigned holds = atomic_load(&mr->holds);
@@ -428,9 +431,9 @@ static void mr_release_forked(struct mr *mr)
 }
 
 /*
- * After the last hold is released the region may be freed, so from then on this function reads only
- * the table. A waiting thread counts itself before it reads the holds. So either that thread finds
- * no hold, or this function finds the thread.
+ * After the last hold is released, another thread may free the region, so this function reads only
+ * the table from then on. A waiting thread first adds itself to `waiters` and then reads `holds`.
+ * So either the waiting thread sees that no hold is left, or this function sees the waiting thread.
  */
 void mr_release(struct mr *mr)
 {

@@ -14,9 +14,10 @@
 #define MW_ACCESS                                                                                  \
 	(RNIC_REMOTE_ACCESS | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
 
-/* --- life --------------------------------------------------------------------------------- */
+/* --- creation and end --------------------------------------------------------------------- */
 
-/* Without a protection domain, so the look-ups for regions do not take it for one. */
+/* Describe an unbound window. The description has no protection domain, so a look-up for regions
+ * never accepts it. */
 static void mw_describe(struct mr *mr, struct mw *mw)
 {
 	mr->ibv = (struct ibv_mr){.context = mw->ibv.context};
@@ -104,9 +105,9 @@ void mw_unbind(struct mr *now)
 		mr_unref(region);
 }
 
-/* --- bound -------------------------------------------------------------------------------- */
+/* --- binding ------------------------------------------------------------------------------ */
 
-/* The window whose index the STag has. */
+/* Find the window that the index of this STag belongs to. */
 static struct mw *mw_find_locked(const struct mr_table *table, uint32_t stag)
 {
 	struct list *head = mr_bucket_of(table, stag), *it;
@@ -120,7 +121,8 @@ static struct mw *mw_find_locked(const struct mr_table *table, uint32_t stag)
 	return NULL;
 }
 
-/* May it be bound now? A window of type 2 must be invalidated first. 0 or -errno. */
+/* End the window's former binding, so that it can be bound again. A binding of type 2 must be
+ * invalidated first (-EBUSY). Returns 0 or -errno. */
 static int mw_end_former(struct mw *mw)
 {
 	if (!mw->now->region)
@@ -131,7 +133,8 @@ static int mw_end_former(struct mw *mw)
 	return mr_is_idle(mw->now) ? 0 : -EAGAIN;
 }
 
-/* A window never grants what its region does not have: remote rights take the local one. */
+/* May a window on this region grant these rights? A window never grants more than its region.
+ * Rights that let a peer write require local write access. */
 static bool mw_may_grant(const struct mr *region, int access)
 {
 	if (access & ~MW_ACCESS || access & MW_FLUSHES & ~region->access)
@@ -139,7 +142,8 @@ static bool mw_may_grant(const struct mr *region, int access)
 	return !(access & MW_NEEDS_LOCAL_WRITE) || region->access & IBV_ACCESS_LOCAL_WRITE;
 }
 
-/* The bytes are at *ptr. NULL: no region, or not with these rights and bounds. */
+/* Find the region for a binding; *ptr is the address of its bytes. Returns NULL if there is no such
+ * region, or if it does not permit the rights or the bounds. */
 static struct mr *mw_region_locked(const struct mr_table *table, const struct mw_bind *b,
 				   void **ptr)
 {
@@ -159,13 +163,15 @@ static void mw_open(struct mr *next, const struct mw_bind *b, struct mr *region,
 	next->iova = b->access & IBV_ACCESS_ZERO_BASED ? 0 : b->addr;
 	next->access = b->access & RNIC_REMOTE_ACCESS;
 	next->backing = region->backing;
-	next->backing.drop = NULL; /* it is the region's, which this refers to */
+	/* the binding holds a reference to the region, and the region calls drop() */
+	next->backing.drop = NULL;
 	next->region = region;
 	mr_ref(region);
 	region->windows++;
 }
 
-/* `next` becomes the window's description, and its former one the caller's. 0 or -errno. */
+/* Make `next` the window's description. *former is the old description, which the caller then owns.
+ * Returns 0 or -errno. */
 static int mw_bind_locked(struct mr_table *table, const struct mw_bind *b, struct mr *next,
 			  struct mr **former)
 {
@@ -227,7 +233,7 @@ bool mw_is_idle(struct mr_table *table, uint32_t stag)
 	return idle;
 }
 
-/* --- used --------------------------------------------------------------------------------- */
+/* --- use ---------------------------------------------------------------------------------- */
 
 struct mr *mw_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint64_t qp,
 			 uint32_t stag)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/rnic/op.h"
 
-/* the kind's response belongs to the same row */
+/* the response of this kind belongs to the same row */
 #define OP_EXT(kind) OP_MESSAGE(RDMAP_EXT_REQ, kind)
 #define OP_VEXT(op)  (OP_POSTED_VEXT + (op))
 
 _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 
 /*
- * One line for each operation: its row, the opcode that posts it, and the message that carries it.
+ * One line for each operation: its row, the opcode by which it is posted, and the message that
+ * carries it.
  */
 /* clang-format off */
 #define OPS(X)                                                                                     \
@@ -28,7 +29,8 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_query,        OP_VEXT(VEXT_OP_QUERY),        OP_EXT(EXT_QUERY))                       \
 	X(op_atomic_write, OP_VEXT(VEXT_OP_ATOMIC_WRITE), OP_EXT(EXT_ATOMIC_WRITE))
 
-/* Messages without a work request, and further messages of the rows above: variants and answers. */
+/* Messages that have no work request, and further messages (variants and answers) of the rows
+ * above. */
 #define OP_MESSAGES(X)                                                                             \
 	X(op_terminate, OP_MESSAGE(RDMAP_TERMINATE, 0))                                            \
 	X(op_hello,     OP_EXT(EXT_HELLO))                                                         \
@@ -43,7 +45,7 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_read,      OP_MESSAGE(RDMAP_READ_RESP, 0))                                            \
 	X(op_fetch_add, OP_MESSAGE(RDMAP_ATOMIC_RESP, 0))
 
-/* Operations without a message. */
+/* Operations that send no message. */
 #define OPS_LOCAL(X)                                                                               \
 	X(op_bind,      IBV_WR_BIND_MW)                                                            \
 	X(op_local_inv, IBV_WR_LOCAL_INV)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetch and Add, Compare and Swap (RFC 7306 s5). The CPU executes them, so they are also atomic for
- * other accesses by this host's CPUs. */
+/* Fetch and Add, Compare and Swap (RFC 7306 s5). This host's CPU executes them by its own atomic
+ * instructions, so they are also atomic for other accesses by CPUs of this host. */
 #include "softrnic/rnic/op_atomic.h"
 
 #include <errno.h>
 
 #include "softrnic/rnic/place.h"
 
-/* --- our request -------------------------------------------------------------------------- */
+/* --- this end's request ------------------------------------------------------------------- */
 
 static bool atomic_check(const struct ibv_send_wr *wr)
 {
@@ -44,8 +44,8 @@ static void fetch_add_fill(const struct qp *qp, struct sq_wr *slot, const struct
 	slot->operand = wr->wr.atomic.compare_add;
 }
 
-/* RFC 7306 s5.2: unused data are 0, an unused mask has all bits set; a mask of 0 adds all 64 bits
- * as one field. */
+/* RFC 7306 s5.2: unused data fields are 0, and an unused mask has all bits set. A Fetch and Add
+ * with mask 0 adds all 64 bits as one field. */
 static bool fetch_add_build(struct qp *qp, struct sq_wr *wr)
 {
 	int err = tx_check_sink(qp, wr);
@@ -69,7 +69,7 @@ static bool cmp_swap_build(struct qp *qp, struct sq_wr *wr)
 		   : atomic_build(qp, wr, RDMAP_CMP_SWAP, UINT64_MAX);
 }
 
-/* --- the answer to our request ------------------------------------------------------------ */
+/* --- the answer to this end's request ----------------------------------------------------- */
 
 static const struct op_rx atomic_answer_rx;
 
@@ -94,7 +94,7 @@ static enum rx_verdict atomic_whole_answer(struct qp *qp, struct rx_seg *seg, co
 	return RX_DONE;
 }
 
-/* The original value becomes a number in the user's byte order. */
+/* Store the original value as a number in the byte order of the user's CPU. */
 static int atomic_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
 			      struct rcursor *rest)
 {
@@ -118,12 +118,13 @@ static void atomic_decode(struct qp *qp, struct irq_entry *e, const uint8_t *byt
 
 	rdmap_atomic_req_decode(bytes, len, &e->msg.atomic);
 	op = op_of_request(RDMAP_ATOMIC_REQ, e->msg.atomic.op);
-	if (op) /* a request of another kind is refused in its turn */
+	if (op) /* a request of an unknown kind is refused later, when it is executed */
 		e->op = op;
 	qp->counters.atomics_in++;
 }
 
-/* Answers to earlier Reads may still refer to the word, and must not contain its new value. */
+/* Execute the operation on the word. Before that, copy the word's bytes for answers to earlier
+ * Reads that are still being sent, because these answers must not contain the new value. */
 static unsigned atomic_apply(struct qp *qp, struct irq_entry *e, atomic_execute_fn *execute,
 			     struct mr *mr, void *word)
 {
@@ -175,14 +176,15 @@ static void atomic_begin(struct qp *qp, struct irq_entry *e, atomic_execute_fn *
 		atomic_run(qp, e, r->stag, r->to, qp->rights.atomic, execute);
 }
 
-/* The answer returns the original value. */
+/* Modify the word. The answer contains the original value. */
 static int atomic_modify(uint64_t *word, struct irq_entry *e, place_modify_fn *modify)
 {
 	e->answer.atomic.id = e->msg.atomic.id;
 	return place_atomic(word, modify, &e->msg.atomic, &e->answer.atomic.original);
 }
 
-/* A set bit of the mask ends a field, and no carry crosses it (RFC 7306 s5.1). */
+/* Each set bit of the mask is the highest bit of a field. No carry goes from one field to the next
+ * (RFC 7306 s5.1). */
 static bool fetch_add_modify(const void *arg, uint64_t old, uint64_t *new_value)
 {
 	const struct rdmap_atomic_req *r = arg;
@@ -197,7 +199,7 @@ static int fetch_add_execute(uint64_t *word, struct irq_entry *e)
 	return atomic_modify(word, e, fetch_add_modify);
 }
 
-/* Requests of an unknown kind end here, too. */
+/* Also called for a request of an unknown kind, which it refuses. */
 static void fetch_add_begin(struct qp *qp, struct irq_entry *e)
 {
 	if (e->msg.atomic.op == RDMAP_FETCH_ADD)

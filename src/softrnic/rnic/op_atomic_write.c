@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomic Write (doc/wire.md s6): stores 8 bytes at once, in its turn among the requests. */
+/* Atomic Write (doc/wire.md s6): stores 8 bytes by one store. It is executed in order with the
+ * other requests. */
 #include <string.h>
 
 #include "softrnic/rnic/op_atomic.h"
@@ -11,7 +12,7 @@ static bool atomic_write_check(const struct ibv_send_wr *wr)
 	return wr->wr.rdma.remote_addr % sizeof(uint64_t) == 0;
 }
 
-/* The operand's bytes keep their order, because it is not a number. */
+/* The operand is copied byte by byte, because it is not a number: its bytes keep their order. */
 static void atomic_write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
 	slot->raddr = wr->wr.rdma.remote_addr;

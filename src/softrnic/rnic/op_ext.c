@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The common part of the extensions' requests: messages, answers, and the reason of a failure. */
+/* The common part of the requests that belong to the extensions: messages, answers, and the reason
+ * of a failure. */
 #include "softrnic/rnic/op_ext.h"
 
 #include <errno.h>
 
-/* --- our request -------------------------------------------------------------------------- */
+/* --- this end's request ------------------------------------------------------------------- */
 
 void ext_fill_range(struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
@@ -31,9 +32,9 @@ bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind)
 	return ext_build_request(qp, wr, bytes, ext_range_encode(bytes, sizeof(bytes), &req));
 }
 
-/* --- the answer to our request ------------------------------------------------------------ */
+/* --- the answer to this end's request ----------------------------------------------------- */
 
-/* The vendor_err of a request that failed at the target. Its code is never 0. */
+/* The vendor_err of a request that failed at the target. The code in it is never 0. */
 static uint32_t ext_reason(const struct ext_answer *answer)
 {
 	uint32_t detail = answer->detail;
@@ -48,7 +49,7 @@ static uint32_t ext_reason(const struct ext_answer *answer)
 	}
 }
 
-/* Handle the answer, which may contain an error or a result. */
+/* Handle the answer. It contains an error, or possibly a result. */
 static void ext_take_answer(struct qp *qp, struct sq_wr *wr, const struct rx_seg *seg,
 			    const uint8_t *bytes)
 {
@@ -64,7 +65,8 @@ static void ext_take_answer(struct qp *qp, struct sq_wr *wr, const struct rx_seg
 		qp_answer_done(qp, wr);
 }
 
-/* Answers arrive in the order of the requests, so this one must be of the oldest request's kind. */
+/* Answers arrive in the order of the requests, so the answer must be of the same kind as the oldest
+ * request. */
 static enum rx_verdict ext_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct sq_wr *wr = qp_answered_wr(qp, seg->rx);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flush (doc/wire.md s6): of a range, and of everything this stream placed. */
+/*
+ * Flush (doc/wire.md s6): the Flush of a range, and the Flush of everything that the stream placed.
+ */
 #include "softrnic/rnic/op_flush.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* --- ours: the request -------------------------------------------------------------------- */
+/* --- this end's request ------------------------------------------------------------------- */
 
 static bool flush_check(const struct ibv_send_wr *wr)
 {
@@ -33,7 +35,7 @@ static bool flush_build(struct qp *qp, struct sq_wr *wr)
 	return ext_build_range(qp, wr, EXT_FLUSH);
 }
 
-/* --- the peer's --------------------------------------------------------------------------- */
+/* --- the peer's request ------------------------------------------------------------------- */
 
 static bool flush_is_persistent(const struct irq_entry *e)
 {
@@ -54,7 +56,8 @@ void flush_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, int
 	}
 }
 
-/* Does the range exist, with one of these rights? Then its region is qp->rx.near. */
+/* Does the range exist, and does its STag grant one of these rights? If so, qp->rx.near holds the
+ * region. */
 static bool flush_find(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job)
 {
 	const struct ext_range *req = &e->msg.range;
@@ -84,7 +87,8 @@ bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *j
 	return found;
 }
 
-/* The lost bytes may lie in the range, under another registration. */
+/* The peer's lost bytes may lie in this range, in a file that another registration mapped. If the
+ * file has failed, answer the Flush with an error. */
 bool flush_has_lost(struct qp *qp, struct irq_entry *e, struct qp_job *job)
 {
 	if (!dirty_has_failed(&qp->dirty))
@@ -102,10 +106,11 @@ void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job)
 	qp_request_job(qp, job);
 }
 
-/* joins: other Flushes may join this write-back. */
+/* `joins` is true if other Flushes may join this write-back. */
 static void flush_write_back(struct qp *qp, struct irq_entry *e, struct qp_job *job, bool joins)
 {
-	flush_keep(job, mr_base(qp->rx.near.mr)); /* no byte goes to the peer */
+	/* a write-back sends no byte to the peer, so it needs only the region, not the window */
+	flush_keep(job, mr_base(qp->rx.near.mr));
 	if (flush_has_lost(qp, e, job))
 		return;
 	dirty_clean(&qp->dirty, job->mr, job->addr, job->len);
@@ -114,7 +119,7 @@ static void flush_write_back(struct qp *qp, struct irq_entry *e, struct qp_job *
 	flush_ask(qp, e, job);
 }
 
-/* Placed bytes are visible, so only persistence needs a job. */
+/* Start the Flush. Placed bytes are already visible, so only a persistent Flush needs a job. */
 static void flush_start(struct qp *qp, struct irq_entry *e, bool joins)
 {
 	bool is_joined = flush_take_joined(qp);
@@ -126,7 +131,8 @@ static void flush_start(struct qp *qp, struct irq_entry *e, bool joins)
 		ext_refuse(qp);
 		return;
 	}
-	if (e->msg.range.len == 0) { /* an empty Flush only marks an order */
+	/* an empty Flush writes back nothing; it only takes its turn among the requests */
+	if (e->msg.range.len == 0) {
 		flush_ready(qp, e, EXT_OK, 0);
 		return;
 	}
@@ -150,7 +156,7 @@ void flush_failed(struct qp *qp, struct irq_entry *e, int status)
 		flush_ready(qp, e, EXT_VOLATILE, ENOTSUP);
 		break;
 	case -EFAULT:
-	case -ECANCELED: /* cancelled, because the region goes away */
+	case -ECANCELED: /* cancelled, because the region is being deregistered */
 		flush_ready(qp, e, EXT_GONE, EFAULT);
 		break;
 	default:
@@ -167,7 +173,8 @@ void flush_on_job(struct qp *qp, struct irq_entry *e, int status)
 		flush_ready(qp, e, EXT_OK, 0);
 }
 
-/* One of the joined ranges may have failed, so each is written back by itself now. */
+/* If a joined write-back failed, only one of its ranges may be the cause, so now each Flush is
+ * written back separately. */
 static void flush_range_on_job(struct qp *qp, struct irq_entry *e, int status)
 {
 	bool was_shared = qp->requests.joined > 0;
@@ -182,7 +189,7 @@ static void flush_range_on_job(struct qp *qp, struct irq_entry *e, int status)
 	mr_release_near(&qp->rx.near);
 }
 
-/* The request begins again, and finds the STag invalid. */
+/* The region is being deregistered. Begin the request again; it will find the STag invalid. */
 void flush_on_detach(struct qp *qp, struct irq_entry *e)
 {
 	qp_requests_run(qp);
@@ -204,7 +211,7 @@ const struct qp_op op_flush = {
 	.build_answer = ext_build_answer,
 };
 
-/* --- of everything ------------------------------------------------------------------------ */
+/* --- the Flush of everything -------------------------------------------------------------- */
 
 static void flush_all_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
@@ -231,8 +238,8 @@ static const struct op_rx flush_all_rx = {
 };
 
 /*
- * The write-backs follow one after the other. A deregistered region may have had bytes that cannot
- * be written back any more.
+ * Ask for the write-back of the next range, one range at a time. Bytes of a deregistered region may
+ * be lost, which the answer reports.
  */
 static void flush_all_next(struct qp *qp, struct irq_entry *e)
 {
@@ -254,11 +261,12 @@ static void flush_all_begin(struct qp *qp, struct irq_entry *e)
 		flush_ready(qp, e, EXT_OK, 0);
 		return;
 	}
-	if (qp->requests.failed) { /* those bytes are lost */
+	if (qp->requests.failed) { /* the bytes of the failed Flush are lost */
 		ext_ready(qp, e, qp->requests.failed, qp->requests.failed_detail);
 		return;
 	}
-	/* Bytes that are placed from now on came after this request. */
+	/* This request covers the bytes placed until now. Bytes that are placed later belong to a
+	 * later Flush. */
 	dirty_move(&qp->requests.all, &qp->dirty);
 	flush_all_next(qp, e);
 }

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_flush.h -- what Flush, Verify and Query have in common at the target. */
+/* op_flush.h -- the common part of Flush, Verify and Query, for the end that executes them. */
 #ifndef RNIC_OP_FLUSH_H
 #define RNIC_OP_FLUSH_H
 
 #include "softrnic/rnic/op_ext.h"
 
-/* What a work request of this type asks the peer for: EXT_FLUSH_*. */
+/* The EXT_FLUSH_* flags that a work request of this type sends to the peer. */
 uint32_t flush_flags(const struct qp *qp, enum vext_flush_type type);
 
-/* Set the answer. The first failure is kept: see struct qp_requests. */
+/* Set the answer. The first failure of the stream is also recorded: see struct qp_requests. */
 void flush_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, int err);
-/* Hold the range with any of these rights, for the job. False: the QP failed. */
+/* Hold the range's region for the job. The STag must grant one of these rights. Returns false if
+ * the request was refused. */
 bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job);
 /*
- * If bytes of the range may be lost with their file, answer the Flush with that failure. True: it
- * is answered.
+ * If bytes of the range may have been lost with a failed file, answer the Flush with this failure.
+ * Returns true if the Flush is answered.
  */
 bool flush_has_lost(struct qp *qp, struct irq_entry *e, struct qp_job *job);
-/* Ask for a job that fills in requests.digest. */
+/* Ask the owner for a job whose result is stored in requests.digest. */
 void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job);
-/* op_flush_join.c. Let later Flushes join the head's job; called before the job is asked for. */
+/* op_flush_join.c: let later Flushes join the write-back of the IRQ's head. Must be called before
+ * the job is requested. */
 void flush_join(struct qp *qp, struct qp_job *job);
-/* Were the head's bytes written back with an earlier Flush that it had joined? */
+/* Were the bytes of the head already written back, because it had joined an earlier Flush? If so,
+ * the call counts one joined Flush less. */
 static inline bool flush_take_joined(struct qp *qp)
 {
 	bool joined = qp->requests.joined > 0;

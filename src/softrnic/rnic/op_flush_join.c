@@ -3,10 +3,10 @@
  * op_flush_join.c -- Flushes of one region that wait in the IRQ share one write-back.
  *
  * The bytes of a Flush that waits were placed before it arrived, so a write-back that begins now
- * covers them as well. Each Flush is still answered at its own turn. The write-back is of the
- * smallest range that contains all of them. Clean pages in the gaps cost nothing. Dirty pages in
- * the gaps do: one gap of DIRTY_NEAR for each Flush that joins costs no more than the write-back
- * of its own that is saved.
+ * covers them as well. Each Flush is still answered in its order. The write-back covers the
+ * smallest range that contains the ranges of all these Flushes. Clean pages in the gaps cost
+ * nothing, but dirty pages do. For each Flush that joins, a gap of up to DIRTY_NEAR bytes is
+ * accepted, because it costs no more than the separate write-back that is saved.
  */
 #include "softrnic/rnic/op_flush.h"
 
@@ -14,10 +14,10 @@
 
 struct join {
 	uintptr_t from, to;
-	uint64_t bytes; /* bytes of the ranges that were asked for */
+	uint64_t bytes; /* sum of the lengths of the requested ranges */
 };
 
-/* The region of the head is qp->rx.near. */
+/* Find the address of the request's range. The region of the head is remembered in qp->rx.near. */
 static bool join_find(struct qp *qp, const struct irq_entry *e, void **addr)
 {
 	const struct ext_range *r = &e->msg.range;
@@ -47,7 +47,8 @@ static bool join_pays(const struct join *j, uint32_t count)
 	return j->to - j->from <= j->bytes + (uint64_t)count * DIRTY_NEAR;
 }
 
-/* Number of Flushes after the head that join it; *job gets the range of all. */
+/* Returns the number of Flushes after the head that join it; *job gets the range that contains all
+ * their ranges. */
 static uint32_t join_count(struct qp *qp, struct qp_job *job)
 {
 	const struct irq_entry *head = irq_head(&qp->irq);
@@ -57,7 +58,7 @@ static uint32_t join_count(struct qp *qp, struct qp_job *job)
 
 	for (uint32_t i = 1; i < qp->irq.count; i++) {
 		if (!join_add(qp, head, irq_at(&qp->irq, i), &j) ||
-		    /* then the range with all later ones is too large as well */
+		    /* The range is too large even if all later Flushes join it. */
 		    !join_pays(&j, qp->irq.count))
 			break;
 		if (!join_pays(&j, i))

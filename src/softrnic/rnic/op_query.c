@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Query: finds the durability class of a range, the best that a Flush of the range can achieve. */
+/*
+ * Query: finds the durability class of a range. A Flush of the range cannot achieve a better class.
+ */
 #include <errno.h>
 
 #include "softrnic/rnic/op_flush.h"

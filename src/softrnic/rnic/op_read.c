@@ -4,7 +4,7 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-/* --- our request -------------------------------------------------------------------------- */
+/* --- this end's request ------------------------------------------------------------------- */
 
 static void read_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
@@ -37,11 +37,12 @@ static bool read_build(struct qp *qp, struct sq_wr *wr)
 				rdmap_read_req_encode(bytes, sizeof(bytes), &req));
 }
 
-/* --- the answer to our request ------------------------------------------------------------ */
+/* --- the answer to this end's request ----------------------------------------------------- */
 
 static const struct op_rx read_answer_rx;
 
-/* Returns NULL if the answer belongs to the RTR. */
+/* Returns the Read that the next response answers, or NULL if that is the RTR Read, which has no
+ * work request. */
 static struct sq_wr *read_wr(const struct qp *qp)
 {
 	return qp_answered_wr(qp, &read_answer_rx);
@@ -113,7 +114,8 @@ static void read_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes
 	qp->counters.reads_in++;
 }
 
-/* Send a Terminate with the request, advanced to the place of the failure (RFC 5040 s4.8). */
+/* Send a Terminate that contains the request. The request is advanced to the failed position (RFC
+ * 5040 s4.8). */
 static void read_refuse(struct qp *qp, unsigned error, uint32_t off)
 {
 	struct rdmap_read_req read = irq_head(&qp->irq)->msg.read;
@@ -124,7 +126,8 @@ static void read_refuse(struct qp *qp, unsigned error, uint32_t off)
 	qp_request_refuse(qp, error, &read);
 }
 
-/* Refuse, because a response with data would report the peer's earlier Writes as durable. */
+/* Refuse the Read: the peer's earlier Writes are not durable, and a response with data would report
+ * them as durable. */
 static void read_refuse_unsafe(struct qp *qp)
 {
 	read_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
@@ -141,9 +144,9 @@ static void read_next_of_all(struct qp *qp)
 }
 
 /*
- * A peer whose user has no native flush uses a Read as one, so first write back the bytes that this
- * stream placed. Write back all of them: the Read's region may map the same memory as another
- * region, or may have been registered again since.
+ * A peer whose user has no native flush uses a Read as a flush, so before the answer write back all
+ * bytes that this stream placed. The bytes outside of the Read's region count as well: the region
+ * may map the same memory as another one, or may have been registered again since the Writes.
  */
 static void read_flush(struct qp *qp, bool durable)
 {
@@ -165,7 +168,7 @@ static void read_begin(struct qp *qp, struct irq_entry *e)
 	void *ptr;
 	bool durable;
 
-	if (req->size == 0) { /* the source must not be checked (RFC 5040 s4.4) */
+	if (req->size == 0) { /* an empty Read: its STag must not be checked (RFC 5040 s4.4) */
 		read_flush(qp, true);
 		return;
 	}
@@ -193,7 +196,8 @@ static void read_on_detach(struct qp *qp, struct irq_entry *e)
 	read_refuse_unsafe(qp);
 }
 
-/* FPDUs that were built earlier are sent first. */
+/* The memory of a Read's answer cannot be loaded: refuse the Read, but only after all FPDUs that
+ * were built earlier are sent. */
 static bool read_source_failed(struct qp *qp, unsigned error)
 {
 	if (!qp->tx.at && qp->tx.batch->len == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Send (RFC 5040 s4.5), Send with Invalidate (s5.3), and our extension Send with Immediate Data. */
+/* Send (RFC 5040 s4.5), Send with Invalidate (s5.3), and Send with Immediate Data, which is an
+ * extension of softrnic. */
 #include <endian.h>
 #include <errno.h>
 
@@ -51,7 +52,8 @@ static bool send_build_imm(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-/* Returns false if an error is recorded, or the message is lost. */
+/* Is the receive long enough for the segment? Returns false if an error is recorded, or if the
+ * message is lost. */
 static inline bool send_fits(struct qp *qp, struct rx_seg *seg)
 {
 	const struct recv_msg *msg = &qp->recv.msg;
@@ -83,7 +85,7 @@ static inline enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg)
 	return seg->whole ? RX_DONE : RX_MORE;
 }
 
-/* The place of the next byte in the receive's SGEs. */
+/* Find the address at which the next byte of the Send is placed, in the receive's SGEs. */
 static inline uint32_t send_target(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	const struct rq_wr *wr = &qp->recv.msg.wr;
@@ -91,7 +93,8 @@ static inline uint32_t send_target(struct qp *qp, struct rx_seg *seg, uint32_t m
 	enum mr_verdict verdict;
 	uint32_t i = 0, n;
 
-	while (off >= wr->sge[i].length) /* send_fits() has checked that there is room */
+	/* ends within the list, because send_fits() has checked the length */
+	while (off >= wr->sge[i].length)
 		off -= wr->sge[i++].length;
 	n = wr->sge[i].length - (uint32_t)off;
 	n = n < max ? n : max;
@@ -109,7 +112,7 @@ static void send_on_fault(struct qp *qp)
 	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
 }
 
-/* Invalidate a window, or a region that was registered for this. */
+/* Invalidate a window, or a region that was registered with VEXT_ACCESS_REMOTE_INVALIDATE. */
 static bool send_invalidate(struct qp *qp, uint32_t stag)
 {
 	return mr_invalidate(qp->cfg.mrs, qp->cfg.pd, stag) == MR_OK ||
@@ -143,7 +146,7 @@ static void send_complete(struct qp *qp, const struct rx_seg *seg)
 	qp_recv_complete(qp, seg, &wc);
 }
 
-/* All bytes of the segment are in the receive. */
+/* All bytes of the segment are in the receive's memory. */
 static inline void send_received(struct qp *qp, const struct rx_seg *seg)
 {
 	qp->recv.msg.received += seg->payload;

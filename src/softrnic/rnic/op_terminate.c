@@ -14,7 +14,7 @@ bool terminate_build(struct qp *qp)
 	return true;
 }
 
-/* The status of the first unfinished work request when the peer sends this Terminate. */
+/* The status that the first unfinished work request gets when the peer sends this Terminate. */
 static enum ibv_wc_status terminate_status(const struct terminate *t)
 {
 	unsigned error = terminate_error(t);
@@ -27,7 +27,7 @@ static enum ibv_wc_status terminate_status(const struct terminate *t)
 	return IBV_WC_REM_OP_ERR;
 }
 
-/* --- with Acks: find the work request of a Terminate ---------------------------------------- */
+/* --- with Acks: find the work request that a Terminate refers to ---------------------------- */
 
 static bool terminate_is_about_write(const struct sq_wr *wr, const struct ddp_hdr *echo)
 {
@@ -35,13 +35,16 @@ static bool terminate_is_about_write(const struct sq_wr *wr, const struct ddp_hd
 	       echo->to - wr->raddr <= wr->length;
 }
 
-/* Is it a Send, or the Immediate of a Write? The peer delivers these in order. */
+/* Does the Terminate concern a Send, or the Immediate Data of a Write? The peer delivers these two
+ * kinds in order. */
 static bool terminate_is_about_send(const struct sq_wr *wr)
 {
 	return wr->op->messages && (wr->op->messages > 1 || !wr->op->places);
 }
 
-/* Search the messages that no Ack covers; NULL: none fits. */
+/*
+ * Find the refused message among the messages that no Ack covers. Returns NULL if no message fits.
+ */
 static struct sq_wr *terminate_find_message(const struct qp *qp, const struct ddp_hdr *echo)
 {
 	for (uint64_t i = qp->acks.next; i < qp->sq.tail; i++) {
@@ -53,7 +56,8 @@ static struct sq_wr *terminate_find_message(const struct qp *qp, const struct dd
 	return NULL;
 }
 
-/* Requests are executed in order, so the Terminate refers to the first one without an answer. */
+/* The peer executes requests in order, so the Terminate refers to the first request without an
+ * answer. */
 static struct sq_wr *terminate_find_request(const struct qp *qp)
 {
 	if (qp->orq.count == 0 || orq_head(&qp->orq) == ORQ_RTR)
@@ -61,7 +65,8 @@ static struct sq_wr *terminate_find_request(const struct qp *qp)
 	return sq_at(&qp->sq, orq_head(&qp->orq));
 }
 
-/* The peer returns the header that it refused. NULL: there is none, or its request is unknown. */
+/* Find the work request by the header that the peer refused and returned. Returns NULL if the
+ * Terminate has no header, or no work request fits. */
 static struct sq_wr *terminate_find_wr(const struct qp *qp, const struct terminate *t)
 {
 	const struct ddp_hdr *echo = &t->ddp;
@@ -75,24 +80,28 @@ static struct sq_wr *terminate_find_wr(const struct qp *qp, const struct termina
 	return NULL;
 }
 
-/* Find the status. The operation distinguishes cases that share a code. */
+/* Find the status of the refused work request. Some causes share a code; the operation then
+ * distinguishes them. */
 static enum ibv_wc_status terminate_status_of(const struct sq_wr *wr, const struct terminate *t)
 {
 	unsigned error = terminate_error(t);
 
-	if (error == TERM_RDMAP_STREAM_CATASTROPHIC && wr->op->is_atomic) /* not aligned */
+	/* the address is not aligned */
+	if (error == TERM_RDMAP_STREAM_CATASTROPHIC && wr->op->is_atomic)
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (error == TERM_RDMAP_BASE_BOUNDS &&
-	    wr->op->messages) /* a page is gone: DDP checks bounds */
+	    /* a page is gone; bounds have a different code, because DDP checks them */
+	    wr->op->messages)
 		return IBV_WC_REM_OP_ERR;
 	return terminate_status(t);
 }
 
-/* The status of the first work request that has no status of its own. */
+/* The status of the first work request that has no separate status yet. */
 static enum ibv_wc_status terminate_first(const struct qp *qp, const struct terminate *t)
 {
 	if (qp->acks.on && terminate_error(t) == TERM_RDMAP_LOCAL_CATASTROPHIC)
-		return IBV_WC_RETRY_EXC_ERR; /* the peer has an error of its own */
+		/* the error is the peer's, not one of this end's requests */
+		return IBV_WC_RETRY_EXC_ERR;
 	return terminate_status(t);
 }
 
@@ -123,7 +132,7 @@ static enum rx_verdict terminate_whole(struct qp *qp, struct rx_seg *seg, const 
 	LOG_INFO("qp %u: the peer terminated the stream: %s", qp->cfg.qp_num,
 		 term_str(terminate_error(&t)));
 	terminate_fail(qp, &t);
-	qp->fault.shut = true; /* the peer accepts no further message */
+	qp->fault.shut = true; /* the peer accepts no message after its Terminate */
 	return RX_DONE;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Verify: a persistent Flush of a range, and a digest of the bytes read back. */
+/* Verify: a persistent Flush of a range, followed by a digest of the bytes that are read back. */
 #include <errno.h>
 #include <string.h>
 
 #include "softrnic/rnic/op_flush.h"
 
-/* In the answer the length of the range has 32 bits. */
+/* The range is shorter than 4 GiB, because the answer has 32 bits for its length. */
 static bool verify_check(const struct ibv_send_wr *wr)
 {
 	const struct vext_wr *w = op_vext(wr);
@@ -34,12 +34,12 @@ static int verify_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap
 	ext_digest_get(rest, &msg);
 	if (rest->bad || msg.alg != wr->flags >> 8 || msg.len != wr->length ||
 	    !ext_is_durability(msg.durability) || msg.source > VEXT_DIGEST_FROM_DAX)
-		return -EBADMSG; /* the answer has another digest than the requested one */
+		return -EBADMSG; /* the answer's digest is not of the requested kind */
 	*(struct vext_digest *)wr->result = msg;
 	return 0;
 }
 
-/* A digest of a single byte reveals the byte, so the peer needs the right to read. */
+/* A digest of a single byte reveals the byte, so the peer needs the right to read the range. */
 static void verify_begin(struct qp *qp, struct irq_entry *e)
 {
 	struct qp_job job = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows: Bind and Local Invalidate, which are executed at their turn in the send queue and
- * send nothing; and what a Send with Invalidate does to a window.
+ * Memory windows. This file executes Bind and Local Invalidate in the order of the send queue; both
+ * send no message. It also invalidates a window for a Send with Invalidate.
  */
 #include <errno.h>
 
@@ -21,15 +21,17 @@ static bool window_has_stag(const struct mr *mr, uint32_t stag)
 	return mr && mr->ibv.rkey == stag;
 }
 
-/* Does a thread without the lock use it, for bytes that it receives or for a job? */
+/* Does a thread without the queue pair's lock use the window, to receive bytes or to run a job? */
 static bool window_is_in_use(const struct qp *qp, uint32_t stag)
 {
 	return window_has_stag(qp->rx.lent_mr, stag) || window_has_stag(qp->requests.job.mr, stag);
 }
 
 /*
- * The binding is killed, and only this queue pair has used it. Another one that remembers the memory
- * of its description may hold that for a moment. After an error the binding ends with its window.
+ * Release this queue pair's uses of a killed binding, and end the binding. No other queue pair
+ * could access it. (One that remembers the binding's reused description in a struct mr_near may
+ * hold the description for a moment.) If an error is recorded, the binding ends later, with its
+ * window.
  */
 static void window_let_go(struct qp *qp, struct mr *binding)
 {
@@ -44,8 +46,9 @@ static void window_let_go(struct qp *qp, struct mr *binding)
 }
 
 /*
- * A job that uses it is of a request of this peer, which had to wait for the answer. The lock is held,
- * without which the job does not end, so it cannot be awaited here.
+ * Invalidate a window for the peer. Returns false if a job uses the window: the peer should have
+ * waited for the answer to its request before. The function cannot wait for the job, because the
+ * job cannot end while the caller holds the queue pair's lock.
  */
 bool qp_window_invalidate(struct qp *qp, uint32_t stag)
 {
@@ -66,7 +69,8 @@ static uint32_t bind_window(const struct sq_wr *wr)
 	return (uint32_t)(wr->compare >> 32);
 }
 
-/* It is built again when the use of its window has ended. Messages of other sources go meanwhile. */
+/* Build the request again later, when the use of its window has ended. Messages from other queues
+ * are sent meanwhile. */
 static bool window_wait(struct qp *qp, struct sq_wr *wr)
 {
 	wr->fence = SQ_FENCE_WINDOW;
@@ -74,7 +78,7 @@ static bool window_wait(struct qp *qp, struct sq_wr *wr)
 	return true;
 }
 
-/* It is complete as soon as all before it is. */
+/* The work request is executed. It completes as soon as all earlier work requests are complete. */
 static bool window_done(struct qp *qp, struct sq_wr *wr)
 {
 	tx_wr_built(qp, wr);
@@ -101,7 +105,8 @@ static bool bind_check(const struct ibv_send_wr *wr)
 	return mw->type == IBV_MW_TYPE_2 || container_of(mw, struct mw, ibv)->in_call;
 }
 
-/* Only values are kept, as the window and the region may go before its turn. */
+/* Copy values only and no pointers, because the window and the region may end before the request is
+ * executed. */
 static void bind_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
 	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
@@ -113,7 +118,7 @@ static void bind_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_
 	slot->compare = (uint64_t)wr->bind_mw.mw->rkey << 32 | (info->mr ? info->mr->lkey : 0);
 }
 
-/* EAGAIN: another connection uses the former binding for a moment. */
+/* Returns 0 or an errno value. EAGAIN: another connection still uses the former binding. */
 static int bind_run(struct qp *qp, const struct sq_wr *wr)
 {
 	struct mw_bind bind = {
@@ -151,7 +156,7 @@ static int local_inv_run(struct qp *qp, const struct sq_wr *wr)
 
 	if (!binding)
 		return EINVAL;
-	if (window_is_in_use(qp, wr->rkey)) { /* no access begins any more */
+	if (window_is_in_use(qp, wr->rkey)) { /* the window is killed, so no new use of it begins */
 		mr_unref(binding);
 		return EAGAIN;
 	}

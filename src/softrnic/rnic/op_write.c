@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA Write (RFC 5040 s4.3), and Write with Immediate Data (RFC 7306 s6): a Write, and then a
- * second message, which takes a receive. */
+/* RDMA Write (RFC 5040 s4.3), and Write with Immediate Data (RFC 7306 s6). The latter consists of
+ * two messages: a Write, and the Immediate Data, which takes a receive. */
 #include <endian.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv
 	slot->rkey = wr->wr.rdma.rkey;
 }
 
-/* *last: this is the last segment. */
+/* *last is true if this is the last segment. */
 static inline bool write_build_segment(struct qp *qp, struct sq_wr *wr, bool *last)
 {
 	uint64_t at = wr->raddr + qp->tx.off;
@@ -39,8 +39,8 @@ static bool write_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-/* This function is not inlined, so that write_target() and write_accept() are: calls of these would
- * add 4 % to the instructions of a small Write. */
+/* This function is not inlined, so that the compiler inlines write_target() and write_accept():
+ * calls of these would add 4 % to the instructions of a small Write. */
 static __attribute__((noinline)) void write_refuse(struct qp *qp, struct rx_seg *seg,
 						   enum mr_verdict verdict)
 {
@@ -61,7 +61,8 @@ write_target(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr)
 	return 0;
 }
 
-/* RFC 5041 s5.3: the segments of a message follow each other in the same buffer. */
+/* Does the segment continue the Write in progress? The segments of a message follow each other in
+ * the same buffer (RFC 5041 s5.3). */
 static inline unsigned write_check_continues(const struct qp_rx *rx, const struct rx_seg *seg)
 {
 	if (!rx->write_open || seg->payload == 0)
@@ -83,10 +84,13 @@ static inline __attribute__((always_inline)) enum rx_verdict write_accept(struct
 	}
 	if (__builtin_expect(qp->rx.write_lost, 0) && qp->rx.write_open && qp_rx_lose(qp, seg))
 		return RX_DONE;
-	if (seg->payload == 0) /* STag and TO must not be checked (RFC 5041 s5.2) */
+	/* an empty Write: its STag and TO must not be checked (RFC 5041 s5.2) */
+	if (seg->payload == 0)
 		return RX_DONE;
-	/* A segment is placed as a whole or not at all, so the whole segment must be in bounds. If
-	 * all of it has arrived, write_target() checks this when it places the segment. */
+	/*
+	 * A segment is placed as a whole or not at all, so the whole segment must be in bounds. If
+	 * all its bytes have arrived, write_target() checks the bounds when it places the segment.
+	 */
 	if (seg->whole)
 		return RX_DONE;
 	return write_target(qp, seg, seg->payload, &ptr) || seg->lost ? RX_DONE : RX_FAULT;
@@ -146,7 +150,7 @@ static void imm_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_s
 	slot->imm = be32toh(wr->imm_data);
 }
 
-/* No message may come between the Write and its Immediate Data. */
+/* Build the Immediate Data right after the Write: no other message may come between the two. */
 static bool imm_build(struct qp *qp, struct sq_wr *wr)
 {
 	struct ddp_hdr hdr = tx_untagged(qp, wr->solicited ? RDMAP_IMM_SE : RDMAP_IMM);
@@ -162,7 +166,8 @@ static bool imm_build(struct qp *qp, struct sq_wr *wr)
 }
 
 /*
- * The receive's memory does not change. After a Write, the completion has the length of the Write.
+ * Complete the receive. Its memory does not change. After a Write, the completion reports the
+ * length of the Write.
  */
 static void imm_complete(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {

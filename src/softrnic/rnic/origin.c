@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * origin.c -- the message that names this connection, and the former ones whose bytes must not be
- * placed any more (doc/wire.md s6, "Origin"). This file sends and receives the message; the owner
- * judges it. After an ORIGIN arrives, no further byte is parsed until the owner has judged it.
+ * origin.c -- sends and receives the ORIGIN, the message that names this connection and the former
+ * connections whose bytes must not be placed any more (doc/wire.md s6, "Origin"). The owner handles
+ * the content of the message. After an ORIGIN arrives, no further byte is parsed until the owner
+ * has handled it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -118,8 +119,8 @@ static void origin_refuse(struct qp *qp, const struct rx_seg *seg, const char *w
 }
 
 /*
- * Is an ORIGIN in its turn? The initiator sends it before its user's first message, and after the
- * answer to the previous ORIGIN has come.
+ * May the peer send an ORIGIN now? The initiator sends it before its user's first message, and
+ * after the answer to its previous ORIGIN.
  */
 static bool origin_is_in_turn(const struct qp *qp)
 {

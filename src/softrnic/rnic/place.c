@@ -33,7 +33,7 @@ int place_atomic(uint64_t *dst, place_modify_fn *modify, const void *arg, uint64
 	uint64_t seen, now, new_value;
 	int err = safecopy_load64(&seen, dst);
 
-	/* Each further iteration means that another thread has changed the word. */
+	/* The loop repeats only if another thread has changed the word meanwhile. */
 	while (!err && modify(arg, seen, &new_value)) {
 		now = seen;
 		err = safecopy_cmpxchg64(dst, &now, new_value);

@@ -98,7 +98,7 @@ int qp_start(struct qp *qp, const struct qp_stream *stream)
 	return 0;
 }
 
-/* --- life --------------------------------------------------------------------------------- */
+/* --- creation and end --------------------------------------------------------------------- */
 
 static void qp_init_ibv(struct qp *qp)
 {
@@ -195,7 +195,7 @@ void qp_replace(struct qp *qp, struct qp *fresh)
 	qp->ibv.state = IBV_QPS_RESET;
 }
 
-/* --- small answers ------------------------------------------------------------------------ */
+/* --- accessors ---------------------------------------------------------------------------- */
 
 void qp_set_taker(struct qp *qp, struct cq_taker *taker)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An error is recorded where it is found, deep inside a parser or a builder. It is settled at the
- * end of the owner's call, so that no queue is flushed while a caller further up the stack still
- * uses it.
+ * Records and settles errors. An error is recorded where it is found, deep inside a parser or a
+ * builder. It is settled at the end of the owner's call, so that no queue is flushed while a
+ * calling function still uses the queue.
  */
 #include <errno.h>
 
@@ -16,7 +16,7 @@ static void fault_set_cause(struct qp *qp, uint32_t vendor_err)
 		qp->cause = vendor_err;
 }
 
-/* Returns NULL if an error is already recorded: a failed QP may find more errors while it delivers
+/* Returns NULL if an error is already recorded. A failed QP may find more errors while it delivers
  * parked Sends. */
 static struct qp_fault *fault_record(struct qp *qp, enum ibv_wc_status first, const char *why)
 {
@@ -36,7 +36,7 @@ void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, cons
 		fault_set_cause(qp, vendor_err);
 }
 
-/* As fault_record(), and notify the owner. */
+/* Does the same as fault_record(), and notifies the owner. */
 static struct qp_fault *fault_record_event(struct qp *qp, enum ibv_event_type event,
 					   enum ibv_wc_status first, const char *why)
 {
@@ -122,7 +122,7 @@ static void fault_stop(struct qp *qp, const struct qp_fault *f)
 	if (f->event_due)
 		qp_event(qp, f->event);
 	if (qp->state == IBV_QPS_INIT || qp->tx.held)
-		qp->tx.term_due = false; /* no FPDU may be sent, not even a Terminate */
+		qp->tx.term_due = false; /* no FPDU may be sent any more, not even a Terminate */
 	if (f->keep)
 		qp_recv_keep(qp);
 	qp_set_state(qp, IBV_QPS_ERR, f->why);
@@ -136,8 +136,9 @@ static void fault_stop(struct qp *qp, const struct qp_fault *f)
 	qp_recv_flush(qp);
 }
 
-/* If the completions of flushed requests overrun their queue, the next iteration settles that
- * error. */
+/*
+ * The completions of flushed requests may overrun their CQ. The next iteration settles that error.
+ */
 void qp_settle_fault(struct qp *qp)
 {
 	while (qp->fault.due) {
@@ -177,7 +178,8 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status)
 	qp_settle(qp);
 }
 
-/* The status of the first unacknowledged work request; RoCE reports it after its retries. */
+/* The status of the first unacknowledged work request when the peer is lost. It is the one that
+ * RoCE devices report after their retries. */
 static enum ibv_wc_status fault_of_lost_peer(const struct qp *qp)
 {
 	return qp->acks.on ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR;
@@ -194,8 +196,9 @@ bool qp_find_end(struct qp *qp)
 	       (qp->cfg.is_over && qp->cfg.is_over(qp->cfg.owner));
 }
 
-/* A plain queue pair may continue on another stream. The link reports its end separately, and then
- * the stream decides which requests are lost. */
+/* Record that the peer has given up the connection. A plain queue pair does not fail here, because
+ * it may continue on another stream: the link reports its end separately, and the stream then
+ * decides which requests are lost. */
 void qp_given_up(struct qp *qp)
 {
 	if (qp->cfg.plain) {
@@ -244,7 +247,8 @@ unsigned qp_rdmap_error(enum mr_verdict verdict)
 	return errors[verdict];
 }
 
-/* DDP has no code for missing rights; RDMAP checks rights (RFC 5040 s7.2). */
+/* Returns the DDP error for a verdict. DDP has no code for missing rights, because RDMAP checks
+ * rights (RFC 5040 s7.2). */
 unsigned qp_ddp_error(enum mr_verdict verdict)
 {
 	static const unsigned errors[] = {

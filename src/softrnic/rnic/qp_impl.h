@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_impl.h -- the inside of a queue pair, for this room only. */
+/* qp_impl.h -- the struct of a queue pair, and functions for the files of this folder only. */
 #ifndef RNIC_QP_IMPL_H
 #define RNIC_QP_IMPL_H
 
@@ -19,7 +19,7 @@
 
 /* State of the request at the head of the IRQ; all others wait. */
 enum request_state {
-	REQUEST_WAITING, /* waits for its turn, or for the delivery of earlier Sends */
+	REQUEST_WAITING, /* the request waits for its turn, or for the delivery of earlier Sends */
 	REQUEST_JOB,     /* the owner must fetch the job */
 	REQUEST_RUNNING, /* the owner runs the job */
 	REQUEST_READY,   /* the answer may be sent */
@@ -27,49 +27,51 @@ enum request_state {
 
 struct qp_requests {
 	enum request_state state;
-	/* The first failed Flush: no later atomic request may be executed, and a Flush of
-	 * everything fails likewise. EXT_OK: none. */
+	/* Status of the first Flush that failed, or EXT_OK. After a failure no later atomic request
+	 * is executed, and a Flush of everything fails as well. */
 	enum ext_status failed;
 	uint32_t failed_detail;
 	struct qp_job job;
-	uint32_t joined; /* Flushes after the head that the last job also serves */
+	uint32_t joined; /* number of Flushes after the head that the last job also serves */
 	/* result of the head's job: a digest, or its class in `durability` */
 	struct vext_digest digest;
-	/* ranges that the head, a Flush of everything or a Read, still has to write back */
+	/* ranges that the head still has to write back, if it is a Flush of everything or a Read */
 	struct dirty all;
 };
 
 struct qp_hello {
 	bool due;     /* a message of the start-up, or a LEAVE, must be sent */
 	bool awaited; /* the start-up is in progress: no message of the user is sent or accepted */
-	bool unsent;  /* this end's HELLO */
-	bool missing; /* the peer's HELLO */
+	bool unsent;  /* this end's HELLO is not sent yet */
+	bool missing; /* the peer's HELLO has not arrived yet */
 	struct ext_hello peer;
-	uint32_t caps; /* VEXT_CAP_*, from the kinds in `peer` */
+	uint32_t caps; /* VEXT_CAP_* flags, computed from the kinds in `peer` */
 };
 
 struct qp_origin {
-	bool agreed;     /* both ends take part */
+	bool agreed;     /* both ends take part in the barrier */
 	bool asked;      /* this end's ORIGIN awaits its answer */
 	bool answered;   /* the answer has arrived, and is in `answer` */
 	bool answer_due; /* an answer to the peer's ORIGIN must be sent */
 	bool leave_due, peer_leaves;
 	struct ext_answer answer;
 	struct ext_origin *came; /* the peer's ORIGIN, until the owner takes it */
-	uint8_t *out;            /* this end's ORIGIN, encoded; NULL: none must be sent */
+	uint8_t *out;            /* this end's ORIGIN, encoded; NULL: no ORIGIN must be sent */
 	int out_len;
 };
 
-/* Both ends count messages alike: struct qp_op has the number of a work request's messages. */
+/* State of the Acks. Both ends count messages in the same way: struct qp_op contains the number of
+ * messages of a work request. */
 struct qp_acks {
-	bool on;          /* both HELLOs announce Acks */
-	bool due;         /* an Ack must be sent */
-	uint64_t before;  /* the peer's messages on former streams */
-	uint64_t taken;   /* the peer's messages placed or delivered without a gap */
-	uint64_t sent;    /* the count of our last Ack */
-	uint64_t came;    /* the count of the peer's last Ack */
+	bool on;         /* both HELLOs announce Acks */
+	bool due;        /* an Ack must be sent */
+	uint64_t before; /* number of the peer's messages on former streams of this queue pair */
+	/* number of the peer's messages that are placed or delivered without a gap */
+	uint64_t taken;
+	uint64_t sent;    /* count in the last Ack that this end sent */
+	uint64_t came;    /* count in the last Ack of the peer */
 	uint64_t next;    /* index of the first request without an Ack or answer */
-	uint64_t covered; /* number of messages of the work requests before it */
+	uint64_t covered; /* number of messages of the work requests before `next` */
 };
 
 struct qp_heartbeat {
@@ -78,27 +80,30 @@ struct qp_heartbeat {
 	uint64_t pong_token;
 };
 
-#define QP_LINK_STEPS 3 /* steps that an end may send without an answer: MEET, MET, STOP */
+/* number of steps that an end may send without an answer: MEET, MET, STOP */
+#define QP_LINK_STEPS 3
 
 struct qp_link {
-	unsigned out_due, in_due; /* numbers of steps; the oldest is first */
+	/* numbers of steps that wait; the oldest step is first in its array */
+	unsigned out_due, in_due;
 	struct qp_link_msg out[QP_LINK_STEPS], in[QP_LINK_STEPS];
-	bool tx_switching;             /* a SWITCH is built, and no byte may follow it */
-	uint64_t tx_end;               /* the SWITCH's end in the stream */
+	/* a SWITCH is built, and no byte may follow it on this link */
+	bool tx_switching;
+	uint64_t tx_end;               /* stream position of the SWITCH's end */
 	bool tx_switched, rx_switched; /* the direction uses the other link */
 };
 
-/* The first error, from its detection until qp_settle(). The detecting function records it and
- * returns. No byte is placed, and no request is begun or completed after it. */
+/* The first error, from its detection until qp_settle(). The function that detects the error
+ * records it and returns. After that no byte is placed, and no request is begun or completed. */
 struct qp_fault {
 	bool due;
-	bool keep; /* orderly end: parked Sends still go to receives */
+	bool keep; /* the stream ended in order, so parked Sends still go to receives */
 	bool shut; /* send nothing more, not even a Terminate */
 	bool event_due;
 	enum ibv_event_type event;
-	/* status of the first unfinished work request without a status of its own */
+	/* status of the first unfinished work request that has no separate status */
 	enum ibv_wc_status first;
-	/* status of the receive in progress; SUCCESS: as all others */
+	/* status of the receive in progress; SUCCESS: the same status as all other receives */
 	enum ibv_wc_status recv;
 	const char *why;
 };
@@ -114,24 +119,26 @@ struct qp {
 	};
 	struct qp_config cfg;
 	uint64_t id; /* unique in the process, even after a reset */
-	/* State of the work on the stream. ibv.state is the state that the user sees. It is the
-	 * same, except for a plain QP, where it is the user's last move. */
+	/* State of the work on the stream. ibv.state is the state that the user sees: for a plain
+	 * QP the state that the user last set, for other QPs the same as `state`. */
 	enum ibv_qp_state state;
 	struct qp_rights {
-		int write, read, atomic; /* rights of a region for such requests of the peer */
+		/* rights that a region must have for such requests of the peer */
+		int write, read, atomic;
 	} rights;
 	struct qp_stream stream;
-	struct cq_taker *taker; /* taker of the polling thread that has the QP now; NULL: none */
+	/* taker of the thread that polls and holds the QP's lock now; NULL: none */
+	struct cq_taker *taker;
 	struct qp_counters counters;
 	struct terminate term;
 	bool has_term, term_sent_by_us;
 	struct qp_fault fault;
 	uint32_t cause;     /* vendor_err of the first failure, and of all requests that are flushed
 			       because of it */
-	enum qp_rtr rtr_in; /* kind of the FPDU that must come first; NONE after its arrival */
+	enum qp_rtr rtr_in; /* kind of the FPDU that must arrive first; NONE after its arrival */
 	struct sq sq;
-	bool notify_drained; /* SQ_DRAINED is due after the send queue is drained */
-	bool comm_reported;  /* COMM_EST was reported */
+	bool notify_drained; /* the event SQ_DRAINED is due when the send queue is drained */
+	bool comm_reported;  /* the event COMM_EST was reported */
 	struct orq orq;
 	struct irq irq;
 	struct qp_requests requests;
@@ -150,7 +157,7 @@ struct qp {
 
 void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why);
 void qp_msn_init(struct qp *qp);
-/* The level of messages that may be exchanged with this peer. */
+/* Returns the level of messages that may be exchanged with this peer. */
 static inline enum rdmap_level qp_level(const struct qp *qp)
 {
 	if (qp->stream.consent)
@@ -160,22 +167,23 @@ static inline enum rdmap_level qp_level(const struct qp *qp)
 
 /* --- qp_fault.c --------------------------------------------------------------------------- */
 
-/* Record an error, unless one is already recorded. vendor_err becomes the cause unless there is
- * one. The first unfinished work request without a status of its own ends with `first`. */
+/* Record an error, unless an error is already recorded. vendor_err becomes the cause unless the QP
+ * has a cause already. The first unfinished work request without a separate status ends with
+ * `first`. */
 void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why);
 /*
- * Record that the peer broke a rule, or that our own memory failed: with a Terminate and an async
- * event.
+ * Record that the peer broke a rule, or that this end's memory failed. The peer gets a Terminate,
+ * and the user an async event.
  */
 void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_t segment_len,
 	       const struct rdmap_read_req *read);
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg);
-/* Record an error of this end: without a Terminate, but with an async event. */
+/* Record an error of this end. The user gets an async event; the peer gets no Terminate. */
 void qp_fault_local(struct qp *qp, int err, const char *why);
-/* Record that the cause is at this end; wr (or NULL) ends with the status. The caller must then
- * record the fault. */
+/* Record that the cause is at this end. wr (if not NULL) ends with the status. The caller must
+ * record the fault afterwards. */
 void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
-/* Notify the user of an event that is no error. */
+/* Notify the user of an event that is not an error. */
 void qp_event(struct qp *qp, enum ibv_event_type event);
 /* Settle a recorded error: set the state ERR, finish begun FPDUs, flush all work requests. Every
  * function of qp.h that may find an error ends with this call. */
@@ -185,8 +193,8 @@ static inline void qp_settle(struct qp *qp)
 	if (qp->fault.due)
 		qp_settle_fault(qp);
 }
-/* Has the peer given up its connection? If so, the caller records the fault by qp_given_up(), and
- * nothing more is executed. */
+/* Has the peer given up its connection? If so, the caller records the fault by qp_given_up().
+ * Nothing is executed after that. */
 bool qp_find_end(struct qp *qp);
 void qp_given_up(struct qp *qp);
 static inline bool qp_is_over(struct qp *qp)
@@ -196,17 +204,17 @@ static inline bool qp_is_over(struct qp *qp)
 
 	return __builtin_expect(words, 0) && qp_find_end(qp);
 }
-/* Push a completion; a CQ overrun is a fault. */
+/* Push a completion. If the CQ overruns, record a fault. */
 void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited,
 		 atomic_uint *uncollected);
 unsigned qp_rdmap_error(enum mr_verdict verdict);
 unsigned qp_ddp_error(enum mr_verdict verdict);
 int qp_local_errno(enum mr_verdict verdict); /* for a protection error at this end */
 
-/* --- qp_sq.c: our posted work requests ---------------------------------------------------- */
+/* --- qp_sq.c: this end's posted work requests --------------------------------------------- */
 
-bool qp_window_may_end(const struct qp *qp, const struct sq_wr *wr); /* op_window.c */
-/* Is the condition that this request waits for fulfilled? */
+bool qp_window_may_end(const struct qp *qp, const struct sq_wr *wr); /* defined in op_window.c */
+/* Is the condition in wr->fence fulfilled? */
 static inline bool qp_sq_may_pass(const struct qp *qp, const struct sq_wr *wr)
 {
 	if (__builtin_expect(wr->fence == SQ_FENCE_WINDOW, 0))
@@ -229,12 +237,13 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
-void qp_sq_pause(struct qp *qp, bool notify_drained); /* -> SQD: begin no further request */
+void qp_sq_pause(struct qp *qp, bool notify_drained); /* move to SQD: begin no further request */
 bool qp_answer_is_for_rtr(const struct qp *qp);
-/* The work request of the next answer, if a message of this kind answers it. */
+/* Returns the work request that the next answer belongs to, if messages of this kind answer it. */
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);
-void qp_answer_done(struct qp *qp, struct sq_wr *wr); /* wr NULL: the answer to the RTR */
-/* The request failed at the peer, so the QP fails, too. */
+/* `wr` is NULL for the answer to the RTR Read */
+void qp_answer_done(struct qp *qp, struct sq_wr *wr);
+/* The request failed at the peer: fail the QP. */
 void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why);
 
 /* --- op_window.c: memory windows ---------------------------------------------------------- */
@@ -242,8 +251,8 @@ void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, cons
 /* The second part of qp_hold_remote(). It is not inlined, because few programs use windows. */
 enum mr_verdict qp_hold_window(struct qp *qp, struct mr_near *near, uint32_t stag,
 			       struct mr_need need, void **ptr);
-/* Look up memory that the peer names: a region, or a window. As mr_hold_near(); `near` may be
- * zeroed. */
+/* Look up memory that the peer names, which may be a region or a window. For the parameters see
+ * mr_hold_near(); `near` may be all zeros. */
 static inline enum mr_verdict qp_hold_remote(struct qp *qp, struct mr_near *near, uint32_t stag,
 					     uint64_t to, uint64_t len, int all, int any,
 					     void **ptr)
@@ -258,15 +267,15 @@ static inline enum mr_verdict qp_hold_remote(struct qp *qp, struct mr_near *near
 		(struct mr_need){.pd = qp->cfg.pd, .to = to, .len = len, .all = all, .any = any},
 		ptr);
 }
-/* The peer invalidates a window of this queue pair. Returns false if the STag is of no such window,
- * or a job uses it. */
+/* Invalidate a window of this queue pair for the peer. Returns false if no window of this queue
+ * pair has the STag, or if a job uses the window. */
 bool qp_window_invalidate(struct qp *qp, uint32_t stag);
 
-/* --- placing: op_rx of messages that are placed as they arrive ------------------------------ */
+/* --- placing: op_rx functions of messages that are placed while they arrive ----------------- */
 
 /*
- * rx is seg->rx. The functions of a row pass it as a constant, so that the handlers are inlined. 0
- * or -errno.
+ * `rx` is seg->rx. The functions of a row pass it as a constant, so that the handlers are inlined.
+ * Returns 0 or -errno.
  */
 static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, struct rx_seg *seg,
 								const uint8_t *src, uint32_t len,
@@ -301,7 +310,7 @@ static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, s
 	return 0;
 }
 
-/* The op_rx.whole of a row whose payload is placed. */
+/* The function op_rx.whole for a row whose payload is placed. */
 static inline __attribute__((always_inline)) enum rx_verdict
 qp_rx_place_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes, const struct op_rx *rx)
 {
@@ -321,26 +330,30 @@ static inline bool qp_request_is_ready(const struct qp *qp)
 {
 	return qp->requests.state == REQUEST_READY;
 }
-/* op_rx.whole of the peer's requests: add the request to the IRQ, and begin it if it is the head. */
+/* The function op_rx.whole for the peer's requests: add the request to the IRQ, and begin it if it
+ * is the head. */
 enum rx_verdict qp_request_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes);
 void qp_requests_run(struct qp *qp); /* begin the head, if it may begin */
 bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e);
 void qp_request_ready(struct qp *qp);
 void qp_request_answered(struct qp *qp);
-/* Refuse the head by a Terminate. read: the rest of a Read (RFC 5040 s4.8), or NULL. */
+/*
+ * Refuse the head by a Terminate. `read` is the unanswered part of a Read (RFC 5040 s4.8), or NULL.
+ */
 void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read);
-/* Request this job from the owner for the head. The owner gets the hold on job->mr. */
+/* Ask the owner to run this job for the head. The hold on job->mr goes to the job. */
 void qp_request_job(struct qp *qp, struct qp_job *job);
-/* Request a write-back of the next range of requests.all from the owner. Returns 0: there is none;
- * -EFAULT: it cannot be written back. */
+/* Ask the owner to write back the next range of requests.all. Returns 0 if no range is left,
+ * -EFAULT if the range cannot be written back, or a positive value. */
 int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* drop all requests; one job may still be running */
 
-/* --- the next FPDU of a batch ------------------------------------------------------------- */
+/* --- building an FPDU in a batch ---------------------------------------------------------- */
 
-/* Is there room for `parts` parts with `payload` bytes in total? False: send the batch first.
- * Memory of the link never has room, because only short messages go there. */
+/* Begin an FPDU of `parts` parts with `payload` bytes in total. Returns false if it does not fit
+ * into the batch; the batch must be sent first. Also returns false if the batch is in memory of the
+ * link, because only short messages are built there. */
 static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const struct ddp_hdr *hdr,
 				 uint32_t payload, unsigned parts)
 {
@@ -355,7 +368,7 @@ static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const s
 	return tx_fpdu_open(f, hdr, payload, parts);
 }
 
-/* The whole work request is built. */
+/* Called when the whole work request is built. */
 static inline void tx_wr_built(struct qp *qp, struct sq_wr *wr)
 {
 	wr->end_pos = qp->tx.built;
@@ -368,11 +381,11 @@ static inline void tx_wr_built(struct qp *qp, struct sq_wr *wr)
 /* --- hello.c, origin.c, heartbeat.c, ack.c, link.c,
  * op_terminate.c: messages without a work request --- */
 
-void hello_begin(struct qp *qp); /* the stream is in full operation */
+void hello_begin(struct qp *qp); /* called when the stream is in full operation */
 bool hello_build(struct qp *qp);
-/* Is this segment permitted while the HELLO is awaited? */
+/* May this segment arrive before the peer's HELLO? */
 bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
-/* to be called when other messages of the start-up become due or awaited */
+/* Must be called when other messages of the start-up become due or awaited. */
 void hello_update(struct qp *qp);
 bool origin_is_due(const struct qp *qp);
 bool origin_build(struct qp *qp);
@@ -384,7 +397,9 @@ static inline bool heartbeat_is_due(const struct qp *qp)
 }
 bool heartbeat_build(struct qp *qp);
 void ack_update_count(struct qp *qp);
-/* Messages of the peer may have been placed or delivered: check whether an Ack is due. */
+/*
+ * Called when messages of the peer may have been placed or delivered: check whether an Ack is due.
+ */
 static inline void ack_update(struct qp *qp)
 {
 	if (__builtin_expect(qp->acks.on, 0))
@@ -392,25 +407,26 @@ static inline void ack_update(struct qp *qp)
 }
 bool ack_build(struct qp *qp);
 void ack_pass_local_ones(struct qp *qp);
-/* A request without a message needs no Ack of its own. */
+/* A request without a message is covered without a separate Ack. */
 static inline void ack_pass_local(struct qp *qp)
 {
 	if (qp->acks.on)
 		ack_pass_local_ones(qp);
 }
-void ack_rewind(struct qp *qp); /* for another stream, after the queues are ready for it */
-/* The work request with this index is answered, so all earlier ones are done, too. */
+void ack_rewind(struct qp *qp); /* for another stream; called after the queues are ready for it */
+/* The work request with this index is answered, so the peer has also executed all earlier ones. */
 void ack_on_answer(struct qp *qp, uint64_t index);
 bool link_build(struct qp *qp);
 static inline bool link_switch_is_sent(const struct qp *qp)
 {
 	return qp->link.tx_switching && qp->tx.sent >= qp->link.tx_end;
 }
-static inline bool link_is_due(const struct qp *qp) /* is there a step for qp_link_take()? */
+/* is there a step that qp_link_take() returns? */
+static inline bool link_is_due(const struct qp *qp)
 {
 	return qp->link.in_due || link_switch_is_sent(qp);
 }
-void link_refuse(struct qp *qp); /* the peer switches out of turn */
+void link_refuse(struct qp *qp); /* the peer sent a SWITCH, or bytes after it, at the wrong time */
 bool terminate_build(struct qp *qp);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting to the send queue: a request is checked first, and only then takes its slot. */
+/* Posts requests to the send queue. A request is checked completely before it gets a slot. */
 #include <errno.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 	return sum;
 }
 
-/* Does the peer lack this operation? This is known while the connection exists. The peer of an
- * unreliable QP answers no request. */
+/* Is it known that the peer cannot execute this operation? It is known while the connection exists.
+ * The peer of an unreliable QP answers no request. */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (op->is_request && qp->cfg.unreliable)
@@ -67,7 +67,7 @@ static inline int post_check_payload(const struct qp *qp, const struct qp_op *op
 	}
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > cap->max_send_sge)
 		return EINVAL;
-	/* A Read Response has only one sink. */
+	/* A Read Response has only one sink, and a request with an answer has no inline data. */
 	if (op->is_request && (is_inline || wr->num_sge > RNIC_MAX_SGE_RD))
 		return EINVAL;
 	*length = post_length(wr);
@@ -110,7 +110,7 @@ static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_w
 
 	if (!slot->is_inline) {
 		slot->num_sge = (uint32_t)wr->num_sge;
-		if (wr->num_sge > 0) /* usually 1 */
+		if (wr->num_sge > 0) /* num_sge is usually 1 */
 			slot->sge[0] = wr->sg_list[0];
 		for (int i = 1; i < wr->num_sge; i++)
 			slot->sge[i] = wr->sg_list[i];
@@ -122,10 +122,11 @@ static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_w
 	}
 }
 
-/* --- entering the queue ------------------------------------------------------------------- */
+/* --- adding to the queue ------------------------------------------------------------------ */
 
-/* Have the last request, and so all earlier ones, sent at once, unless it is a Send that may be
- * deferred. A Send after a Write that is not begun may not: it announces the Write to the peer. */
+/* Mark the last request to be sent at once, and all earlier ones with it, unless it is a Send that
+ * may be deferred. A Send that follows an unsent Write must not be deferred, because it usually
+ * announces the Write to the peer. */
 static inline void post_awaited(struct qp *qp, const struct qp_op *op, const struct sq_wr *slot)
 {
 	if (!op->is_patient_alone || slot->signaled || slot->solicited ||
@@ -133,7 +134,8 @@ static inline void post_awaited(struct qp *qp, const struct qp_op *op, const str
 		qp->sq.awaited = qp->sq.tail;
 }
 
-/* Copy the request into its slot. Returns NULL if the QP has failed, and the request with it. */
+/* Copy the request into its slot. Returns NULL if the QP has failed; the request then fails with
+ * it. */
 static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
 				      const struct ibv_send_wr *wr, uint64_t length)
 {
@@ -218,7 +220,8 @@ static void post_take_verbs(struct qp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * After the check no request can be refused. Requests beyond verbs refer to no memory of this end.
+ * No request of the list can be refused after the check, because requests beyond verbs refer to no
+ * memory of this end.
  */
 int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {

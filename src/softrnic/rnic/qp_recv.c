@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receives for the peer's Sends. A Send that finds no receive is parked, and every later Send
- * queues after it. Writes, responses and Terminate do not wait for a receive; requests wait in the
- * IRQ. The stream stalls only when the room for parked Sends is used up.
+ * Finds receives for the peer's Sends. A Send that finds no receive is parked (its bytes are copied
+ * and kept), and every later Send is parked after it. Writes, responses and Terminate do not wait
+ * for a receive; requests wait in the IRQ. The stream stalls only when the limit of parked Sends is
+ * reached.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +13,8 @@
 
 /* --- waiting on a SRQ --------------------------------------------------------------------- */
 
-/* Separate from struct qp, because a notification may be in progress when the QP is deleted. */
+/* The QP's entry in its SRQ's list of waiters. It is separate from struct qp, because a
+ * notification may be in progress when the QP is deleted. */
 struct qp_waiter {
 	struct srq_waiter srq;
 	atomic_uint refs;
@@ -151,12 +153,14 @@ void qp_recv_flush(struct qp *qp)
 	if (qp->cfg.srq && !qp->recv.last_reported) {
 		qp->recv.last_reported = true;
 		qp_event(qp,
-			 IBV_EVENT_QP_LAST_WQE_REACHED); /* it takes none from the SRQ any more */
+			 /* the QP takes no more receives from the SRQ */
+			 IBV_EVENT_QP_LAST_WQE_REACHED);
 	}
 }
 
-/* Parked Sends have completed at the peer before it closed, so they are delivered after the close.
- * No receives are posted, because Sends are parked. */
+/* Keep parked Sends when the stream ends. They have completed at the peer before it closed, so they
+ * are delivered after the close. No receives are posted now, because otherwise no Sends would be
+ * parked. */
 void qp_recv_keep(struct qp *qp)
 {
 	qp->recv.after_close = !park_is_empty(&qp->recv.park);
@@ -170,7 +174,8 @@ void qp_recv_keep_no_more(struct qp *qp)
 	qp_recv_flush(qp);
 }
 
-/* Receives stay in the queue, even one that a Send has begun to fill. */
+/* Prepare for another stream. Posted receives stay in the queue, even one that a Send has begun to
+ * fill. */
 void qp_recv_rewind(struct qp *qp)
 {
 	struct qp_recv *r = &qp->recv;
@@ -284,7 +289,7 @@ void qp_recv_deliver(struct qp *qp)
 	struct park_seg *p;
 
 	while ((p = park_first(&qp->recv.park)) && (qp->recv.msg.has_wr || qp_recv_take(qp))) {
-		ack_update(qp); /* a refused Send holds up the count of later messages */
+		ack_update(qp); /* a refused Send delays the count of all later messages */
 		if (!recv_deliver_one(qp, p))
 			break;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The peer's requests, which are executed strictly in order. So only the head of the IRQ is looked
- * at: it waits, or the owner works on its job, or its answer may be sent.
+ * Executes the peer's requests strictly in order. So only the first request of the IRQ, its head,
+ * is in progress: it waits, or the owner runs its job, or its answer may be sent.
  */
 #include <errno.h>
 
@@ -15,13 +15,15 @@ uint32_t qp_requests(const struct qp *qp)
 /* --- arrival ------------------------------------------------------------------------------ */
 
 /*
- * Give the request a place in the IRQ, and fill in all but its message. NULL: an error is recorded.
+ * Add the request to the IRQ, and fill in its entry except the message. Returns NULL if an error is
+ * recorded.
  */
 static struct irq_entry *request_push(struct qp *qp, const struct rx_seg *seg)
 {
 	struct irq_entry *e;
 
-	/* more requests than the agreed IRD: for DDP a queue without a buffer (RFC 5041 s7.1) */
+	/* There are more requests than the agreed IRD. For DDP this is a queue without a buffer
+	 * (RFC 5041 s7.1). */
 	if (irq_is_full(&qp->irq)) {
 		qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
 		return NULL;
@@ -58,7 +60,7 @@ void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_re
 	qp_refuse(qp, error, ddp, irq_head(&qp->irq)->len, read);
 }
 
-/* Are the Sends ahead of it delivered (RFC 5040 s5.5, rule 12)? */
+/* Are all Sends delivered that arrived before the request (RFC 5040 s5.5, rule 12)? */
 bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e)
 {
 	return (int32_t)(qp->recv.delivered_sends - e->after_sends) >= 0;
@@ -91,7 +93,7 @@ void qp_request_answered(struct qp *qp)
 
 /* --- jobs of the owner -------------------------------------------------------------------- */
 
-/* Deregistration does not wait for a write-back that is possible without the registration. */
+/* Can the job run without the registration? Deregistration does not wait for such a write-back. */
 static bool request_is_lasting(const struct qp_job *job)
 {
 	return job->mr->backing.lasting && job->kind == QP_JOB_WRITE_BACK;
@@ -122,15 +124,16 @@ void qp_request_job(struct qp *qp, struct qp_job *job)
 	request_ask(qp, job);
 }
 
-/* `strict` does not hold for memory that the peer cannot address, such as a receive's. */
+/* Is a strict Flush refused if this memory is volatile? Memory that the peer cannot address, such
+ * as a receive's, is excepted. */
 static bool request_is_strict_about(const struct mr *mr, bool strict)
 {
 	return strict && mr->access & RNIC_REACHED;
 }
 
 /*
- * The list gave up its reference on the region. A reference is not enough for this job, so hold the
- * region.
+ * Replace the reference on the region, which came from the list, by a hold, because this job needs
+ * the registration.
  */
 static bool request_hold_again(struct qp *qp, struct mr *mr)
 {
@@ -183,20 +186,24 @@ void qp_on_job(struct qp *qp, int status)
 	if (qp_is_failed(qp))
 		return;
 	e = irq_head(&qp->irq);
-	if (qp_is_over(qp)) /* the requests after a long write-back may change memory */
+	/* after a long write-back the connection may be over, and further requests must not change
+	 * memory */
+	if (qp_is_over(qp))
 		qp_given_up(qp);
 	else
 		e->op->on_job(qp, e, status);
 	qp_settle(qp);
 }
 
-/* A job that is not fetched yet must not delay deregistration. */
+/* A region is being deregistered. A job that the owner has not fetched yet must not delay this. */
 void qp_requests_detach(struct qp *qp, const struct mr *mr)
 {
 	struct qp_requests *r = &qp->requests;
 	struct irq_entry *e;
 
-	/* joined Flushes look their regions up again, as they may find another one or none */
+	/*
+	 * Flushes that joined look up their STags again, which may now name another region or none.
+	 */
 	r->joined = 0;
 	if (r->state != REQUEST_JOB || r->job.mr != mr || r->job.lasting)
 		return;

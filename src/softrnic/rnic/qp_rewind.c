@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_rewind.c -- a queue pair that meets its peer by itself leaves an unsuccessful stream, and
- * keeps its posted requests for the next one. */
+/* qp_rewind.c -- lets a queue pair leave an unsuccessful stream, and keep its posted requests for
+ * the next stream. Only queue pairs that connect by a meeting do this. */
 #include <assert.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ bool qp_has_posted(const struct qp *qp)
 	return qp->sq.head != qp->sq.tail;
 }
 
-/* Requests that were posted before the limit was known may never be able to begin. */
+/* Refuse requests that can never begin. They were posted before the limit of outstanding requests
+ * was known. */
 static void rewind_refuse_requests(struct qp *qp)
 {
 	for (uint64_t i = qp->sq.next; i != qp->sq.tail; i++) {

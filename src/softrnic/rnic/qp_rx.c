@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Turns the byte stream into FPDUs, and places their payload in memory. With CRC, an FPDU is
- * complete in the buffer and checked before any of its bytes is placed. */
+/* Splits the received bytes into FPDUs, and places their payload in memory. With CRC, an FPDU must
+ * be complete in the buffer and checked before any of its bytes is placed. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,9 +10,10 @@
 /* --- placement ---------------------------------------------------------------------------- */
 
 /*
- * Must a Flush, or a Read that acts as one, find these bytes later? For a Flush: yes, except a
- * receive buffer that no peer can reach and that cannot persist. Other memory that cannot persist
- * counts, too, because a strict Flush refuses it. For a Read: only bytes that can persist.
+ * Must the placed bytes be recorded for a later Flush, or for a later Read that acts as a flush?
+ * For a Flush all bytes are recorded, except those in a receive buffer that no peer can address and
+ * that cannot persist. Other memory that cannot persist is recorded because a strict Flush refuses
+ * it. For Reads only bytes that can persist are recorded.
  */
 static bool rx_is_dirt(const struct qp *qp, const struct mr *mr)
 {
@@ -29,13 +30,13 @@ void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len)
 		return;
 	if (qp->stream.peer_flushes)
 		qp->dirty.lost = true;
-	else /* otherwise this end's Reads would have to flush all bytes */
+	else /* without this record each Read of the peer would have to write back all memory */
 		qp_refuse(qp, TERM_DDP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 }
 
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 {
-	/* NULL: the segment has no payload that could fail */
+	/* seg->rx is NULL if the segment has no payload that could fail. */
 	if (seg->rx && seg->rx->on_fault)
 		seg->rx->on_fault(qp);
 	qp_refuse_seg(qp, TERM_RDMAP_BASE_BOUNDS, seg);
@@ -70,12 +71,14 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 /* --- the parsed bytes ----------------------------------------------------------------------- */
 
 /*
- * The bytes to parse. They are in the buffer, or in the link's memory, which the peer may write to
- * at any time. From the link's memory a header is copied before it is checked, and only the copy is
- * used. A payload that is neither placed nor fits into the copy goes through the buffer.
+ * The bytes to parse. They are in the buffer, or in memory of the link, which the peer may write to
+ * at any time. In the latter case a header is copied before it is checked, and only the copy is
+ * used. A payload that is not placed, and that does not fit into the copy, is received into the
+ * buffer instead.
  */
 #define RX_COPY_MAX 96u
-#define RX_HEAD     48u /* first bytes of an FPDU: a whole Flush or its answer, with the frame */
+/* number of bytes that are copied first: a whole Flush or its answer, with the frame */
+#define RX_HEAD     48u
 #define RX_HEAD_MIN 24u /* length and the longest DDP header, in whole words */
 
 _Static_assert(RX_HEAD_MIN >= RX_UNTAGGED_FRAME && RX_HEAD <= 2 * RX_HEAD_MIN, "the head is there");
@@ -83,8 +86,8 @@ _Static_assert(RX_HEAD_MIN >= RX_UNTAGGED_FRAME && RX_HEAD <= 2 * RX_HEAD_MIN, "
 struct rx_view {
 	const uint8_t *p;
 	uint32_t n;
-	uint8_t *copy;   /* RX_COPY_MAX bytes; NULL: only this end writes to the parsed bytes */
-	uint32_t copied; /* bytes of this FPDU in the copy */
+	uint8_t *copy;   /* RX_COPY_MAX bytes; NULL: the peer cannot write to the parsed bytes */
+	uint32_t copied; /* number of bytes of this FPDU in the copy */
 };
 
 static void rx_view_take(struct rx_view *v, uint32_t n)
@@ -93,8 +96,8 @@ static void rx_view_take(struct rx_view *v, uint32_t n)
 	v->n -= n;
 }
 
-/* Copy the first bytes of an FPDU, usually with a constant length: GCC turns these copies into a
- * few moves. */
+/* Copy the first bytes of an FPDU. The length is usually a constant, for which GCC emits a few
+ * moves. */
 static const uint8_t *rx_view_head(struct rx_view *v)
 {
 	const uint8_t *p = v->p;
@@ -106,7 +109,7 @@ static const uint8_t *rx_view_head(struct rx_view *v)
 	if (n >= RX_HEAD) {
 		n = RX_HEAD;
 		memcpy(to, p, RX_HEAD);
-	} else if (n >= RX_HEAD_MIN) { /* the second part overlaps the first one */
+	} else if (n >= RX_HEAD_MIN) { /* the second part may overlap the first one */
 		memcpy(to, p, RX_HEAD_MIN);
 		memcpy(to + n - RX_HEAD_MIN, p + n - RX_HEAD_MIN, RX_HEAD_MIN);
 	} else {
@@ -116,7 +119,8 @@ static const uint8_t *rx_view_head(struct rx_view *v)
 	return to;
 }
 
-/* Extend the copy to the first `len` bytes, as far as they have arrived and the copy has room. */
+/* Extend the copy to the first `len` bytes, as far as they have arrived and the copy is large
+ * enough. */
 static void rx_view_more(struct rx_view *v, uint32_t len)
 {
 	uint32_t n = v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX;
@@ -128,7 +132,7 @@ static void rx_view_more(struct rx_view *v, uint32_t len)
 	v->copied = n;
 }
 
-/* Are the first `len` bytes safe from changes by the peer? */
+/* Are the first `len` bytes in memory that the peer cannot change? */
 static bool rx_view_has(const struct rx_view *v, uint32_t len)
 {
 	return !v->copy || len <= v->copied;
@@ -142,7 +146,7 @@ static enum rx_verdict rx_refuse(struct qp *qp, unsigned error, const struct rx_
 	return RX_FAULT;
 }
 
-/* Set field by field: GCC would zero a structure of this size by an instruction that takes 30
+/* Set field by field: for a structure of this size GCC would emit an instruction that takes 30
  * cycles or more. */
 static void rx_seg_init(struct rx_seg *seg)
 {
@@ -152,7 +156,7 @@ static void rx_seg_init(struct rx_seg *seg)
 	seg->done = seg->written = 0;
 }
 
-/* May an FPDU begin before its end has arrived? */
+/* May the processing of this FPDU begin before its end has arrived? */
 static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size_t len)
 {
 	uint32_t frame = have > MPA_LENGTH_LEN && p[MPA_LENGTH_LEN] & 0x80 ? RX_TAGGED_FRAME
@@ -161,7 +165,7 @@ static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, s
 	return !qp->stream.crc && have >= frame && len - have >= QP_RX_DIRECT_MIN;
 }
 
-/* Is the FPDU at p, of which `have` bytes have arrived, complete and intact, or can it begin? */
+/* Is the FPDU at p complete and intact, or can it begin? `have` bytes of it have arrived. */
 static enum rx_verdict rx_open_fpdu(struct qp *qp, const uint8_t *p, uint32_t have,
 				    struct rx_seg *seg)
 {
@@ -180,7 +184,9 @@ static enum rx_verdict rx_open_fpdu(struct qp *qp, const uint8_t *p, uint32_t ha
 	return rx_refuse(qp, TERM_MPA_CRC, seg);
 }
 
-/* The first FPDU of a peer-to-peer initiator must be the agreed one, and empty (RFC 6581 s9). */
+/*
+ * The first FPDU of a peer-to-peer initiator must be of the agreed kind, and empty (RFC 6581 s9).
+ */
 static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 {
 	static const int codes[] = {
@@ -194,7 +200,7 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-/* Find the operation of the segment. bytes: the bytes after its DDP header. */
+/* Find the operation of the segment. `bytes` are the bytes after the segment's DDP header. */
 static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const uint8_t *bytes)
 {
 	const struct qp_op *op = op_of_segment(&seg->hdr, kind, bytes);
@@ -206,7 +212,7 @@ static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const ui
 	return seg->rx != NULL;
 }
 
-/* May the message arrive before full operation? */
+/* May the message arrive before full operation? (Called only during the start-up.) */
 static __attribute__((noinline)) enum rx_verdict rx_check_start(struct qp *qp, struct rx_seg *seg)
 {
 	if (qp->hello.awaited && !hello_permits(qp, seg))
@@ -234,8 +240,9 @@ static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct 
 
 /* --- from segments to operations ------------------------------------------------------------ */
 
-/* Is the segment the next one of its queue? On these queues each message is one segment, so the MSN
- * shows the order. A Send may have to wait, so its row counts it (qp_recv_is_in_order()). */
+/* Is the segment the next one of its queue? On the other queues each message is one segment, so the
+ * MSN shows the order. Sends are checked in their row, because a Send may have to wait
+ * (qp_recv_is_in_order()). */
 static bool rx_is_next(struct qp *qp, const struct rx_seg *seg)
 {
 	const struct ddp_hdr *hdr = &seg->hdr;
@@ -256,7 +263,7 @@ static enum rx_verdict rx_taken(struct qp *qp)
 	return qp->fault.due ? RX_FAULT : RX_DONE;
 }
 
-/* The whole segment has arrived, with its payload at `bytes`. */
+/* The whole segment has arrived. Its payload is at `bytes`. */
 static enum rx_verdict rx_take_whole(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
 				     const uint8_t *bytes)
 {
@@ -268,7 +275,7 @@ static enum rx_verdict rx_take_whole(struct qp *qp, struct rx_view *v, struct rx
 	return rx_taken(qp);
 }
 
-/* The end of a large segment has not arrived. From now on this segment is being received. */
+/* The end of a large segment has not arrived: begin to receive the segment. */
 static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
 				     uint32_t frame)
 {
@@ -283,8 +290,9 @@ static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx
 	return RX_DONE;
 }
 
-/* frame: number of bytes before the payload. A placed payload is read once, in place. A row that
- * decodes its payload gets the copy, if the peer may write to the bytes. */
+/* `frame` is the number of bytes before the payload. A payload that is placed is read only once, so
+ * it is read in place. A row that decodes its payload gets the copy if the peer may write to the
+ * original bytes. */
 static enum rx_verdict rx_take(struct qp *qp, struct rx_view *v, struct rx_seg *seg, uint32_t frame)
 {
 	const uint8_t *bytes = v->p;
@@ -317,12 +325,13 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	verdict = rx_open_fpdu(qp, p, v->n, &seg);
 	if (verdict != RX_DONE)
 		return verdict;
-	/* A peer that has begun an FPDU, even a refused one, is in full operation and reads, so
-	 * this end may now send (RFC 5044 s7.1.2). */
+	/* A peer that has begun to send an FPDU is in full operation, so this end may send from now
+	 * on (RFC 5044 s7.1.2). This also holds if the FPDU is refused. */
 	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
-		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* every segment is longer */
+		/* too short: every segment is longer than this */
+		return rx_refuse(qp, TERM_MPA_MARKER, &seg);
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	kind = rdmap_op_of(&seg.hdr);
 	if (kind->hdr_len > 0)
@@ -333,7 +342,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	return rx_take(qp, v, &seg, MPA_LENGTH_LEN + (uint32_t)hdr_len);
 }
 
-/* Continue with the FPDU that was begun. */
+/* Continue with the FPDU in progress. */
 static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 {
 	struct rx_seg *seg = &qp->rx.seg;
@@ -353,7 +362,8 @@ static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 	return rx_taken(qp);
 }
 
-/* The unparsed bytes may contain a Terminate. Do not search memory that the peer may write to. */
+/* The peer has given up its connection. Find a Terminate among the unparsed bytes, but do not
+ * search memory that the peer may write to. */
 static void rx_on_over(struct qp *qp, struct rx_view *v)
 {
 	if (!v->copy)
@@ -361,7 +371,8 @@ static void rx_on_over(struct qp *qp, struct rx_view *v)
 	qp_given_up(qp);
 }
 
-/* A message of the peer's user has arrived before the user has moved the QP to RTS: report it. */
+/* A message of the peer's user has arrived before this end's user has moved the QP to RTS: report
+ * the event COMM_EST. */
 static void rx_report_comm(struct qp *qp)
 {
 	if (qp->comm_reported || !qp_traffic(qp))
@@ -378,7 +389,7 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 	while (verdict == RX_DONE && !rx->stop)
 		verdict = rx->seg.active ? rx_continue(qp, v) : rx_begin_fpdu(qp, v);
 	if (__builtin_expect(rx->stop & RX_STOP_SWITCH, 0) && v->n > 0)
-		link_refuse(qp); /* bytes came after the SWITCH */
+		link_refuse(qp); /* bytes arrived after the peer's SWITCH */
 	if (__builtin_expect(verdict == RX_OVER, 0))
 		rx_on_over(qp, v);
 	if (verdict == RX_STALL && !rx->stalled)
@@ -398,7 +409,7 @@ void qp_rx_parse(struct qp *qp)
 	if (qp->state == IBV_QPS_INIT)
 		return;
 	if (!rx->buf) {
-		rx->stalled = false; /* the unparsed bytes stay in the link */
+		rx->stalled = false; /* the unparsed bytes stay in the link's memory */
 		return;
 	}
 	v = (struct rx_view){.p = rx->buf + rx->head, .n = qp_rx_buffered(rx)};
@@ -429,7 +440,7 @@ size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)
 	if (!qp_rx_is_in_place(qp))
 		return 0;
 	rx_parse(qp, &v);
-	taken = qp->fault.due ? len : len - v.n; /* after a fault the rest is dropped */
+	taken = qp->fault.due ? len : len - v.n; /* after a fault the remaining bytes are dropped */
 	qp->rx.exact = true;
 	qp->counters.rx_reads += taken > 0;
 	qp->counters.rx_bytes += taken;

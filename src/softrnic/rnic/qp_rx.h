@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_rx.h -- receiving: splits bytes into segments, and matches Sends with their receives. */
+/* qp_rx.h -- the state of receiving: how bytes are split into segments, and how Sends get their
+ * receives. */
 #ifndef RNIC_QP_RX_H
 #define RNIC_QP_RX_H
 
@@ -12,54 +13,62 @@
 #include "softrnic/rnic/queues.h"
 #include "softrnic/rnic/srq.h"
 
-/* the rest of a payload is received directly, without a copy, from this length on */
+/* from this length on, the rest of a payload is received directly to its place, without a copy */
 #define QP_RX_DIRECT_MIN 4096u
 
-#define RX_STOP_SWITCH 1 /* until the owner receives over the other link */
-#define RX_STOP_ORIGIN 2 /* until the owner has judged the ORIGIN */
+/* RX_STOP_*: receive nothing until the owner receives from the other link */
+#define RX_STOP_SWITCH 1
+#define RX_STOP_ORIGIN 2 /* receive nothing until the owner has handled the ORIGIN */
 
-/* The FPDU in progress; active after its header was accepted. */
+/* The FPDU in progress. It becomes active after its header was accepted. */
 struct rx_seg {
 	bool active;
 	bool whole;    /* the whole FPDU has arrived */
-	bool keep;     /* do not place the payload: finish() gets all of it */
-	bool lost;     /* qp_rx_lose(): skip the rest of the payload */
-	bool rtr_send; /* the agreed RTR Send, which is not for the user */
+	bool keep;     /* do not place the payload, but pass all of it to finish() */
+	bool lost;     /* set by qp_rx_lose(): skip the rest of the payload */
+	bool rtr_send; /* this is the agreed RTR Send, which is not for the user */
 	struct ddp_hdr hdr;
 	const struct qp_op *op;
 	const struct op_rx *rx;
-	uint32_t ulpdu;         /* length of the DDP segment */
-	uint32_t payload, done; /* bytes after the DDP header, and how many of them are placed */
-	uint32_t trailer;       /* pad and CRC */
-	uint32_t written;       /* Immediate: length of the preceding Write */
+	uint32_t ulpdu; /* length of the DDP segment */
+	/* number of bytes after the DDP header, and how many of them are placed */
+	uint32_t payload, done;
+	uint32_t trailer; /* length of pad and CRC */
+	uint32_t written; /* for Immediate Data: length of the preceding Write */
 };
 
 struct qp_rx {
 	uint8_t *buf;
 	uint32_t head, tail;
-	bool own_buf; /* own, not lent: holds bytes that came before a buffer was lent */
+	/* the buffer is the QP's own, not the owner's: it holds bytes that came before a buffer was
+	 * lent */
+	bool own_buf;
 	bool eof, stalled, any;
-	bool over;    /* qp_rx_give_up(): only a Terminate counts */
-	uint8_t stop; /* RX_STOP_*: nothing is parsed or received until the owner continues */
-	/* read only the rest of an FPDU to the buffer: the next may be parsed in place */
-	bool exact;
-	bool bulk; /* payload was recently received directly to memory, and more may follow */
-	struct rx_seg seg;
-	const atomic_uint *given_up; /* qp_watch_given_up() */
-	struct mr_near near;         /* held while FPDUs are parsed */
+	bool over; /* set by qp_rx_give_up(): only a Terminate has an effect */
+	/* RX_STOP_*: nothing is parsed or received until the owner continues; 0: no stop */
+	uint8_t stop;
 	/*
-	 * held from qp_rx_want() until qp_rx_got() or qp_rx_fault(), because the owner writes to it
+	 * read only the rest of an FPDU to the buffer, because the next FPDU may be parsed in place
+	 */
+	bool exact;
+	bool bulk; /* a payload was received directly to its place recently, and more may follow */
+	struct rx_seg seg;
+	const atomic_uint *given_up; /* see qp_watch_given_up() */
+	struct mr_near near;         /* the region that is held while FPDUs are parsed */
+	/*
+	 * region that the owner receives into; held from qp_rx_want() until qp_rx_got() or
+	 * qp_rx_fault()
 	 */
 	struct mr *lent_mr;
 	void *lent_ptr;
 	uint32_t lent_len;
 	uint32_t msn[DDP_QN_COUNT]; /* expected MSN of each queue */
-	/* a tagged Write is unfinished; its next segment must follow */
+	/* a tagged Write is unfinished, and the next tagged segment must continue it */
 	bool write_open;
 	bool write_lost; /* the last Write, or the unfinished one, is lost */
 	uint32_t write_stag;
 	uint64_t write_to;
-	uint32_t written; /* length of the last Write, until a message of QN 0 follows */
+	uint32_t written; /* length of the last Write; reset when a message of queue 0 follows */
 };
 
 /* The Send in progress, or the first parked one during its delivery. */
@@ -70,7 +79,8 @@ struct recv_msg {
 	uint32_t received; /* number of placed bytes */
 };
 
-struct qp_waiter; /* counted; outlives the QP during a notification of its owner */
+/* reference-counted; outlives the QP while a notification of its owner is in progress */
+struct qp_waiter;
 
 struct qp_recv {
 	struct rq rq;
@@ -79,11 +89,11 @@ struct qp_recv {
 	bool open;   /* segments of an unfinished Send have arrived */
 	bool lost;   /* the unfinished Send is lost */
 	uint8_t ulp; /* control byte of the unfinished Send */
-	uint32_t mo; /* MO of its next segment */
+	uint32_t mo; /* expected MO of the next segment of the unfinished Send */
 	uint32_t seen_sends, delivered_sends;
 	struct park park;
 	bool last_reported; /* LAST_WQE_REACHED was reported */
-	bool after_close;   /* deliver parked Sends after a failure: qp_recv_keep() */
+	bool after_close;   /* set by qp_recv_keep(): deliver parked Sends after a failure */
 };
 
 /* qp_rx.c, qp_rx_io.c */
@@ -94,47 +104,54 @@ static inline uint32_t qp_rx_buffered(const struct qp_rx *rx)
 	return rx->tail - rx->head;
 }
 void qp_rx_parse(struct qp *qp);
-/* qp_rx_over.c: skip FPDUs, and execute a Terminate. Returns the number of processed bytes. */
+/* qp_rx_over.c: skip FPDUs until a Terminate, and execute the Terminate. Returns the number of
+ * processed bytes. */
 uint32_t qp_rx_seek_terminate(struct qp *qp, const uint8_t *bytes, uint32_t n);
 void qp_rx_free_own_buf(struct qp_rx *rx);
 void qp_rx_stop(struct qp *qp);
 void qp_rx_fini(struct qp *qp);
-/* To be called before a store to a held region: see place_prepare(). Returns 0 or -EFAULT. */
+/* Must be called before a store to a held region: see place_prepare(). Returns 0 or -EFAULT. */
 int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len);
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len);
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 /*
- * This end cannot accept the message: there is no receive, or the peer may not write to the memory.
- * An unreliable queue pair loses the message, without a report to the peer. Returns false if the
- * queue pair is reliable; then the caller refuses the message.
+ * Called if this end cannot accept the message, because there is no receive, or the peer may not
+ * write to the memory. If the queue pair is unreliable, the message is lost without a report to the
+ * peer. If it is reliable, the function returns false, and the caller refuses the message.
  */
 bool qp_rx_lose(struct qp *qp, struct rx_seg *seg);
 /* Record bytes that the peer has placed in registered memory, for a later Flush. */
 void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 
-/* qp_recv.c */
+/* in qp_recv.c: */
 int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
-void qp_recv_rewind(struct qp *qp); /* for another stream: drop parked Sends */
-/* The peer has ended the stream. When the QP fails, keep parked Sends for later receives. */
+void qp_recv_rewind(struct qp *qp); /* prepare for another stream: drop parked Sends */
+/* The peer has ended the stream. When the QP fails, parked Sends are kept for receives that are
+ * posted later. */
 void qp_recv_keep(struct qp *qp);
 void qp_recv_keep_no_more(struct qp *qp);
-/* May a Send still go to a receive? Even for a failed QP: see qp_recv_keep(). */
+/*
+ * Can a Send still get a receive? This may be so even after the QP has failed: see qp_recv_keep().
+ */
 bool qp_recv_is_open(const struct qp *qp);
-/* The receive in progress will end with this status, because of a fault at this end. */
+/* A fault at this end makes the receive in progress end with this status. */
 void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err);
-void qp_recv_end(struct qp *qp, enum ibv_wc_status status); /* SUCCESS: do not end it yet */
+/* SUCCESS: the receive does not end now */
+void qp_recv_end(struct qp *qp, enum ibv_wc_status status);
 /* Is there a receive for the arriving message? If so, qp->recv.msg is set to it. */
 bool qp_recv_take(struct qp *qp);
-/* Is the segment the next one on the queue of Sends? If not, the stream ends by a Terminate. */
+/* Is the segment the next one on the queue of Sends? Returns false if not; the stream then ends by
+ * a Terminate. */
 bool qp_recv_is_in_order(struct qp *qp, const struct rx_seg *seg);
-/* The message is lost, at its last segment or earlier: the next message gets its receive. */
+/* The message is lost. `last` is true if this is its last segment. The next message gets the
+ * receive. */
 void qp_recv_lose(struct qp *qp, bool last);
-/* The receive contains the whole message: complete it for the user. */
+/* The receive contains the whole message: complete the receive for the user. */
 void qp_recv_complete(struct qp *qp, const struct rx_seg *seg, struct ibv_wc *wc);
 void qp_recv_park(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
-/* Deliver parked Sends while there are receives. */
+/* Deliver parked Sends as long as there are receives. */
 void qp_recv_deliver(struct qp *qp);
 
 #endif

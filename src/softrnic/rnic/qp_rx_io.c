@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the place of the bytes that the owner receives. Without CRC the rest of a large payload
+ * Chooses the memory into which the owner receives bytes. Without CRC the rest of a large payload
  * is received directly to the registered memory. After that payload only its trailer and the next
  * header are read, so that the next payload can be received directly, too.
  *
- * Memory that can stall is excepted: a system call that faults there keeps the kernel's lock of all
- * mappings of the process while it waits, and mmap() waits for the lock in every thread. A store by
- * the CPU takes no such lock.
+ * Bytes for memory that can stall always go through the buffer. If a system call faults in such
+ * memory, the kernel holds its lock of all mappings of the process while the call waits, so mmap()
+ * waits in every thread. A store by the CPU takes no such lock.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -14,8 +14,9 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-#define RX_MOVE_CHEAP 2048u /* up to this size, unparsed bytes move to the front of the buffer */
-/* bytes to read after a large message; the payload among them is copied once more */
+/* up to this length, unparsed bytes are moved to the front of the buffer */
+#define RX_MOVE_CHEAP 2048u
+/* number of bytes to read after a large message; payload among them is copied once more */
 #define RX_AFTER_BULK 4096u
 
 /* --- what to read next -------------------------------------------------------------------- */
@@ -60,14 +61,14 @@ static void rx_make_room(struct qp_rx *rx)
 	rx->tail = have;
 }
 
-/* Number of bytes to read after the end of an FPDU, such that the next payload can be received
- * directly to memory. */
+/* Number of bytes to read after the end of an FPDU. It is small enough that the next payload can be
+ * received directly to its place. */
 static uint32_t rx_next_head(const struct qp_rx *rx)
 {
 	return rx->exact ? 0 : RX_TAGGED_FRAME;
 }
 
-/* Number of missing bytes of the FPDU that begins in the buffer. */
+/* Number of bytes that are missing from the FPDU that begins in the buffer. */
 static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 {
 	if (have < MPA_LENGTH_LEN)
@@ -75,7 +76,7 @@ static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
 }
 
-/* Receive the rest of a payload directly to its place, and after it only so few bytes that they
+/* Receive the rest of a payload directly to its place, and only so few bytes after it that they
  * contain no further payload. */
 static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 {
@@ -89,7 +90,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 		mr_release_near(&rx->near);
 		return n == 0 ? 0 : rx_want_buf(rx, QP_RXBUF, iov);
 	}
-	rx->lent_mr = rx->near.mr; /* with the hold */
+	rx->lent_mr = rx->near.mr; /* the hold on the region goes to lent_mr */
 	rx->near.held = false;
 	rx->lent_ptr = ptr;
 	rx->lent_len = n;
@@ -99,26 +100,29 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	return 1 + rx_want_buf(rx, seg->trailer + rx_next_head(rx), &iov[1]);
 }
 
-/* The number of bytes to read into the buffer. */
+/* Returns the number of bytes to read into the buffer. */
 static uint32_t rx_buf_share(const struct qp *qp)
 {
 	const struct qp_rx *rx = &qp->rx;
 	const uint8_t *p = rx->buf + rx->head;
 	uint32_t have = qp_rx_buffered(rx);
 
-	if (rx->seg.active && rx->seg.done < rx->seg.payload) /* a lost one passes through */
+	/* a lost payload goes through the buffer */
+	if (rx->seg.active && rx->seg.done < rx->seg.payload)
 		return QP_RXBUF;
 	if (rx->seg.active)
 		return rx->seg.trailer - have + rx_next_head(rx);
 	/*
-	 * The header of a large Send is 4 bytes longer than the bytes that are read with a trailer.
+	 * The header of a large Send is 4 bytes longer than a Write's, so it may be incomplete
+	 * after the bytes that were read with the last trailer. Read its missing bytes.
 	 */
 	if (!qp->stream.crc && have >= MPA_LENGTH_LEN && have < RX_UNTAGGED_FRAME &&
 	    ((uint32_t)p[0] << 8 | p[1]) >= QP_RX_DIRECT_MIN + RX_UNTAGGED_FRAME)
 		return RX_UNTAGGED_FRAME - have;
 	if (rx->exact)
 		return rx_missing(p, have);
-	/* With CRC, bytes after a large FPDU would have to move before that FPDU is complete. */
+	/* With CRC, further bytes after a large FPDU would have to be moved before that FPDU is
+	 * complete. So read only the next header with it. */
 	if (qp->stream.crc && have >= MPA_LENGTH_LEN && rx_missing(p, have) >= QP_RX_DIRECT_MIN)
 		return rx_missing(p, have) + RX_TAGGED_FRAME;
 	return rx->bulk ? RX_AFTER_BULK : QP_RXBUF;
@@ -140,7 +144,7 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 		qp_settle(qp);
 		rx_make_room(rx);
 	}
-	/* After a failure, later bytes are drained, so that the LLP can close cleanly. */
+	/* After a failure later bytes are read and dropped, so that the LLP can close in order. */
 	return rx_want_buf(rx, qp_is_failed(qp) || rx->over ? QP_RXBUF : rx_buf_share(qp), iov);
 }
 

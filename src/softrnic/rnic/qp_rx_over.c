@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp_rx_over.c -- the peer has given up its connection, and its bytes must no longer change memory.
- * A Terminate changes none, and contains the reason: a peer that closes its socket with unread
- * bytes sends a reset directly after its Terminate. So FPDUs are skipped up to the Terminate.
+ * qp_rx_over.c -- searches for a Terminate after the peer has given up its connection. The peer's
+ * bytes must no longer change memory, so FPDUs are skipped up to the Terminate. A Terminate changes
+ * no memory, and contains the reason of the end: a peer that closes its socket with unread bytes
+ * sends a reset directly after its Terminate.
  */
 #include "softrnic/rnic/qp_impl.h"
 
-/* Skip the FPDU whose payload is in progress. Returns the number of its bytes among the n. */
+/*
+ * Skip the FPDU whose payload is in progress. Returns how many of the n bytes belong to this FPDU.
+ */
 static uint32_t over_skip_begun(struct rx_seg *seg, uint32_t n)
 {
 	uint32_t payload = seg->payload - seg->done, all = payload + seg->trailer;
@@ -19,7 +22,7 @@ static uint32_t over_skip_begun(struct rx_seg *seg, uint32_t n)
 	return n;
 }
 
-/* Is this whole FPDU a Terminate? An error in it needs no answer, because the peer reads nothing
+/* Is this whole FPDU a Terminate? Errors in it are not answered, because the peer reads nothing
  * more. */
 static bool over_is_terminate(const struct qp *qp, const uint8_t *fpdu, struct rx_seg *seg)
 {
@@ -37,7 +40,7 @@ static bool over_is_terminate(const struct qp *qp, const uint8_t *fpdu, struct r
 	       seg->hdr.msn == qp->rx.msn[seg->hdr.qn];
 }
 
-/* Returns the length of the FPDU; 0: it is incomplete. */
+/* Returns the length of the FPDU, or 0 if it is incomplete. */
 static uint32_t over_take_fpdu(struct qp *qp, const uint8_t *fpdu, uint32_t n)
 {
 	struct rx_seg seg = {.active = false};

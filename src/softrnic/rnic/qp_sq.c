@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Our work requests from the time when they are begun to their completion, and the answers that
- * some of them wait for.
+ * Handles this end's work requests from their begin to their completion, and the answers that some
+ * of them wait for.
  */
 #include <errno.h>
 
@@ -24,8 +24,8 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 }
 
 /*
- * A Write or Send is finished when the LLP has all of its bytes (RFC 5041 s5.3), a request when its
- * answer has come.
+ * Is the work request finished? A Write or Send is finished when the LLP has taken all its bytes
+ * (RFC 5041 s5.3), a request when its answer has arrived.
  */
 static bool qp_sq_is_finished(const struct qp *qp, const struct sq_wr *wr)
 {
@@ -65,7 +65,7 @@ void qp_sq_pause(struct qp *qp, bool notify_drained)
 		sq_report_drained(qp);
 }
 
-/* A Write with Immediate counts as a Write and, for its Immediate, as a Send. */
+/* A Write with Immediate is counted twice: as a Write, and as a Send for its Immediate Data. */
 struct qp_news qp_news(const struct qp *qp)
 {
 	return (struct qp_news){
@@ -96,7 +96,8 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 	sq->next = sq->tail;
 }
 
-/* The next work request is executed, if it needs no peer. False: not now, or it has failed. */
+/* Execute the next work request if it needs no peer. Returns false if it has failed, or cannot be
+ * executed now. */
 static bool sq_run_alone(struct qp *qp)
 {
 	struct sq_wr *wr = sq_at(&qp->sq, qp->sq.next);

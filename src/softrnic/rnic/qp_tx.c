@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending: gathers bytes for the LLP, and retires the bytes that the LLP has taken. */
+/* Gathers bytes for the LLP, and frees what the LLP has sent. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
 		tx_batch_init(b);
 		qp_tx_build_all(qp);
 		qp_settle(qp);
-		if (qp->tx.term_due && !qp->link.tx_switching) /* building failed */
+		if (qp->tx.term_due && !qp->link.tx_switching) /* building a message has failed */
 			qp_tx_build(qp);
 	}
 	if (!tx_batch_is_sent(b))
@@ -65,7 +65,7 @@ void qp_tx_sent(struct qp *qp, size_t len)
 	qp_settle(qp);
 }
 
-/* The peer may write to this memory, so it is never read, and has no CRC. */
+/* The peer may write to this memory, so it is never read, and it contains no CRC. */
 size_t qp_tx_in_place(struct qp *qp, void *to, size_t room)
 {
 	struct qp_tx *tx = &qp->tx;
@@ -77,7 +77,7 @@ size_t qp_tx_in_place(struct qp *qp, void *to, size_t room)
 	qp_tx_build_all(qp);
 	tx->in_place = (size_t)(tx->at - (uint8_t *)to);
 	tx->at = tx->end = NULL;
-	if (tx->in_place > 0) /* built messages complete before a later error */
+	if (tx->in_place > 0) /* messages that are already built complete before a later error */
 		qp->counters.tx_gathers++;
 	else
 		qp_settle(qp);
@@ -92,8 +92,9 @@ void qp_tx_stop(struct qp *qp)
 		return;
 	/*
 	 * The application may reuse its buffers as soon as it sees the flushed completions, so no
-	 * piece may refer to them any more. Gathered FPDUs go before a Terminate. Otherwise the
-	 * peer would attribute the error to a request whose answer was ready.
+	 * piece of the batch may refer to them any more. FPDUs that are gathered already are sent
+	 * before the Terminate. Otherwise the peer would take a request whose answer was ready for
+	 * the cause of the error.
 	 */
 	if (qp->tx.term_due && tx_batch_own(qp->tx.batch, NULL) == 0)
 		return;
@@ -148,12 +149,12 @@ void qp_tx_fault(struct qp *qp)
 		  NULL);
 	if (tx_batch_is_at_boundary(b))
 		tx_batch_cut(b);
-	else /* a half-sent FPDU can be neither finished nor revoked */
+	else /* a half-sent FPDU can neither be finished nor taken back */
 		qp->fault.shut = true;
 	qp_settle(qp);
 }
 
-/* By now the bytes are private copies: see qp_tx_stop(). */
+/* The bytes are private copies: see qp_tx_stop(). */
 static size_t qp_tx_append_unsent(struct qp *qp, uint8_t **bytes, size_t len)
 {
 	struct iovec iov[QP_TX_IOV];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Builds messages as FPDUs: the common part of the operations. */
+/* Builds messages as FPDUs. This is the common part of all operations. */
 #include <errno.h>
 
 #include "softrnic/rnic/qp_impl.h"
@@ -32,7 +32,7 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f)
 	qp->counters.tx_fpdus++;
 }
 
-/* Does the payload only have to be copied? This holds for most FPDUs. */
+/* Is it enough to copy the payload? This holds for most FPDUs. */
 static inline bool tx_is_short(const struct qp *qp, uint32_t len)
 {
 	return len < TX_REFER_MIN && !qp->stream.crc && !qp->stream.markers;
@@ -90,8 +90,8 @@ bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, 
 
 /* --- messages of work requests ------------------------------------------------------------ */
 
-/* Earlier requests complete first, which needs the peer's Acks. A half-sent message cannot wait: no
- * other bytes may come between. */
+/* Must a failure wait? The peer's Acks must first complete earlier requests. A half-sent message
+ * cannot wait, because no other bytes may come between its segments. */
 static bool tx_failure_waits(const struct qp *qp)
 {
 	return qp->sq.head != qp->sq.next && qp->tx.off == 0 && !qp->tx.imm_due;
@@ -158,7 +158,7 @@ static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr,
 	return 0;
 }
 
-/* Build an FPDU whose payload is one piece of memory. 0 or -errno. */
+/* Build an FPDU whose payload is one piece of memory. Returns 0 or -errno. */
 static inline int tx_put_sge(struct qp *qp, const struct sq_wr *wr, const struct ddp_hdr *hdr,
 			     uint32_t len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_tx_stall.c -- may unsent messages need loads from memory that can stall? */
+/* qp_tx_stall.c -- finds out whether unsent messages need loads from memory that can stall. */
 #include "softrnic/rnic/qp_impl.h"
 
-/* number of work requests that are checked; for more, the answer is yes */
+/* number of work requests that are checked; if there are more, assume that one can stall */
 #define STALL_LOOK_MAX 64u
 
 static bool stall_sge(const struct qp *qp, const struct ibv_sge *sge)
@@ -21,7 +21,7 @@ static bool stall_sge(const struct qp *qp, const struct ibv_sge *sge)
 
 static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 {
-	if (wr->is_inline || wr->op->is_request) /* a request's sink is not loaded */
+	if (wr->is_inline || wr->op->is_request) /* the sink of a request is not loaded from */
 		return false;
 	for (uint32_t i = 0; i < wr->num_sge; i++)
 		if (stall_sge(qp, &wr->sge[i]))
@@ -29,7 +29,7 @@ static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 	return false;
 }
 
-/* Check the requests from the one before `next` on, which may be half built. */
+/* Check the unsent requests. Begin with the one before `next`, which may be half built. */
 static bool stall_sq(const struct qp *qp)
 {
 	uint64_t from = qp->sq.next > qp->sq.head ? qp->sq.next - 1 : qp->sq.head;
@@ -42,7 +42,8 @@ static bool stall_sq(const struct qp *qp)
 	return false;
 }
 
-/* After an answer is sent, the next request is executed. */
+/* Check the peer's requests: the answer of the first one is sent, and then the next one is
+ * executed. */
 static bool stall_irq(struct qp *qp)
 {
 	if (!qp_request_is_ready(qp))

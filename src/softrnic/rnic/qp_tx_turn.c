@@ -2,7 +2,8 @@
 /* Chooses the next message to send. */
 #include "softrnic/rnic/qp_impl.h"
 
-/* Is rare work due, or may nothing be sent? One test covers all these conditions. */
+/* Is rare work due (a message without a work request), or must nothing be sent? One test covers all
+ * these conditions. */
 static inline bool turn_is_rare_but_for(const struct qp *qp, bool acks)
 {
 	const struct qp_tx *tx = &qp->tx;
@@ -18,7 +19,7 @@ static inline bool turn_is_rare(const struct qp *qp)
 	return turn_is_rare_but_for(qp, false);
 }
 
-/* Has a message begun, or can one begin? */
+/* Has a message of a work request or an answer begun, or can one begin? */
 static inline bool turn_has_message(const struct qp *qp)
 {
 	return qp->tx.source != TX_NONE || qp_request_is_ready(qp) || qp_sq_is_ready(qp);
@@ -32,7 +33,8 @@ static bool turn_has_rare_work(const struct qp *qp)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
-	if (qp->hello.due || qp->hello.awaited) /* no message before both HELLOs */
+	/* no other message is sent before both HELLOs are exchanged */
+	if (qp->hello.due || qp->hello.awaited)
 		return qp->hello.due;
 	return tx->rtr_due || heartbeat_is_due(qp) || qp->acks.due || qp->link.out_due ||
 	       turn_has_message(qp);
@@ -80,7 +82,9 @@ unsigned qp_due(const struct qp *qp)
 	return due;
 }
 
-/* The agreed ready-to-receive FPDU is sent before any message of the user (RFC 6581 s9). */
+/*
+ * Build the agreed ready-to-receive FPDU. It is sent before any message of the user (RFC 6581 s9).
+ */
 static bool turn_build_rtr(struct qp *qp)
 {
 	struct rdmap_read_req req = {.sink_stag = TX_DUMMY_STAG, .src_stag = TX_DUMMY_STAG};
@@ -108,7 +112,8 @@ static bool turn_build_rtr(struct qp *qp)
 	return true;
 }
 
-/* Messages do not interleave; between two of them, answers and requests take turns. */
+/* Choose the source of the next message: if both have one, answers and work requests alternate.
+ * Messages do not interleave. */
 static void turn_pick_source(struct qp *qp)
 {
 	bool sq = qp_sq_is_ready(qp), irq = qp_request_is_ready(qp);
@@ -120,8 +125,8 @@ static void turn_pick_source(struct qp *qp)
 	qp->tx.last = qp->tx.source;
 }
 
-/* May the next posted request follow at once? Yes, if no other source has a message. Rare work was
- * not due before, and a work request's message never makes it due. */
+/* May the next posted request follow at once? It may if no other source has a message. Rare work
+ * was not due before, and building a work request's message never makes rare work due. */
 static bool turn_stays_with_sq(const struct qp *qp, bool is_rare)
 {
 	return qp->tx.source == TX_NONE && !is_rare && !qp_request_is_ready(qp) && !qp->fault.due &&
@@ -160,7 +165,7 @@ static bool turn_build_next(struct qp *qp, bool is_rare)
 	return false;
 }
 
-/* is_rare: the result of turn_is_rare(). */
+/* `is_rare` is the result of turn_is_rare(). */
 static bool turn_build_message(struct qp *qp, bool is_rare)
 {
 	if (qp->tx.source == TX_NONE)
@@ -170,7 +175,8 @@ static bool turn_build_message(struct qp *qp, bool is_rare)
 
 bool qp_tx_build(struct qp *qp)
 {
-	if (__builtin_expect(qp->tx.term_due, 0)) /* the last Ack identifies the refused message */
+	/* the last Ack tells the peer which message is refused */
+	if (__builtin_expect(qp->tx.term_due, 0))
 		return qp->acks.due ? ack_build(qp) : terminate_build(qp);
 	if (__builtin_expect(qp->hello.due, 0))
 		return hello_build(qp);
@@ -185,7 +191,8 @@ bool qp_tx_build(struct qp *qp)
 	return turn_build_message(qp, turn_is_rare(qp));
 }
 
-/* Neither a work request's message nor an answer makes rare work due. */
+/* Building messages of work requests or answers never makes rare work due, so the second loop need
+ * not check for it. */
 void qp_tx_build_all(struct qp *qp)
 {
 	if (turn_is_rare(qp))
@@ -199,8 +206,9 @@ void qp_tx_build_all(struct qp *qp)
 		qp->sq.patient = 0;
 }
 
-/* All posted, unbegun requests are Writes or Sends without a completion. They are few enough that
- * collecting more pays off, and one more can be posted: only sending empties a full queue. */
+/* May the unsent requests be deferred? They must be Writes or Sends without a completion, and few,
+ * so that collecting more of them saves time. Another request must still fit, because only sending
+ * empties a full queue. */
 static bool turn_sq_is_patient(const struct sq *sq)
 {
 	return sq->awaited <= sq->next && sq->patient <= QP_PATIENT_MAX && sq_room(sq) > 0;

@@ -83,8 +83,8 @@ void irq_trim(struct irq *irq)
 
 /* --- Send segments without a receive ------------------------------------------------------ */
 
-/* The room that a segment takes. An empty segment takes room, too, so that a peer cannot send any
- * number of them. */
+/* The bytes by which a parked segment counts against the limit. An empty segment also counts, so
+ * that a peer cannot send any number of empty ones. */
 static uint32_t park_cost(uint32_t len)
 {
 	return (uint32_t)sizeof(struct park_seg) + len;
@@ -97,7 +97,7 @@ struct park_seg *park_first(const struct park *park)
 	return node ? container_of(node, struct park_seg, link) : NULL;
 }
 
-/* Bytes of all wide parks in excess of their normal limits. */
+/* Bytes that all wide parks together hold in excess of their normal limits. */
 static _Atomic uint64_t park_more;
 
 static bool park_is_ordinary(const struct park *park, uint32_t len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rnic.h -- the limits of this software RNIC: ibv_query_device reports them, and every check of
- * bounds uses them. */
+/* rnic.h -- the limits of this software RNIC. ibv_query_device() reports these limits, and every
+ * check of bounds uses them. */
 #ifndef RNIC_RNIC_H
 #define RNIC_RNIC_H
 
@@ -9,24 +9,26 @@
 #define RNIC_MAX_QP      65536
 #define RNIC_MAX_QP_WR   32768
 #define RNIC_MAX_SGE     16
-#define RNIC_MAX_SGE_RD  1 /* a read response names one sink STag (RFC 5040 s4.4) */
+#define RNIC_MAX_SGE_RD  1 /* a Read response names only one sink STag (RFC 5040 s4.4) */
 #define RNIC_MAX_INLINE  1024
 #define RNIC_MAX_CQE     1048576
 #define RNIC_MAX_SRQ_WR  32768
-#define RNIC_MAX_RD_ATOM 128           /* IRD and ORD; the siw limit too */
+#define RNIC_MAX_RD_ATOM 128           /* greatest IRD and ORD; siw has the same limit */
 #define RNIC_MAX_MSG     0xffffffffull /* RFC 5041 s5: a message is shorter than 2^32 bytes */
-/* limit of a QP's Sends that arrived before their receive, in bytes */
+/* limit for a QP's Sends that arrived before their receives, in bytes */
 #define RNIC_PARK_BYTES (256u << 10)
 #define RNIC_PARK_MSGS  256
-#define RNIC_PARK_MORE  (8u << 20)    /* the same, after a while without receives: qp_rx_widen() */
-#define RNIC_PARK_ALL   (64ull << 20) /* bytes in excess of RNIC_PARK_BYTES, of all QPs together */
+/* this limit in bytes after a while without receives: qp_rx_widen() */
+#define RNIC_PARK_MORE (8u << 20)
+/* limit for bytes in excess of RNIC_PARK_BYTES, of all QPs together */
+#define RNIC_PARK_ALL (64ull << 20)
 
-/* A region with any of these can be reached by a peer. */
+/* If a region has any of these rights, a peer can address it. */
 #define RNIC_REMOTE_ACCESS                                                                         \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 VEXT_ACCESS_FLUSH_GLOBAL | VEXT_ACCESS_FLUSH_PERSISTENT)
 
-/* A region that a peer can reach, directly or by a window. */
+/* If a region has any of these rights, a peer can address it, directly or through a window. */
 #define RNIC_REACHED (RNIC_REMOTE_ACCESS | IBV_ACCESS_MW_BIND)
 
 #endif

@@ -42,7 +42,7 @@ int rq_post(struct rq *rq, const struct ibv_recv_wr *wr)
 	slot = rq->slots + (at < rq->depth ? at : at - rq->depth) * rq->stride;
 	memcpy(slot + offsetof(struct rq_wr, wr_id), &wr->wr_id, sizeof(wr->wr_id));
 	memcpy(slot + offsetof(struct rq_wr, num_sge), &num_sge, sizeof(num_sge));
-	if (num_sge == 1) /* as a rule */
+	if (num_sge == 1) /* the usual case */
 		memcpy(slot + offsetof(struct rq_wr, sge), wr->sg_list, sizeof(struct ibv_sge));
 	else if (num_sge > 0)
 		memcpy(slot + offsetof(struct rq_wr, sge), wr->sg_list,
@@ -60,7 +60,7 @@ bool rq_take(struct rq *rq, struct rq_wr *out)
 		return false;
 	slot = rq->slots + rq->head * rq->stride;
 	memcpy(&num_sge, slot + offsetof(struct rq_wr, num_sge), sizeof(num_sge));
-	if (num_sge == 1) /* as a rule: a copy of known length */
+	if (num_sge == 1) /* the usual case: a copy of constant length is faster */
 		memcpy(out, slot, offsetof(struct rq_wr, sge[1]));
 	else
 		memcpy(out, slot, rq_used_bytes(num_sge));
@@ -92,8 +92,8 @@ void srq_fini(struct srq *srq)
 
 /*
  * Notify one waiter in each iteration while there are receives. A waiter queues itself again only
- * if it found none, so the loop ends. If a notified waiter has no use for a receive (its QP
- * failed), the next one is notified all the same.
+ * if it found none, so the loop ends. A notified waiter may not need a receive, because its QP has
+ * failed; the next iteration then notifies the next waiter.
  */
 static void srq_notify_waiters(struct srq *srq)
 {

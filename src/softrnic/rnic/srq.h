@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * srq.h -- receive work requests: the queue of one QP, or one shared by many.
+ * srq.h -- queues of receive work requests. A queue belongs to one QP, or many QPs share it.
  *
- * rq_* is the plain ring. srq_* adds a mutex (a leaf lock) and the list of QPs that
- * found it empty and wait; posting notifies them.
+ * The functions rq_* implement the ring. The functions srq_* add a mutex (a leaf lock), and a list
+ * of the QPs that found the queue empty and wait. Posting a receive notifies them.
  */
 #ifndef RNIC_SRQ_H
 #define RNIC_SRQ_H
@@ -19,7 +19,8 @@
 struct rq_wr {
 	uint64_t wr_id;
 	uint32_t num_sge;
-	struct ibv_sge sge[RNIC_MAX_SGE]; /* the ring is allocated with the queue's own max_sge */
+	/* a ring is allocated for its queue's max_sge entries, not for RNIC_MAX_SGE */
+	struct ibv_sge sge[RNIC_MAX_SGE];
 };
 
 struct rq {
@@ -31,12 +32,10 @@ struct rq {
 int rq_init(struct rq *rq, uint32_t depth, uint32_t max_sge);
 void rq_fini(struct rq *rq);
 int rq_post(struct rq *rq,
-	    const struct ibv_recv_wr *wr); /* 0, EINVAL (too many SGEs), ENOMEM (full) */
+	    /* 0, EINVAL (too many SGEs) or ENOMEM (the queue is full) */
+	    const struct ibv_recv_wr *wr);
 bool rq_take(struct rq *rq, struct rq_wr *out);
-/*
- * The entry of a QP in the list of QPs that wait for a receive. The QP calls list_init() for
- * `link`.
- */
+/* The entry of a QP in an SRQ's list of waiting QPs. The QP calls list_init() for `link`. */
 struct srq_waiter {
 	struct list link;
 	void (*notify)(struct srq_waiter *waiter); /* called without the SRQ's mutex, after get() */
@@ -46,25 +45,28 @@ struct srq_waiter {
 
 struct srq {
 	struct ibv_srq ibv;
-	void (*limit_reached)(struct srq *srq); /* the owner's; called without the mutex */
+	/* function of the owner; called without the mutex */
+	void (*limit_reached)(struct srq *srq);
 	pthread_mutex_t lock;
 	struct rq rq;
-	uint32_t limit; /* armed SRQ limit, 0 = not armed */
+	uint32_t limit; /* armed SRQ limit; 0: not armed */
 	struct list waiters;
 };
 
 int srq_init(struct srq *srq, uint32_t depth, uint32_t max_sge);
 void srq_fini(struct srq *srq);
-/* Like the verbs call: 0 or a positive errno, *bad is the first refused request. */
+/* Posts receives like the verbs call. Returns 0 or a positive errno value; *bad is the first
+ * refused request. */
 int srq_post(struct srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /*
  * Take a receive. If there is none, queue the waiter and return false. Both happen under one lock,
- * so no post is missed. waiter: NULL if a later receive is of no use.
+ * so no post is missed. `waiter` is NULL if the caller does not need a later receive.
  */
 bool srq_take(struct srq *srq, struct rq_wr *out, struct srq_waiter *waiter);
-/* No notification will follow, except one whose get() was called already. */
+/* Remove the waiter. No notification follows afterwards, except one for which get() was already
+ * called. */
 void srq_cancel(struct srq *srq, struct srq_waiter *waiter);
-/* Arm one event for the time when fewer than `limit` receives are left. 0 disarms it. */
+/* Arm one event, which is raised when fewer than `limit` receives are left. 0 disarms it. */
 void srq_arm_limit(struct srq *srq, uint32_t limit);
 
 #endif

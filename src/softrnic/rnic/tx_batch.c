@@ -8,7 +8,7 @@
 
 #include "base/safecopy.h"
 
-#define PROBE_STEP    4096u /* the smallest page */
+#define PROBE_STEP    4096u /* size of the smallest page */
 #define DATA_ROOM     (QP_TXBUF - sizeof(struct tx_batch))
 #define FPDU_TAIL_MAX sizeof(uint64_t) /* pad and CRC, written as one word */
 
@@ -63,7 +63,7 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 {
 	assert(len <= b->len - b->sent);
 	b->sent += len;
-	if (tx_batch_is_sent(b)) { /* usually */
+	if (tx_batch_is_sent(b)) { /* the usual case */
 		tx_batch_drop(b);
 		return;
 	}
@@ -81,7 +81,7 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 	}
 }
 
-/* End of the half-sent FPDU; b->sent if there is none. */
+/* Position of the end of the half-sent FPDU, or b->sent if no FPDU is half sent. */
 static size_t batch_half_sent_end(const struct tx_batch *b)
 {
 	for (unsigned i = 0; i < b->n_fpdu && b->sent > 0; i++) {
@@ -96,7 +96,7 @@ bool tx_batch_is_at_boundary(const struct tx_batch *b)
 	return batch_half_sent_end(b) == b->sent;
 }
 
-/* Remove the last bytes of the batch, down to the length `len`. Sent bytes stay. */
+/* Remove bytes from the end of the batch, until its length is `len`. Sent bytes stay. */
 static void batch_shrink(struct tx_batch *b, size_t len)
 {
 	while (b->len > len) {
@@ -161,7 +161,8 @@ size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response)
 		}
 		before += p->iov.iov_len;
 	}
-	*is_response = b->piece[b->first].is_response; /* all of it is readable again */
+	/* all pieces are readable again; assume that the first one was not */
+	*is_response = b->piece[b->first].is_response;
 	return 0;
 }
 
@@ -202,7 +203,7 @@ int tx_batch_own(struct tx_batch *b, const struct mr *mr)
 
 /* --- building ----------------------------------------------------------------------------- */
 
-/* The greatest number of bytes that go through b->data. */
+/* The greatest number of bytes of this FPDU that are copied to b->data. */
 static size_t fpdu_copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigned parts)
 {
 	size_t small = (size_t)parts * TX_REFER_MIN;
@@ -229,21 +230,21 @@ static inline void batch_list(struct tx_batch *b, uint8_t *bytes, size_t len, bo
 	b->len += len;
 }
 
-/* Add the bytes that were copied to the gather list. */
+/* Add the bytes that were copied since the last piece to the gather list. */
 static void fpdu_list(struct tx_fpdu *f)
 {
 	batch_list(f->b, f->piece, (size_t)(f->at - f->piece), f->is_response);
 	f->piece = f->at;
 }
 
-/* Is there room for an FPDU of `parts` parts, with at most `bytes` copied bytes? */
+/* Does an FPDU of `parts` parts, with at most `bytes` copied bytes, fit into the batch? */
 static inline bool batch_has_room(const struct tx_batch *b, unsigned parts, size_t bytes)
 {
 	return b->n + 2 * parts + 2 <= QP_TX_IOV && b->n_fpdu < TX_FPDUS && b->len < TX_BATCH_MAX &&
 	       bytes <= DATA_ROOM - b->used;
 }
 
-/* Put the DDP header after ULPDU_Length; returns the end of the header. */
+/* Write the DDP header after ULPDU_Length. Returns the end of the header. */
 static inline uint8_t *batch_put_hdr(uint8_t *fpdu, const struct ddp_hdr *hdr)
 {
 	struct wcursor c = wcursor_init(fpdu + MPA_LENGTH_LEN, DDP_HDR_MAX);
@@ -252,12 +253,12 @@ static inline uint8_t *batch_put_hdr(uint8_t *fpdu, const struct ddp_hdr *hdr)
 	return c.p;
 }
 
-/* Store ULPDU_Length, pad and CRC (zeros). `at`: the end of the payload. */
+/* Write ULPDU_Length, the pad and a CRC of zeros. `at` is the end of the payload. */
 static inline void batch_put_frame(uint8_t *fpdu, uint8_t *at, size_t ulpdu)
 {
 	uint64_t zero = 0;
 
-	memcpy(at, &zero, sizeof(zero)); /* at least as long as the tail */
+	memcpy(at, &zero, sizeof(zero)); /* zero is at least as long as pad and CRC */
 	fpdu[0] = (uint8_t)(ulpdu >> 8);
 	fpdu[1] = (uint8_t)ulpdu;
 }
@@ -338,8 +339,8 @@ void tx_fpdu_abort(struct tx_fpdu *f)
 	batch_shrink(f->b, f->before);
 }
 
-/* Insert the markers into the finished FPDU (RFC 5044 s4.3), from the end on: its pieces move
- * apart. */
+/* Insert the markers into the finished FPDU (RFC 5044 s4.3). This begins at the end, because the
+ * pieces move apart. */
 static void fpdu_insert_markers(struct tx_fpdu *f)
 {
 	size_t len = (size_t)(f->at - f->start), count = mpa_marker_count(f->pos, len);

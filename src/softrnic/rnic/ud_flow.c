@@ -22,15 +22,17 @@ static bool flow_is(const struct ud_peer *peer, const uint8_t gid[UD_GID_LEN], u
 	return peer->port == port && !memcmp(peer->gid, gid, sizeof(peer->gid));
 }
 
-/* The last packets of a burst ask for no credit, so a few are always under way. If nothing was sent
- * for so long, more of them count as lost. */
+/*
+ * Is the entry of this peer in use? The last packets of a burst ask for no credit, so a few packets
+ * without a credit do not count. More of them count as lost after UD_PATIENCE_NS without a packet.
+ */
 static bool flow_is_used(const struct ud_peer *peer, uint64_t now)
 {
 	return !peer->silent && flow_under_way(peer) >= UD_ASK_EACH &&
 	       now - peer->taken_at < UD_PATIENCE_NS;
 }
 
-/* NULL: another peer uses its place. */
+/* Returns the entry of the packet's destination, or NULL if another peer uses this entry. */
 static struct ud_peer *flow_to(struct ud_flows *f, const struct ud_packet *p, uint64_t now)
 {
 	struct ud_peer *peer = flow_place(f, p->path.to, p->port);
@@ -48,7 +50,7 @@ static struct ud_peer *flow_to(struct ud_flows *f, const struct ud_packet *p, ui
 	return peer;
 }
 
-/* How long a packet waits that has begun to. */
+/* The time until which a packet waits that is waiting now. */
 static uint64_t flow_wait_until(const struct ud_peer *peer)
 {
 	uint64_t no_news = peer->taken_at + UD_PATIENCE_NS;
@@ -85,7 +87,7 @@ static bool flow_has_room(struct ud_flows *f, struct ud_peer *peer, uint64_t now
 		return false;
 	f->silences += !peer->silent;
 	peer->silent = true;
-	peer->read = peer->sent; /* they count as lost */
+	peer->read = peer->sent; /* the packets under way count as lost */
 	return true;
 }
 
@@ -132,7 +134,7 @@ bool ud_flows_on_credit(struct ud_flows *f, const struct ud_packet *p, uint8_t s
 		return false;
 	peer->silent = false;
 	if (!news || news > flow_under_way(peer))
-		return false; /* old or forged */
+		return false; /* the credit is old or forged */
 	peer->read = serial;
 	peer->window = flow_window(window);
 	return true;

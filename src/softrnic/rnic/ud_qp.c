@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ud_qp.c -- queue pairs of datagrams: made, moved and deleted. */
+/* ud_qp.c -- creates, moves and deletes queue pairs for datagrams. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -116,7 +116,7 @@ static void ud_reset(struct ud_qp *qp)
 	qp->qkey = 0;
 }
 
-/* A request that was begun has left, so in SQD nothing is to be waited for. */
+/* A datagram is sent at once when it is begun, so in SQD the queue pair has nothing to wait for. */
 void ud_qp_move(struct ud_qp *qp, enum ibv_qp_state to, bool notify_drained)
 {
 	if (to == IBV_QPS_RESET)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ud_qp_impl.h -- what the files ud_qp*.c share and no other file uses. */
+/* ud_qp_impl.h -- declarations that only the files ud_qp*.c use. */
 #ifndef RNIC_UD_QP_IMPL_H
 #define RNIC_UD_QP_IMPL_H
 
@@ -16,15 +16,16 @@ struct ud_wr {
 	uint32_t imm;
 	uint32_t length, num_sge;
 	bool signaled, solicited, is_inline, has_imm;
-	struct ibv_sge sge[]; /* or the inline bytes */
+	struct ibv_sge sge[]; /* the list of SGEs, or the inline bytes */
 };
 
 struct ud_sq {
 	uint8_t *slots;
 	size_t stride;
 	uint32_t depth;
-	uint64_t head, tail;     /* they only grow */
-	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
+	uint64_t head, tail; /* counters of requests that only grow */
+	/* number of completions that occupy a slot until they are polled */
+	atomic_uint uncollected;
 };
 
 struct ud_qp {
@@ -36,7 +37,9 @@ struct ud_qp {
 	uint32_t qkey;
 	struct ud_sq sq;
 	struct rq rq;
-	/* A receive that was taken and is not filled: the next message gets it. */
+	/*
+	 * A receive that was taken from the queue and is not filled yet. The next message gets it.
+	 */
 	struct rq_wr taken;
 	bool has_taken;
 	struct ud_counters counters;
@@ -47,15 +50,15 @@ static inline struct ud_wr *ud_sq_at(const struct ud_sq *sq, uint64_t index)
 	return (struct ud_wr *)(sq->slots + index % sq->depth * sq->stride);
 }
 
-int ud_send_init(struct ud_qp *qp); /* 0 or -ENOMEM */
+int ud_send_init(struct ud_qp *qp); /* returns 0 or -ENOMEM */
 void ud_send_fini(struct ud_qp *qp);
-void ud_send_flush(struct ud_qp *qp); /* every posted one ends with WR_FLUSH_ERR */
+void ud_send_flush(struct ud_qp *qp); /* end every posted request with WR_FLUSH_ERR */
 int ud_recv_init(struct ud_qp *qp);
 void ud_recv_fini(struct ud_qp *qp);
 void ud_recv_flush(struct ud_qp *qp);
-void ud_recv_drop(struct ud_qp *qp); /* without completions */
+void ud_recv_drop(struct ud_qp *qp); /* drop all receives without completions */
 
-/* uncollected: as with cq_push(). A completion that finds no room fails the queue pair. */
+/* `uncollected`: see cq_push(). If the CQ is full, the queue pair fails. */
 void ud_complete(struct ud_qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited,
 		 atomic_uint *uncollected);
 void ud_event(struct ud_qp *qp, enum ibv_event_type event);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ud_qp_recv.c -- queue pairs of datagrams: receives, and the messages that fill them.
+ * ud_qp_recv.c -- receives of queue pairs for datagrams, and the messages that fill them.
  *
- * Any host can send a packet, so nothing in a packet may fail the queue pair: what does not fit is
+ * Any host can send a packet, so no packet may fail the queue pair. A packet that does not fit is
  * dropped and counted, and the receive stays for the next message.
  */
 #include <errno.h>
@@ -79,7 +79,8 @@ static bool ud_recv_take(struct ud_qp *qp)
 {
 	if (qp->has_taken)
 		return true;
-	/* A message that finds no receive is dropped, so nothing waits for one. */
+	/* A message that finds no receive is dropped, so the queue pair does not wait in the SRQ's
+	 * list. */
 	qp->has_taken = qp->cfg.srq ? srq_take(qp->cfg.srq, &qp->taken, NULL)
 				    : rq_take(&qp->rq, &qp->taken);
 	return qp->has_taken;
@@ -113,10 +114,11 @@ static bool ud_recv_is_ready(struct ud_qp *qp, const struct ud_header *h)
 	return false;
 }
 
-/* The receive's memory, which is filled from its beginning. */
+/* A position in the receive's memory, which is filled from its beginning. */
 struct ud_place {
 	const struct rq_wr *wr;
-	uint32_t sge, used; /* the entry that is filled, and how much of it is */
+	/* index of the SGE that is being filled, and the number of bytes in it */
+	uint32_t sge, used;
 };
 
 static int ud_place_piece(struct ud_qp *qp, const struct ibv_sge *sge, uint64_t at,
@@ -134,7 +136,8 @@ static int ud_place_piece(struct ud_qp *qp, const struct ibv_sge *sge, uint64_t 
 	return err;
 }
 
-/* There is room. 0, or -EFAULT: memory is not there or not registered. */
+/* Write bytes to the receive. The caller has checked that they fit. Returns 0, or -EFAULT if memory
+ * is gone or not registered. */
 static int ud_place(struct ud_qp *qp, struct ud_place *p, const uint8_t *bytes, size_t len)
 {
 	int err = 0;
@@ -170,8 +173,9 @@ static int ud_place_message(struct ud_qp *qp, const struct ud_path *path, const 
 }
 
 /*
- * RoCE has no service levels on the receiving side. Some cards report there which header is in the
- * 40 bytes, and UCX 1.13 drops each message whose completion does not.
+ * Values of wc.sl. RoCE has no service level at the receiver. Some cards use the field to report
+ * which header is in the 40 bytes of the GRH, and UCX 1.13 drops each message whose completion
+ * lacks this value.
  */
 enum { SL_IPV6 = 1, SL_IPV4 = 2 };
 
@@ -196,7 +200,8 @@ static void ud_recv_complete(struct ud_qp *qp, const struct ud_header *h,
 	ud_complete(qp, qp->cfg.recv_cq, &wc, h->solicited, NULL);
 }
 
-/* The program's own error: its receive names memory that is not there. */
+/* The receive names memory that is not accessible. This is an error of the program, so the queue
+ * pair fails. */
 static void ud_recv_fail(struct ud_qp *qp)
 {
 	struct ibv_wc wc = {

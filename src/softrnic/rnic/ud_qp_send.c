@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ud_qp_send.c -- queue pairs of datagrams: posted Sends, and their packets. */
+/* ud_qp_send.c -- posted Sends of queue pairs for datagrams, and their packets. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,9 @@
 #include "base/safecopy.h"
 #include "softrnic/rnic/ud_qp_impl.h"
 
-#define UD_FLAGS    (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
-#define UD_QKEY_OWN 0x80000000u /* a request with this bit uses the queue pair's key */
+#define UD_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+/* if a request's key has this bit, the queue pair's own key is used instead */
+#define UD_QKEY_OWN 0x80000000u
 
 int ud_send_init(struct ud_qp *qp)
 {
@@ -30,7 +31,8 @@ void ud_send_fini(struct ud_qp *qp)
 	qp->sq.slots = NULL;
 }
 
-/* A slot is free again when its completion was polled, as with other queue pairs. */
+/* Number of free slots. As with other queue pairs, a slot becomes free when its completion is
+ * polled. */
 static uint32_t ud_sq_room(const struct ud_sq *sq)
 {
 	uint64_t used =
@@ -41,7 +43,7 @@ static uint32_t ud_sq_room(const struct ud_sq *sq)
 
 /* --- completing ----------------------------------------------------------------------------- */
 
-/* The first request leaves the queue. */
+/* Complete the first request and remove it from the queue. */
 static void ud_send_end(struct ud_qp *qp, enum ibv_wc_status status, uint32_t vendor_err)
 {
 	const struct ud_wr *w = ud_sq_at(&qp->sq, qp->sq.head++);
@@ -63,7 +65,7 @@ void ud_send_flush(struct ud_qp *qp)
 		ud_send_end(qp, IBV_WC_WR_FLUSH_ERR, 0);
 }
 
-/* An error of this end's memory. Receives go on (SQE). */
+/* Memory of this end is not accessible: fail the first request. Receives continue in state SQE. */
 static void ud_send_fail(struct ud_qp *qp)
 {
 	qp->ibv.state = IBV_QPS_SQE;
@@ -227,7 +229,8 @@ static void ud_put_header(const struct ud_qp *qp, const struct ud_wr *w, struct 
 	(void)ud_header_encode(p->bytes, UD_HEADER_LEN, &h);
 }
 
-/* 0, -EAGAIN: its peer has no room, or -EFAULT: the request's memory is not there. */
+/* Build the packet of a request. Returns 0, -EAGAIN if the packet must wait for its peer's credit,
+ * or -EFAULT if the request's memory is not accessible. */
 static int ud_build(struct ud_qp *qp, const struct ud_wr *w, struct ud_flows *flows, uint64_t now,
 		    struct ud_packet *p)
 {
@@ -243,7 +246,7 @@ static int ud_build(struct ud_qp *qp, const struct ud_wr *w, struct ud_flows *fl
 	return -EFAULT;
 }
 
-/* A request that fails does so when all before it have left. */
+/* A request whose memory is not accessible fails only after all requests before it are sent. */
 int ud_qp_gather(struct ud_qp *qp, struct ud_flows *flows, uint64_t now, struct ud_packet *packets,
 		 int max)
 {
