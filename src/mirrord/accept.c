@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requested connections, until they are accepted with an answer or dropped. */
+/* Handles connection requests, until they are accepted with an answer or dropped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static int accept_answer(struct inbound *link, struct rpma_conn_req **req)
 	return rpma_conn_req_connect(req, &ours, &link->conn);
 }
 
-/* On return 0 *req is consumed, and link->conn replaces it. */
+/* Accept the request. On return *req is consumed, and on success link->conn is set. */
 static int accept_request(struct daemon *d, struct inbound *link, struct rpma_conn_req **req)
 {
 	struct rpma_conn_private_data theirs = {0};
@@ -69,7 +69,8 @@ static int accept_request(struct daemon *d, struct inbound *link, struct rpma_co
 	link->arrival.state = link->reply.status == GREETING_OK ? ARRIVAL_PENDING : ARRIVAL_REFUSED;
 	if (link->arrival.state == ARRIVAL_REFUSED) {
 		accept_note_refusal(link);
-		/* After that many refusals, requests are rejected without a reason. */
+		/* If this many connections are being refused, reject further requests without a
+		 * reason. */
 		return d->arrivals.count[ARRIVAL_REFUSED] < DAEMON_REFUSED_MAX
 			       ? accept_answer(link, req)
 			       : RPMA_E_AGAIN;

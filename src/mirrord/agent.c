@@ -35,8 +35,8 @@ struct agent {
 	struct agent_queue todo;
 	struct agent_job *running; /* NULL: no job runs */
 	bool ends, has_ended;
-	bool is_abandoned; /* the thread frees the agent */
-	int wake_fd;       /* written to end a WATCH */
+	bool is_abandoned; /* the thread, when it ends, frees the agent */
+	int wake_fd;       /* a write to this descriptor ends a WATCH */
 	pthread_t thread;
 };
 
@@ -141,7 +141,7 @@ void agent_answers_take(struct agent_answers *answers)
 	}
 }
 
-/* A failed write means a full counter, which makes the descriptor readable as well. */
+/* If the write fails, the counter is full, and then the descriptor is readable as well. */
 static void agent_count_up(int fd)
 {
 	uint64_t one = 1;
@@ -168,7 +168,8 @@ static enum register_result agent_swap(struct agent *a, struct agent_job *job)
 			     job->promotes ? &job->alive : NULL, &job->now, &job->err);
 }
 
-/* The former primary may be alive, and may renew its key between the read and the swap. */
+/* The former primary may be alive. It may renew its key between the read and the swap, so try
+ * several times. */
 static enum register_result agent_force(struct agent *a, struct agent_job *job)
 {
 	enum register_result result = REGISTER_FAILED;
@@ -183,7 +184,8 @@ static enum register_result agent_force(struct agent *a, struct agent_job *job)
 	return result;
 }
 
-/* If the register has no leader, read the alive key from one of its members. */
+/* Read the alive key from one of the register's members first: this works also if the register
+ * has no leader. */
 static int agent_alive_get(struct agent *a, struct agent_job *job)
 {
 	if (register_alive_peek(a->handle, &job->sight, &job->err))
@@ -251,7 +253,7 @@ static void agent_free(struct agent *a)
 	free(a);
 }
 
-/* The end of the thread. The caller has the lock. */
+/* The thread ends with this call. The caller holds the lock. */
 static void *agent_leave(struct agent *a)
 {
 	bool is_alone = a->is_abandoned;
@@ -280,7 +282,7 @@ static void *agent_loop(void *arg)
 		agent_run(a, job);
 		pthread_mutex_lock(&a->lock);
 		a->running = NULL;
-		/* The daemon's queue of answers may be gone. */
+		/* The daemon may have freed its queue of answers already. */
 		if (a->is_abandoned)
 			agent_drop(job);
 		else
@@ -342,7 +344,7 @@ void agent_delete(struct agent **agent)
 	agent_free(a);
 }
 
-/* Returns false if the thread has ended meanwhile. */
+/* Returns false if the thread has already ended. */
 static bool agent_abandon(struct agent *a)
 {
 	bool is_running;

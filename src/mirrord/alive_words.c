@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alive_words.c -- the state of a serving primary, judged by the alive key. This host has no other
- * evidence: the primary may be dead, cut off or stopped, and no member acts before its lease is
- * over.
+ * alive_words.c -- describes the state of a serving primary by its alive key. This host has no
+ * other evidence: the primary may be dead, cut off or stopped, and no member may take over before
+ * the primary's lease is over.
  */
 #include <stdio.h>
 
@@ -16,8 +16,8 @@ static uint64_t alive_silent_ms(const struct set *s)
 		       : 0;
 }
 
-/* Is there a primary, on another host or ended, and was its key read after its epoch became
- * known? */
+/* Returns true if there is a primary, on another host or ended, and its key was read after its
+ * epoch became known. */
 static bool alive_is_known(const struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;

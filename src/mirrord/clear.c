@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clear.c -- blocks of a copy that cannot be read are overwritten, before a resync sends them.
+ * clear.c -- overwrites blocks of a copy that cannot be read, before a resync sends them.
  *
- * A disk may take a long time for an unreadable block, so a thread clears it, and the source asks
- * again until the thread is done. Until then zeros may be written at any time, even after the
- * source is gone and another epoch is promised. So meanwhile no connection for data is granted, no
- * resync begins or ends, the copy does not grow, and no process may map it. All other writes to the
- * copy come later. The copy is `syncing`, and such a copy is never promoted.
+ * A disk may take a long time for an unreadable block, so a separate thread clears the block, and
+ * the primary that sends the resync repeats its request until the thread is done. Before the
+ * thread is done, it may write zeros at any time, even after that primary is gone and another
+ * epoch is promised. So meanwhile no connection for data is granted, no resync begins or ends, the
+ * copy does not grow, and no process may map the copy. All other writes to the copy come later.
+ * The copy is `syncing`, and a copy in this state is never promoted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #include "mirrord/requests.h"
 
 struct clear_job {
-	int fd; /* a duplicate, which shares the copy's lock */
+	int fd; /* a duplicate of the descriptor, which shares the copy's lock */
 	enum rpma_durability durability;
 	struct mirror_range range;
 	struct badblocks found;
@@ -34,7 +35,7 @@ static int clear_run(struct agent_job *job)
 	return badblocks_clear(c->fd, c->durability, c->range, &c->found);
 }
 
-/* Also called for a job that never ran. */
+/* Frees the job. Also called for a job that never ran. */
 static void clear_drop(struct agent_job *job)
 {
 	struct clear_job *c = job->arg;

@@ -122,7 +122,7 @@ static const char *conf_parse_rate(void *field, size_t size, const char *value)
 	return NULL;
 }
 
-/* This key may be repeated, so its field is struct conf_set itself. */
+/* The key may be repeated, so `field` is struct conf_set itself. */
 static const char *conf_parse_user(void *field, size_t size, const char *value)
 {
 	struct conf_set *set = field;
@@ -175,7 +175,8 @@ const struct conf_key conf_set_keys[] = {
 struct conf_state {
 	struct conf *conf;
 	struct conf_set *set; /* the current section; NULL: before the first one */
-	uint32_t seen;        /* keys seen in the section, a bit for each; users may be repeated */
+	/* a bit for each key that the section has; the key for users may be repeated */
+	uint32_t seen;
 };
 
 static int conf_begin_set(void *arg, const char *words, struct error *err)

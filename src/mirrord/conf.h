@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf.h -- rpmirrord.conf(5): where the daemon listens, and the copies that this host has.
+ * conf.h -- reads rpmirrord.conf(5): the address at which the daemon listens, and the copies of
+ * this host.
  *
- * One `key = value` a line; '#' begins a comment. Keys before the first section are the daemon's;
- * `[set NAME]` begins the section of this host's copy of that set.
+ * A line has the form `key = value`; '#' begins a comment. Keys before the first section belong to
+ * the daemon; `[set NAME]` begins the section of this host's copy of that set.
  */
 #ifndef MIRRORD_CONF_H
 #define MIRRORD_CONF_H
@@ -24,19 +25,19 @@
 #define CONF_PROGRAM_MS   60000
 #define CONF_USERS_MAX    8
 #define CONF_USER_MAX     32
-#define CONF_PATH_SIZE    (MIRROR_PATH_MAX + 16) /* bytes of a path of the set's files */
+#define CONF_PATH_SIZE    (MIRROR_PATH_MAX + 16) /* longest path of a file of a set, in bytes */
 
 struct conf_set {
 	char name[MIRROR_SET_MAX + 1];
-	char member[MIRROR_NAME_MAX + 1]; /* the name of this host among the set's members */
+	char member[MIRROR_NAME_MAX + 1]; /* name of this host's member of the set */
 	char data[MIRROR_PATH_MAX + 1], meta[MIRROR_PATH_MAX + 1];
 	char register_uri[MIRROR_PATH_MAX + 1];
 	char secret_file[MIRROR_PATH_MAX + 1]; /* "": no secret */
-	/* users that may map the set; none: only the daemon's user and root */
+	/* users that may map the set; if the list is empty, only the daemon's user and root may */
 	char users[CONF_USERS_MAX][CONF_USER_MAX + 1];
 	unsigned user_count;
 	unsigned scrub_s; /* time between comparisons of the copies; 0: never */
-	/* bytes a second that a comparison reads of each copy */
+	/* number of bytes of each copy that a comparison reads in a second */
 	uint64_t scrub_rate;
 	bool automatic;                        /* take over without an operator's order */
 	char on_promote[MIRROR_PATH_MAX + 1];  /* "": no program */
@@ -54,15 +55,16 @@ struct conf {
 };
 
 void conf_init(struct conf *c);
-/* `name` is for the error's text, which also names the line. ERROR_ARGUMENT. */
+/* Parse len bytes. `name` is for the error's text, which also has the number of the line.
+ * ERROR_ARGUMENT. */
 int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err);
 /*
- * After everything is read: find keys that are missing, and keys that exclude each other.
- * ERROR_ARGUMENT.
+ * After the whole text is parsed, check that no key is missing, and that no keys exclude each
+ * other. ERROR_ARGUMENT.
  */
 int conf_check(const struct conf *c, struct error *err);
 /*
- * Does a file of the set, as it is now, also belong to another copy, perhaps through a link?
+ * Check that no file of the set also belongs to another copy, for instance through a link.
  * ERROR_ARGUMENT.
  */
 int conf_check_files(const struct conf *c, const struct conf_set *set, struct error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that a configuration names: two copies must not share one, whatever its names. */
+/* Checks the files that a configuration names: two copies must not share a file, whatever names it
+ * has. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 
 #include "mirrord/conf.h"
 
-#define CONF_FILES 2 /* files of a set */
+#define CONF_FILES 2 /* number of files of a set */
 
 struct conf_file {
 	char path[CONF_PATH_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of connections: proof and grant, then questions about the copy. */
+/* Handles messages of connections: proof and grant, then questions about the copy. */
 #include <string.h>
 
 #include "mirror/wire/proof.h"
@@ -23,7 +23,7 @@ static const int control_data_usage[GREETING_KIND_END] = {
 	[GREETING_RESTORE] = RPMA_MR_USAGE_READ_SRC,
 };
 
-/* Register the copy for this connection alone, now that it has proved itself. */
+/* Register the copy for this connection alone. The connection has proved itself before. */
 static int control_register(struct inbound *link, struct message_grant *grant)
 {
 	struct set *s = link->set;
@@ -50,7 +50,7 @@ static int control_register(struct inbound *link, struct message_grant *grant)
 	return rc;
 }
 
-/* Apply the rules of the copy. */
+/* Check the request against the rules of the copy. */
 static enum greeting_status control_ask_member(struct inbound *link)
 {
 	static const enum member_kind kinds[GREETING_KIND_END] = {
@@ -68,7 +68,8 @@ static enum greeting_status control_ask_member(struct inbound *link)
 	if (link->greeting.kind == GREETING_OBSERVE)
 		return GREETING_OK;
 	if (link->greeting.kind != GREETING_CONTROL && link->set->clearing.is_busy)
-		/* zeros could overwrite the connection's writes, or appear in its reads */
+		/* zeros of the clearing could overwrite the connection's writes, or appear in its
+		 * reads */
 		return GREETING_BUSY;
 	member_grant(&link->set->member, &hello, &v);
 	if (v.answer == MEMBER_YES) {
@@ -113,7 +114,7 @@ static void control_fill_header(const struct inbound *link, const struct message
 	answer->epoch = link->greeting.epoch;
 }
 
-/* Registrations are made only after the proof. */
+/* Check the proof. Only after it, registrations are made. */
 static int control_on_prove(struct inbound *link, const struct message *m)
 {
 	struct proof_exchange exchange = {
@@ -127,7 +128,7 @@ static int control_on_prove(struct inbound *link, const struct message *m)
 		control_fill_grant(link, &answer.grant);
 	else
 		answer.grant.status = GREETING_SECRET_WRONG;
-	/* A peer without the key gets nothing that was computed with the key. */
+	/* A peer without the key gets no code that was computed with the key. */
 	if (is_proved && link->set->has_secret)
 		proof_make_grant(link->set->secret.key, &exchange, &answer.grant, answer.grant.mac);
 	if (!is_proved)
@@ -162,14 +163,15 @@ static void control_fill_ranges(struct set *s, const struct message *m, struct m
 					       MESSAGE_RANGES_MAX);
 }
 
-/* Identify the source by the id of its copy, because a slot may be given to another member. */
+/* Returns the id of the copy in that slot. The id identifies the sender of a resync, because the
+ * slot may be given to another member. */
 static uint64_t control_source_id(const struct set *s, uint8_t slot)
 {
 	return s->meta.members.members[slot].id;
 }
 
-/* Does the message belong to the promised epoch? PROMISE is exempt, because it brings a new
- * epoch. */
+/* Returns true if the message belongs to the promised epoch. PROMISE is exempt, because it brings
+ * a new epoch. */
 static bool control_is_current(const struct set *s, const struct message *m, struct message *answer)
 {
 	if (mirror_epoch_is_equal(m->epoch, s->meta.promise.epoch))
@@ -182,7 +184,7 @@ static bool control_is_current(const struct set *s, const struct message *m, str
 
 /*
  * Record the ranges of a remote primary. This host's own primary uses the hot slots for its own
- * ranges, so these ranges have no room there: mark the copy as uncertain instead.
+ * ranges, so the remote ranges find no free slot: mark the copy as uncertain instead.
  */
 static void control_record(struct set *s, const struct inbound *asker, const struct message *m,
 			   struct member_verdict *v)
@@ -206,8 +208,8 @@ static void control_clear(struct set *s, const struct message *m, struct member_
 }
 
 /*
- * Blocks of the range may still become zeros. Until that is over, no resync of any epoch begins or
- * ends.
+ * Returns true while blocks of the range may still become zeros. During that time no resync of any
+ * epoch begins or ends.
  */
 static bool control_is_clearing(const struct set *s, const struct message *m,
 				struct message *answer)
@@ -299,7 +301,8 @@ static bool control_may_ask(const struct inbound *link, const struct message *m)
 	return link->greeting.kind == GREETING_CONTROL;
 }
 
-/* Librpma's results, or RPMA_E_INVAL: no such message may come now. */
+/* Handle one message. Returns librpma's result, or RPMA_E_INVAL if this message is not permitted
+ * now. */
 static int control_on_bytes(struct inbound *link, const uint8_t *bytes, size_t len)
 {
 	struct message m, answer = {0};
@@ -337,7 +340,7 @@ static int control_on_completion(struct inbound *link, const struct ibv_wc *wc)
 		return link->arrival.state == ARRIVAL_REFUSED ? 0 : control_on_receive(link, wc);
 	link->out_busy &= ~(1u << wc->wr_id);
 	if (link->arrival.state == ARRIVAL_REFUSED)
-		rpma_conn_disconnect(link->conn); /* the reason was sent before */
+		rpma_conn_disconnect(link->conn); /* the answer with the reason was sent before */
 	return 0;
 }
 
@@ -347,7 +350,8 @@ void control_on_message(struct watch *w)
 	struct ibv_wc wc;
 	int rc;
 
-	rpma_cq_wait(link->cq); /* re-arms; a wake-up without a completion is harmless */
+	/* arms the queue again; a wake-up without a completion is harmless */
+	rpma_cq_wait(link->cq);
 	while (!(rc = rpma_cq_get_wc(link->cq, 1, &wc, NULL))) {
 		rc = control_on_completion(link, &wc);
 		if (rc)

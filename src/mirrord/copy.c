@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of a set's copy: opened when they exist, and registered. */
+/* Opens the files of a set's copy when they exist, and registers them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void copy_note_failure(struct set *s, const char *text)
 	event_emit(s, s->conf->member, "medium", NULL, NULL, s->failed_why);
 }
 
-/* Every durable step of the copy's rules calls this. */
+/* Makes a range of the metadata durable. Every durable step of the copy's rules calls this. */
 static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	struct set *s = arg;
@@ -54,7 +54,7 @@ static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 	return rc;
 }
 
-/* The metadata may come from another host, or belong to another set. */
+/* Check the names in the metadata, which may come from another host, or belong to another set. */
 static int copy_check_names(const struct set *s, struct error *err)
 {
 	const struct meta_super *super = &s->meta.super;
@@ -85,7 +85,7 @@ static int copy_check_size(const struct set *s, struct error *err)
 			 (unsigned long long)s->meta.super.size);
 }
 
-/* The disk was exchanged or is not mounted, or the copy was never made. */
+/* Report a missing file: the disk was exchanged or is not mounted, or the copy was never made. */
 static int copy_missing(const struct set *s, struct error *err)
 {
 	const char *set = s->conf->name, *member = s->conf->member;
@@ -141,8 +141,8 @@ static int copy_identify(const struct set *s, struct meta_files *files, struct e
 }
 
 /*
- * To be called before the data file is opened, as opening fills its holes: the file may have been
- * restored, edited or exchanged since the last daemon closed it.
+ * Call this before the data file is opened, because opening fills its holes: since the last daemon
+ * closed the file, it may have been restored, edited or exchanged.
  */
 static int copy_note_files(struct set *s, struct error *err)
 {
@@ -163,8 +163,8 @@ static int copy_note_files(struct set *s, struct error *err)
 }
 
 /*
- * The daemon before this one did not close the files in good order, and no living process can
- * report whether write-backs failed. So do not trust the page cache.
+ * Do not trust the page cache: the former daemon did not close the files in good order, and no
+ * living process can report whether write-backs failed.
  */
 static int copy_distrust_cache(const struct set *s, struct error *err)
 {
@@ -172,7 +172,8 @@ static int copy_distrust_cache(const struct set *s, struct error *err)
 	int rc;
 
 	conf_meta_path(s->conf, meta, sizeof(meta));
-	/* First write the metadata once more: records that are not durable yet must not be lost. */
+	/* First write the metadata once more, because records that are not durable yet must not be
+	 * lost. */
 	rc = pagecache_rewrite(meta);
 	if (!rc)
 		rc = pagecache_drop(s->conf->data);
@@ -188,7 +189,7 @@ static void copy_leave_files(struct set *s)
 	struct error err;
 
 	/*
-	 * Without the sync, the file would have an older time after a power cut than the recorded
+	 * Without this sync, the file could have an older time after a power cut than the recorded
 	 * one.
 	 */
 	if (fsync(s->data.fd))
@@ -242,7 +243,7 @@ int copy_open(struct set *s)
 	rc = copy_check_names(s, &s->why_not);
 	if (!rc)
 		rc = medium_open(s, &s->why_not);
-	/* determined once, because the process may end at any time */
+	/* checked only once, because the process may end at any time */
 	is_mapped = holder_may_live(s);
 	if (!rc && !was_left && !is_mapped)
 		rc = copy_distrust_cache(s, &s->why_not);
@@ -272,7 +273,7 @@ void copy_close(struct set *s)
 	rpma_mr_dereg(&s->anchor);
 	/*
 	 * If the file system does not answer, leave the files as after a crash, because closing
-	 * them properly would wait.
+	 * them in good order would wait.
 	 */
 	if (!s->placing.is_late)
 		copy_leave_files(s);

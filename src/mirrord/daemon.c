@@ -44,7 +44,7 @@ static void daemon_on_answer(struct watch *w)
 	agent_answers_take(d->answers);
 }
 
-/* The boot id shows whether the host was restarted. */
+/* Read the boot id, which shows whether the host was restarted. */
 static int daemon_read_boot(struct mirror_uuid *boot, struct error *err)
 {
 	static const char path[] = "/proc/sys/kernel/random/boot_id";
@@ -76,8 +76,8 @@ static int daemon_open_loop(struct daemon *d, struct error *err)
 	int signal_fd = process_take_signals(signals, 3);
 
 	/*
-	 * The parent may have set SIGCHLD to be ignored; then waitpid() finds no status of an ended
-	 * program.
+	 * The parent may have set SIGCHLD to be ignored; waitpid() then returns no status of an
+	 * ended program.
 	 */
 	signal(SIGCHLD, SIG_DFL);
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tool's `events`: the present state, then each change. */
+/* Makes the output of `rpmirror events`: the present state, then each change. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,7 +157,7 @@ static void event_look_view(struct set *s, const struct mirror_view *was,
 	}
 }
 
-/* The process that maps the set was stopped, or is overloaded. */
+/* Report that the process that maps the set is silent: it was stopped, or is overloaded. */
 static void event_look_silent(struct set *s)
 {
 	bool is_silent = set_is_silent(s);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Promises: after the answer to one, no byte of an earlier epoch is placed. */
+/* Makes promises: after the answer to a promise, no byte of an earlier epoch is placed in the
+ * copy. */
 #include <string.h>
 
 #include "mirrord/clients.h"
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
 
-/* Each reason of core/member.h has a status in messages. */
+/* Returns the status in messages for a reason of core/member.h. */
 enum greeting_status fence_status(enum member_reason reason)
 {
 	switch (reason) {
@@ -49,7 +50,7 @@ void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t t
 					     .known = s->meta.promise.epoch};
 }
 
-/* Notify the process here that was primary of a lower epoch: at once, and only once. */
+/* Notify the process on this host that was primary of a lower epoch: at once, and only once. */
 static void fence_notify_holder(struct set *s, struct mirror_epoch epoch)
 {
 	struct packet p = {.type = PACKET_FENCED, .fenced = {.known = epoch}};
@@ -100,7 +101,8 @@ void fence_promise(struct set *s, const struct inbound *asker, struct mirror_epo
 		inbounds_cut(s, epoch, asker);
 	if (v.answer == MEMBER_CUT_FIRST)
 		member_promise(&s->member, epoch, &v);
-	/* The report covers all bytes placed before, so record a failed write-back first. */
+	/* The answer covers all bytes that were placed before, so record a failed write-back
+	 * first. */
 	medium_look(s);
 	if (v.answer != MEMBER_YES) {
 		fence_refuse(s, &v, MESSAGE_PROMISE, answer);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fence_agent.c -- the program fence-agent, which proves that the former primary's host is off.
+ * fence_agent.c -- runs the program fence-agent, which proves that the former primary's host is
+ * off.
  *
  * A lease that has run out proves only that the primary's daemon has not renewed its key. A paused
- * machine may go on later, and serves stale reads until it notices. If an agent is configured, such
- * a lease therefore permits nothing; only the agent's exit with 0 does, and only for that epoch. No
- * proof is needed if the key was cleared: the primary's own daemon saw the end of the process. The
- * rules are in doc/mirror.md.
+ * machine may go on later, and then serves stale reads until it notices the new primary. So if an
+ * agent is configured, an expired lease permits no takeover; only the agent's exit with 0 permits
+ * it, and only for that epoch. No proof is needed if the key was cleared, because the primary's
+ * own daemon clears the key after the primary's process has ended. The rules are in doc/mirror.md.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
-#define FENCE_RETRY_MS     1000 /* pause after the first failure; doubled after each further one */
+#define FENCE_RETRY_MS     1000 /* pause after the first failure; each further failure doubles it */
 #define FENCE_RETRY_MAX_MS 60000
 #define FENCE_PROBE_MS     5000
 
@@ -35,7 +36,7 @@ static void fence_agent_on_probed(struct program *p, const char *failure)
 			    failure);
 }
 
-/* Report a missing program now, not when it is needed. */
+/* Report a missing program now, not only when the program is needed. */
 void fence_agent_on_conf(struct set *s)
 {
 	struct program *probe = &s->fence.probe;
@@ -59,7 +60,7 @@ bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch)
 	return !fence_agent_is_configured(s) && s->entry.record.config.lonely == MIRROR_LONELY_NONE;
 }
 
-/* Could this copy be promoted, except for a primary that may be alive? */
+/* Returns true if this copy could be promoted, were it not for a primary that may be alive. */
 static bool fence_agent_is_needed(const struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -74,13 +75,15 @@ static bool fence_agent_is_needed(const struct set *s)
 	       copy_state(s) == MIRROR_COPY_INSYNC;
 }
 
-/* Fence a host only for a process here that waits to take over, or that on-promote can start. */
+/* Returns true if a process here waits to take over, or if on-promote can start one: only then is
+ * a host fenced. */
 static bool fence_agent_is_wanted(const struct set *s)
 {
 	bool has_waiting = false;
 
 	for (const struct client *c = s->daemon->clients; c; c = c->next) {
-		/* Without WAIT the request is refused as soon as the register has answered. */
+		/* A request without WAIT is refused as soon as the register has answered, so it
+		 * does not count. */
 		if (c->set != s || !c->is_waiting || !(c->map_flags & PACKET_MAP_WAIT))
 			continue;
 		has_waiting = true;
@@ -134,7 +137,7 @@ static void fence_agent_on_done(struct program *p, const char *failure)
 		fence->proof = fence->epoch;
 		snprintf(text, sizeof(text), "member %s is off", fence->member);
 		fence_agent_report(s, "off", text);
-		s->alive_ms = 0; /* look at once */
+		s->alive_ms = 0; /* read the alive key at once */
 		reg_ask_alive(s);
 	} else if (fence->is_cancelled) {
 		LOG_NOTICE("set %s: %s was stopped, as nothing is to be proved any more",
@@ -181,7 +184,8 @@ void fence_agent_on_alive(struct set *s)
 	struct fence_agent *fence = &s->fence;
 	bool is_its_epoch = s->seen.is_set && mirror_epoch_is_equal(s->seen.epoch, fence->epoch);
 
-	/* The primary is alive after all, whatever the agent reported, and may be paused again. */
+	/* The primary is alive, whatever the agent reported, and may be paused again: the proof is
+	 * void. */
 	if (is_its_epoch && !s->lease_is_over &&
 	    mirror_epoch_is_equal(fence->proof, fence->epoch)) {
 		LOG_WARNING("set %s: member %s, which %s has proved to be off, renews its lease: "

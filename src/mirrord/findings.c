@@ -12,7 +12,7 @@
 	"others equal to the primary's; if another copy is right, make its member the primary "    \
 	"before"
 
-/* ---- whose ---- */
+/* ---- the daemon that has findings ---- */
 
 static const struct findings *findings_own(const struct set *s)
 {
@@ -24,7 +24,7 @@ bool findings_has_own(const struct set *s)
 	return s->is_open && findings_has_any(findings_own(s));
 }
 
-/* A member whose daemon reports findings. MIRROR_NO_SLOT: no daemon does. */
+/* Returns the slot of a member whose daemon reports findings, or MIRROR_NO_SLOT. */
 static uint8_t findings_of_neighbour(const struct set *s)
 {
 	const struct mirror_config *config = &s->entry.record.config;
@@ -65,9 +65,10 @@ bool findings_forbid_promotion(const struct set *s)
 	       s->entry.record.view.insync & (mirror_mask)~MIRROR_BIT(s->meta.super.slot);
 }
 
-/* ---- what was mended since ---- */
+/* ---- findings that were repaired since ---- */
 
-/* Slots whose copy has changed since the last call: the member was replaced or removed. */
+/* Returns the slots whose copy has changed since the last call, because the member was replaced or
+ * removed. */
 static mirror_mask findings_replaced(struct set *s)
 {
 	mirror_mask replaced = 0;
@@ -130,7 +131,7 @@ void findings_look(struct set *s)
 			  s->conf->name);
 }
 
-/* ---- in words ---- */
+/* ---- the texts ---- */
 
 static const char *findings_verdict(const struct findings *f)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * grow.c -- a set grows in three steps (core/member.h): the files of the in-sync copies get longer,
- * the register gets the new size, and each copy takes it over when no process uses it.
+ * grow.c -- enlarges a set in three steps (core/member.h): the files of the in-sync copies are
+ * extended, the register gets the new size, and each copy takes the new size when no process uses
+ * the copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static int grow_run(struct agent_job *job)
 	return metafile_make_room(&g->room, &job->err);
 }
 
-/* Called also for a job that never ran. */
+/* Frees the job. Also called for a job that never ran. */
 static void grow_drop(struct agent_job *job)
 {
 	struct grow_job *g = job->arg;
@@ -100,7 +101,7 @@ static uint64_t grow_length(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* The state of this host's copy in the growth. Begins the step that is due. */
+/* Returns the state of this host's copy in the growth, and begins the step that is due. */
 static enum growth_room grow_reserve(struct set *s, uint64_t size)
 {
 	struct growth *g = &s->growth.copy;
@@ -163,8 +164,8 @@ void grow_look(struct set *s)
 	uint64_t size = s->entry.record.config.size;
 
 	/*
-	 * Clearing of blocks holds a lock on the data file, and would go on after the copy is
-	 * closed.
+	 * While blocks are being cleared, the copy must not be closed: the clearing holds a lock
+	 * on the data file, and would continue after the close.
 	 */
 	if (!s->is_open || !s->has_entry || s->is_split || s->clearing.is_busy ||
 	    !growth_is_due(&s->member, &s->entry.record))
@@ -203,7 +204,8 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 		s->growth.order = (struct growth_order){.size = size, .begun_ms = clock_boot_ms()};
 		s->growth.client = client->serial;
 		if (s->growth.copy.failed == size)
-			s->growth.copy.retry_ms = 0; /* there may be room on the disk now */
+			/* try at once: the disk may have free space now */
+			s->growth.copy.retry_ms = 0;
 		neighbours_reserve(s->neighbours, size);
 		grow_tick(s, s->growth.order.begun_ms);
 	}
@@ -261,7 +263,8 @@ static void grow_swap(struct client *client, struct set *s)
 	request_change(client, s, &config);
 }
 
-/* Swap in the record whose in-sync members were asked, not a later one. */
+/* Swap in the new record only if the register still has the record whose in-sync members were
+ * asked. */
 static void grow_order_step(struct set *s, uint64_t now_ms)
 {
 	struct client *client = local_find(s->daemon, s->growth.client);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * health.c -- whether a set is served and how well, from this host's view. The register shows which
- * member may serve, not whether it serves. Only the primary's process, or the daemon on its host,
- * can confirm that. Without a confirmation a set does not count as healthy.
+ * health.c -- finds out whether a set is served and how well, as far as this host can see. The
+ * register shows which member may serve, but not whether the member serves: only the primary's
+ * process, or the daemon on its host, can confirm this. Without a confirmation a set does not
+ * count as healthy.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "mirrord/findings.h"
 #include "mirrord/health.h"
 
-/* Fills *words if this host has the primary. */
+/* Fill *words if the primary is on this host. */
 static void health_ask_own(const struct set *s, struct primary_words *words)
 {
 	words->report = set_report(s);
@@ -82,7 +83,7 @@ enum mirror_health health_by_register(const struct set *s)
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
-	/* A daemon that cannot open the primary's copy does not renew its lease. */
+	/* If the daemon of the primary's host cannot open the copy, it does not renew the lease. */
 	if (!health_is_to_serve(s) ||
 	    (!s->is_open && set_own_slot(s) == s->entry.record.view.primary))
 		return MIRROR_HEALTH_DOWN;
@@ -91,7 +92,7 @@ enum mirror_health health_by_register(const struct set *s)
 		       : MIRROR_HEALTH_DEGRADED;
 }
 
-/* The primary serves from a copy that is no longer in-sync. */
+/* Returns true if the primary serves from a copy that is no longer in-sync. */
 static bool health_lacks_own(const struct primary_words *words)
 {
 	return words->copy != MIRROR_COPY_INSYNC && words->copy != MIRROR_COPY_UNKNOWN;
@@ -101,7 +102,7 @@ static enum mirror_health health_by_words(const struct set *s, const struct prim
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
-	/* Without the register no member can be excluded, and none can take over. */
+	/* Without the register no member can be excluded, and no member can take over. */
 	if (words->status && words->status->health == MIRROR_HEALTH_HEALTHY &&
 	    (health_lacks_own(words) || !s->register_answers || reg_refusal(s)))
 		return MIRROR_HEALTH_DEGRADED;
@@ -117,7 +118,8 @@ enum mirror_health health_of(const struct set *s, const struct primary_words *wo
 	enum mirror_health health = health_by_words(s, words);
 
 	if (health_is_removed(s))
-		return MIRROR_HEALTH_DOWN; /* nothing has to be resolved */
+		/* the set has no primary, and nothing has to be resolved first */
+		return MIRROR_HEALTH_DOWN;
 	return health == MIRROR_HEALTH_HEALTHY && findings_spoil(s) ? MIRROR_HEALTH_DEGRADED
 								    : health;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The process that maps a set: is it the recorded process, and has it ended? */
+/* Watches the process that maps a set: checks that it is the recorded process, and whether it has
+ * ended. */
 #include "mirrord/holder.h"
 
 #include <errno.h>
@@ -14,8 +15,8 @@
 #include "mirrord/requests.h"
 
 /*
- * Field 22 of /proc/PID/stat. The process's name may contain any character. 0: the file cannot be
- * read.
+ * Returns field 22 of /proc/PID/stat, or 0 if the file cannot be read. The name of the process, in
+ * an earlier field, may contain any character.
  */
 uint64_t holder_start_time(pid_t pid)
 {
@@ -40,7 +41,8 @@ uint64_t holder_start_time(pid_t pid)
 	return start;
 }
 
-/* If the process was the primary, no process serves from now on. */
+/* Report the end of the process. If the process was the primary, no process serves the set from
+ * now on. */
 static void holder_report_end(struct set *s, pid_t pid)
 {
 	bool was_primary = s->has_entry && s->entry.record.view.primary == s->meta.super.slot;
@@ -62,8 +64,8 @@ static void holder_on_end(struct watch *w)
 
 /* ---- execve(2) ---- */
 
-/* Each program gets new addresses, so the addresses identify the program. The kernel may forbid
- * reading them. */
+/* Read the addresses of the program, which identify it, because each program gets new addresses.
+ * The kernel may forbid reading them. */
 static void holder_read_program(pid_t pid, struct holder_program *program)
 {
 	char path[64];
@@ -163,8 +165,8 @@ void holder_release(struct set *s, bool clean)
 }
 
 /*
- * Has the recorded process ended? True only with a proof: a living process may write to the copy,
- * and serve.
+ * Returns true if the recorded process has ended, and only with a proof: a living process may
+ * write to the copy, and serve.
  */
 static bool holder_is_gone(const struct set *s, const struct meta_holder *holder, int watch_rc)
 {

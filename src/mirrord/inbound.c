@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of connections: their places, the memory of their messages, their end. */
+/* Begins and ends connections, and manages their slots and the memory of their messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@ void inbound_free(struct inbound *link)
 {
 	rpma_conn_delete(&link->conn);
 	/*
-	 * The order matters: after these calls return, no bytes that the peer sent before can still
-	 * be placed.
+	 * Deregister before the disconnect: after these calls return, the device cannot place
+	 * bytes that the peer sent before.
 	 */
 	rpma_mr_dereg(&link->data_mr);
 	rpma_mr_dereg(&link->ring_mr);
@@ -71,8 +71,9 @@ void inbound_end(struct inbound *link)
 	if (!s)
 		return;
 	member_on_closed(&s->member, kind);
-	medium_look(s); /* a failed write-back may be the reason of the end */
-	s->look_ms = 0; /* the connection's epoch may have ended */
+	medium_look(s); /* a failed write-back may be the reason why the connection ended */
+	/* read the register at once, because the connection's epoch may have ended */
+	s->look_ms = 0;
 }
 
 void inbounds_end_all(struct daemon *d, struct set *s)
@@ -87,8 +88,9 @@ void inbounds_end_all(struct daemon *d, struct set *s)
 }
 
 /*
- * asker (may be NULL) asks for a promise of the epoch. Its primary has given up its other
- * connections of that epoch here, but messages on them may still be under way.
+ * End the connections of earlier epochs. asker (may be NULL) asks for a promise of the epoch. Its
+ * primary has given up its other connections of that epoch to this host, but messages on them may
+ * still be in transfer.
  */
 void inbounds_cut(struct set *s, struct mirror_epoch epoch, const struct inbound *asker)
 {

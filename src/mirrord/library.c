@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests of a library for its set: to the register through this daemon, and for the copy's
- * records.
+ * Handles a library's requests for its set: forwards requests to the register, and answers those
+ * for the copy's records.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 static struct packet library_packet; /* static, because it is large; one answer at a time */
 
-/* The client that posted the job; NULL: it is gone. */
+/* Returns the client that posted the job, or NULL if the client is gone. */
 static struct client *library_asker(const struct agent_job *job)
 {
 	const struct set *s = job->owner;
@@ -55,7 +55,7 @@ static int library_get(struct client *client, const struct packet *p)
 	return 0;
 }
 
-/* This daemon writes the alive key from now on. */
+/* Record the promotion. From now on this daemon writes the alive key. */
 static void library_on_promoted(struct set *s, const struct client *client,
 				struct mirror_epoch epoch)
 {
@@ -70,7 +70,8 @@ static void library_on_promoted(struct set *s, const struct client *client,
 	request_on_promoted(s);
 }
 
-/* The operator's order has ended. The process waits again, or its map call fails. */
+/* Refuse a swap because the operator's order has ended. The process waits again, or its map call
+ * fails. */
 static void library_refuse_swap(const struct set *s, struct client *client, uint32_t id)
 {
 	struct packet *p = packet_begin(&library_packet, PACKET_SWAPPED, id);
@@ -117,7 +118,7 @@ _Static_assert((int)PACKET_SWAP_CHANGED == (int)REGISTER_CHANGED, "the same numb
 _Static_assert((int)PACKET_SWAP_UNKNOWN == (int)REGISTER_UNKNOWN, "the same numbers");
 _Static_assert((int)PACKET_SWAP_FAILED == (int)REGISTER_FAILED, "the same numbers");
 
-/* Does the promotion displace no living primary? */
+/* Returns true if the promotion displaces no living primary. */
 static bool library_is_free(const struct set *s)
 {
 	uint8_t primary = s->entry.record.view.primary;
@@ -125,8 +126,8 @@ static bool library_is_free(const struct set *s)
 	return primary == MIRROR_NO_SLOT || primary == s->meta.super.slot;
 }
 
-/* Does the promotion need an order that does not exist? The order with which the process was let in
- * may have ended, or may be for another view. */
+/* Returns true if the promotion needs an order that does not exist. The order by which the process
+ * was permitted to map may have ended, or may be for another view. */
 static bool library_lacks_order(const struct set *s, const struct client *client,
 				const struct packet_swap_request *swap, enum promotion_kind order)
 {
@@ -135,8 +136,8 @@ static bool library_lacks_order(const struct set *s, const struct client *client
 	return promotion_lacks_order(&swap->after.view, may_follow, order);
 }
 
-/* May the process promote? Not while another primary may be alive, unless the operator permits
- * it. */
+/* Returns true if the process may promote. While another primary may be alive, this needs the
+ * operator's permission. */
 static bool library_may_promote(const struct set *s, const struct packet_swap_request *swap)
 {
 	return swap->after.view.forced || s->may_promote || library_is_free(s);
@@ -183,7 +184,7 @@ static int library_swap(struct client *client, const struct packet *p)
 	return 0;
 }
 
-/* A question about this host's copy, as if it had come through a connection. */
+/* Answer a question about this host's copy, as if it had come through a connection. */
 static int library_member(struct client *client, const struct packet *p)
 {
 	struct packet *answer = packet_begin(&library_packet, PACKET_MEMBER, p->id);
@@ -211,7 +212,7 @@ static int library_serve(struct client *client, const struct packet *p)
 
 	medium_look(s);
 	member_serve(&s->member, p->serve.epoch, p->serve.forced, &v);
-	/* This also holds after a promotion whose swap was not answered. */
+	/* This call is also needed after a promotion whose swap got no answer. */
 	if (v.answer == MEMBER_YES && !mirror_epoch_is_equal(s->holder.epoch, p->serve.epoch))
 		library_on_promoted(s, client, p->serve.epoch);
 	library_verdict(client, p, &v);
@@ -247,7 +248,7 @@ static void library_on_event(struct set *s, const struct packet_event *event)
 		   packet_event_2str(event->what), NULL, NULL, event->text);
 }
 
-/* Requests that only the process that maps the set may send. */
+/* Handle requests that only the process that maps the set may send. */
 static int library_on_holder(struct client *client, const struct packet *p)
 {
 	struct set *s = client->set;
@@ -289,7 +290,8 @@ static int library_on_holder(struct client *client, const struct packet *p)
 	}
 }
 
-/* The primary itself does not write the ring, because it has newer information. */
+/* Returns the number of the last flush. If the primary is on this host, its report has it, because
+ * the primary does not write the ring. */
 static uint64_t library_last_flush(const struct set *s)
 {
 	const struct packet_report *report = set_report(s);
@@ -315,7 +317,7 @@ static void library_send_age(struct client *client, const struct packet *p)
 		answer->age.flush_seq = library_last_flush(s);
 	}
 	local_send(client, answer, NULL, 0);
-	reg_ask(s); /* the next question gets a newer answer */
+	reg_ask(s); /* read the register, so that the next question gets a newer answer */
 }
 
 int library_on_packet(struct client *client, const struct packet *p)

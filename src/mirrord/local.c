@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The UNIX socket: its clients, their packets, and the answers. */
+/* Serves the UNIX socket: accepts clients, receives their packets, and sends the answers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +131,8 @@ static int local_listen(const char *path, struct error *err)
 	if (fd < 0)
 		return error_set(err, ERROR_LOCAL, errno, "no socket: %s", strerror(errno));
 	/*
-	 * A killed daemon leaves its socket's name. If a daemon is alive, the connection succeeds.
+	 * A killed daemon leaves its socket's name. If another daemon is alive, this connect
+	 * succeeds.
 	 */
 	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe >= 0 && !connect(probe, (struct sockaddr *)&addr, sizeof(addr))) {
@@ -185,7 +186,7 @@ void local_close(struct daemon *d)
 void local_drop(struct client *client)
 {
 	/*
-	 * Only mark the client: the loop sees the mark, and nothing frees the client before that.
+	 * Only mark the client: nothing may free the client before the loop has seen the mark.
 	 */
 	client->is_dead = true;
 	shutdown(client->on_packet.fd, SHUT_RDWR);
@@ -217,8 +218,9 @@ static void local_send_bytes(struct client *client, const void *bytes, size_t le
 }
 
 /*
- * A record's format rises when the processes that map the set understand it. A process that began
- * in the same moment gets this reason when it resumes.
+ * Returns true if the client supports the format of the record in the packet. The format rises
+ * only when the processes that map the set support it. A process that started in the same moment
+ * gets this refusal when it resumes.
  */
 static bool local_understands(const struct client *client, const struct packet *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loop: descriptors and time. */
+/* Runs the daemon's loop: waits for descriptors, and does periodic work. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,7 +11,7 @@
 #include "service/manager.h"
 #include "service/peer.h"
 
-#define LOOP_TICK_MS 1000 /* longest wait */
+#define LOOP_TICK_MS 1000 /* longest time that the loop waits */
 
 int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
 	       void *owner)
@@ -58,8 +58,9 @@ static unsigned loop_count_open(const struct daemon *d)
 }
 
 /*
- * The service manager gets READY after the first attempt to open each set. A set whose medium is
- * absent keeps no other set from being served; the status text shows it.
+ * Report to the service manager. READY is sent after the first attempt to open each set: a set
+ * whose medium is absent must not keep other sets from being served. The status text shows such a
+ * set.
  */
 static void loop_report(struct daemon *d)
 {
@@ -82,7 +83,8 @@ void loop_run(struct daemon *d)
 		int n, wait_ms = loop_wait_ms(d);
 
 		loop_report(d);
-		/* Take one event at a time, as its handler may end the object of another event. */
+		/* Take one event at a time, because its handler may end the object of another
+		 * event. */
 		n = epoll_wait(d->epoll_fd, &ev, 1, wait_ms);
 		if (n > 0)
 			((struct watch *)ev.data.ptr)->on_ready(ev.data.ptr);

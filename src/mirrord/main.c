@@ -25,7 +25,7 @@ static const char main_help[] = "\n"
 				"\n"
 				"See rpmirrord(1) and rpmirrord.conf(5).\n";
 
-/* MAIN_USAGE: the command line or the configuration is wrong. */
+/* MAIN_USAGE: the command line is wrong, or the configuration. */
 enum main_exit { MAIN_FAILED = 1, MAIN_USAGE = 2 };
 
 struct main_opts {
@@ -33,7 +33,7 @@ struct main_opts {
 	bool checks, helps, shows_version;
 };
 
-/* One write, so that lines of several processes do not mix. */
+/* Use one write, so that lines of several processes do not mix. */
 static void main_log(enum log_level level, const char *file, int line, const char *func,
 		     const char *text)
 {
@@ -86,7 +86,8 @@ static bool main_parse(struct main_opts *opts, int argc, char **argv)
 	return optind == argc;
 }
 
-/* Can each secret be read as the daemon will read it? All that cannot are named. */
+/* Check that each secret can be read as the daemon will read it. The log names every secret that
+ * cannot be read. */
 static bool main_check_secrets(const struct conf *conf)
 {
 	bool all = true;
@@ -139,7 +140,7 @@ int main(int argc, char **argv)
 
 	main_set_log(LOG_LVL_WARNING);
 	manager_begin();
-	/* A persistent flush of memory that cannot be persistent must fail, not succeed. */
+	/* If the memory cannot be persistent, a persistent flush must fail. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (!main_parse(&opts, argc, argv)) {
 		fputs(main_usage, stderr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process of this host may map a set, and the answer that it gets. */
+/* Decides which process of this host may map a set, and sends the answer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -48,8 +48,8 @@ static void map_refuse(struct client *client, enum packet_status status, const c
 }
 
 /*
- * Open the file anew, with an open file description of its own. The daemon's lock must not live on
- * in the application.
+ * Open the file again, with a separate open file description, because the application must not
+ * inherit the daemon's lock.
  */
 static int map_reopen(int fd, int flags)
 {
@@ -77,8 +77,8 @@ static void map_fill(struct set *s, struct packet_mapped *mapped)
 }
 
 /*
- * The process can split only folios (base/folio.h) that no other process has mapped. So drop this
- * daemon's mapped pages; they are mapped again at the next access.
+ * The process can split only folios (base/folio.h) that no other process has mapped. So unmap this
+ * daemon's pages; the next access maps them again.
  */
 static void map_leave_pages(const struct set *s)
 {
@@ -106,7 +106,8 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 		has_all &= fds[i] >= 0;
 	if (!has_all) {
 		map_refuse(client, PACKET_IO, strerror(errno));
-		/* A process that resumes has the files already, and may ask again. */
+		/* If the answer cannot be sent, only forget the client: a process that resumes has
+		 * the files already, and may ask again. */
 		if (is_resumed)
 			s->holder.client = NULL;
 		else if (!read_only)
@@ -163,8 +164,8 @@ static void map_grant(struct set *s, struct client *client, enum promotion_kind 
 }
 
 struct map_verdict {
-	enum packet_status status; /* OK: the map may be granted */
-	bool can_change;           /* a change may still permit it */
+	enum packet_status status; /* PACKET_OK: the map may be granted */
+	bool can_change;           /* a later change of the state may still permit the map */
 	char text[PACKET_TEXT];
 };
 
@@ -185,8 +186,8 @@ static void map_say(struct map_verdict *v, enum packet_status status, bool can_c
 bool map_may_follow(const struct set *s, const struct client *client, enum promotion_kind order)
 {
 	/*
-	 * A request without WAIT means that the process was started to be the primary now. A
-	 * process that is older than this daemon has not declared that.
+	 * A request without WAIT shows that the process was started to be the primary now. A
+	 * process that resumes has not shown this.
 	 */
 	return s->conf->automatic || order != PROMOTION_NO_ORDER ||
 	       !(client->map_flags & (PACKET_MAP_WAIT | PACKET_MAP_RESUME));
@@ -230,8 +231,8 @@ static void map_judge_view(const struct set *s, const struct client *client,
 }
 
 /*
- * Promoting such a copy would cut off the other members, and then fail, or replace their data by
- * older data.
+ * Check this host's copy. Promoting an unsuitable copy would cut off the other members, and then
+ * fail, or replace their data by older data.
  */
 static void map_judge_copy(const struct set *s, struct map_verdict *v)
 {
@@ -300,7 +301,7 @@ struct map_reason map_why_waits(const struct set *s, const struct client *client
 	return why;
 }
 
-/* Returns false if the request was refused. */
+/* Check that the client supports the set's format. Returns false if the request was refused. */
 static bool map_understands(const struct set *s, struct client *client)
 {
 	uint32_t format = s->has_entry ? s->entry.record.config.format : 0;
@@ -326,7 +327,7 @@ static void map_look_after(struct set *s, struct client *client)
 
 	if (!map_understands(s, client))
 		return;
-	/* Data that were read before the request do not count. */
+	/* The register's content and the alive key must have been read after the request. */
 	if (!s->holder.pid && ((int32_t)(s->answered - client->wants_answer) < 0 ||
 			       (int32_t)(s->alive_answered - client->wants_alive) < 0))
 		return;
@@ -352,7 +353,8 @@ void map_retry(struct set *s)
 	request_look_promotions(s);
 }
 
-/* The daemon was restarted, or the connection was lost. The process goes on. */
+/* Accept a process that goes on after the daemon was restarted, or after the connection was
+ * lost. */
 static void map_resume(struct set *s, struct client *client, const struct packet_map *map)
 {
 	if (!s->is_open || !holder_is(s, client)) {
@@ -377,7 +379,7 @@ void map_on_request(struct client *client, const struct packet *p)
 	struct set *s = set_find(client->daemon, p->map.set);
 
 	client->map_id = p->id;
-	/* only an operator's order may set this flag */
+	/* drop this flag, because only an operator's order may set it */
 	client->map_flags = p->map.flags & (uint8_t)~PACKET_MAP_FORCE;
 	client->image = p->map.image;
 	if (client->set) {
@@ -442,7 +444,7 @@ void map_on_lost(struct client *client)
 		return;
 	}
 	/*
-	 * The process has requested nothing since its map. So it is not the primary, and has stored
+	 * The process has sent no request after its MAP. So it is not the primary, and has stored
 	 * nothing.
 	 */
 	holder_release(s, false);

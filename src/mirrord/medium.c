@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * medium.c -- whether anything that was written to a copy's data file was lost.
+ * medium.c -- finds out whether bytes that were written to a copy's data file were lost.
  *
  * The kernel reports a failed write-back once to each open file description. A description that is
- * opened later gets the report only if no other one has had it. The pages count as clean then. So
- * the daemon keeps a description for this question alone, from before the file is used until the
- * copy is closed. It sees every failure: of a flush of this daemon, of an application that maps the
- * set and is killed before it can report it, or of the kernel's own write-back. The failure is
- * recorded before any question about the copy is answered. The copy has failed until the daemon is
- * restarted, which drops what is cached; then all of it is compared.
+ * opened later gets the report only if no other description has got it. After the report the pages
+ * count as clean. So the daemon keeps a description only for this purpose, from before the file is
+ * used until the copy is closed. This description gets every failure: of a flush of this daemon,
+ * of an application that maps the set and is killed before it can report the failure, or of the
+ * kernel's own write-back. The daemon records the failure before it answers any question about the
+ * copy. The copy counts as failed until the daemon is restarted; the restart drops cached pages,
+ * and then the whole copy is compared.
  *
  * A daemon that starts while a process maps the copy gets no report of an earlier failure that the
- * kernel has reported already: to that process, or to the daemon before, which could not record it
- * any more. So the process has a description of its own, which the daemon gave it with the copy.
- * When it resumes, it reports whether anything was lost (LOST). If it ends before that, all cached
- * pages are written again, so that the copy then returns what its medium has.
+ * kernel has already reported to that process, or to the former daemon, which could not record the
+ * failure any more. So the process has a description of its own, which the daemon passed with the
+ * copy. When the process resumes, it reports whether bytes were lost (LOST). If it ends before
+ * that, all cached pages are written again, so that the copy then returns the bytes that its
+ * medium has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +101,7 @@ void medium_on_release(struct set *s)
 {
 	int rc;
 
-	/* A failed copy is not trusted until the next daemon has written it again. */
+	/* Before it trusts a failed copy, the next daemon must write it again. */
 	if (s->may_have_missed && !s->member.has_failed) {
 		LOG_NOTICE(
 			"set %s: the process has ended that mapped %s before this daemon, and did "

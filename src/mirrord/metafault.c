@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metafault.c -- a page of a copy's metadata is gone, because the file was truncated or its medium
- * cannot read it. The daemon serves other sets, so the fault must not end it.
+ * metafault.c -- handles the loss of a page of a copy's metadata, because the file was truncated
+ * or its medium cannot read the page. The daemon serves other sets, too, so the fault must not end
+ * it.
  *
- * The page is replaced by zeros that only this process sees, the access is repeated, and the set is
- * marked. From then on nothing of that copy becomes durable (copy_persist()), and the copy has
- * failed (place.c).
+ * The handler replaces the page by zeros that only this process sees, the access is repeated, and
+ * the set is marked. From then on nothing of that copy becomes durable (copy_persist()), and the
+ * copy has failed (place.c).
  */
 #include <signal.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static struct set *metafault_find(uintptr_t at)
 	return NULL;
 }
 
-/* Called for a load or a store of the interrupted thread. Only the loop accesses the metadata. */
+/* The signal handler for a load or a store of the interrupted thread. Only the loop's thread
+ * accesses the metadata. */
 static void metafault_on_signal(int sig, siginfo_t *info, void *context)
 {
 	uintptr_t page = (uintptr_t)info->si_addr & ~(metafault_page - 1);
@@ -49,8 +51,8 @@ static void metafault_on_signal(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * To be called before the provider starts: the provider's handler passes faults that are not its
- * own to this one.
+ * Call this before the provider starts: the provider's handler passes faults that are not its own
+ * to this handler.
  */
 int metafault_open(struct daemon *d)
 {

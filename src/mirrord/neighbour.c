@@ -16,10 +16,10 @@
 #include "service/peer.h"
 
 #define NEIGHBOUR_PERIOD_MS  1000
-#define NEIGHBOUR_RESERVE_MS 100  /* period while the set grows */
-#define NEIGHBOUR_ANSWER_MS  1000 /* time limit of an answer, a connect and a grant */
+#define NEIGHBOUR_RESERVE_MS 100  /* period of questions while the set grows */
+#define NEIGHBOUR_ANSWER_MS  1000 /* time limit for each of an answer, a connect and a grant */
 
-/* One connection. Only the thread uses it. */
+/* The connection to one member's daemon. Only the separate thread uses it. */
 struct neighbour_link {
 	struct rpma_peer *peer; /* NULL: no connection */
 	struct link_place place;
@@ -33,10 +33,10 @@ struct neighbours {
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool ends, has_plan, is_woken;
-	uint64_t reserve; /* size that the set is to get, or 0 */
+	uint64_t reserve; /* size that the set will get; 0: the set does not grow */
 	struct neighbour_plan plan;
 	struct neighbour_answer answers[MIRROR_MEMBERS_MAX];
-	struct neighbour_link links[MIRROR_MEMBERS_MAX]; /* used by the thread only */
+	struct neighbour_link links[MIRROR_MEMBERS_MAX]; /* used only by the separate thread */
 };
 
 static void neighbour_close(struct neighbour_link *n)
@@ -71,7 +71,7 @@ static int neighbour_open(struct neighbour_link *n, const struct neighbour_plan 
 
 /*
  * Wait for the next message, or for the grant if answer is NULL. Returns false if the connection
- * has ended, or nothing came in time.
+ * has ended, or nothing came before the time limit.
  */
 static bool neighbour_wait(struct link *l, struct message *answer)
 {
@@ -128,7 +128,7 @@ static bool neighbour_connect(struct neighbour_link *n, const struct neighbour_p
 	return false;
 }
 
-/* Ask the daemon there about its files; zero if it does not answer. */
+/* Ask the member's daemon about its files. Returns zeros if the daemon does not answer. */
 static struct message_reserve neighbour_ask_reserve(struct neighbour_link *n, uint64_t size)
 {
 	struct message m = {.type = MESSAGE_RESERVE, .reserve = {.size = size}}, got;
@@ -157,7 +157,7 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 	struct neighbour_link *link = &n->links[slot];
 	struct neighbour_answer answer = {.answers = false};
 
-	/* The daemon there may have been restarted since the last visit. */
+	/* The member's daemon may have been restarted since the last question. */
 	if (link->peer)
 		link_step(&link->link, clock_boot_ms());
 	if (link->link.state == LINK_ENDED)
@@ -169,7 +169,7 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 	else
 		neighbour_close(link);
 	pthread_mutex_lock(&n->lock);
-	/* Skip the result if the slot has another member meanwhile. */
+	/* Drop the result if the slot has got another member meanwhile. */
 	if (n->plan.config.members[slot].id == plan->config.members[slot].id)
 		n->answers[slot] = answer;
 	pthread_mutex_unlock(&n->lock);

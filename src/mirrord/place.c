@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c -- checks that a copy's files still have their names and are whole. After a rename over a
- * file, or an unlink, flushed bytes go to a file that cannot be found again, and truncated metadata
- * hold no records. Such a copy has failed, as if its medium had, until the daemon is restarted and
- * compares the files that are there.
+ * place.c -- checks that a copy's files still have their names and are whole. After a rename over
+ * a file, or an unlink, flushed bytes go to a file that cannot be found again, and truncated
+ * metadata hold no records. Then the copy counts as failed, as after a failure of its medium,
+ * until the daemon is restarted and compares the files that are there.
  *
- * The set's worker thread looks up the names. So a file system that does not answer, such as one of
- * a network, stops neither the loop nor the other sets of this host.
+ * The set's worker thread looks up the names. So a file system that does not answer, such as a
+ * network file system, stops neither the loop nor the other sets of this host.
  *
- * When the process that maps the set resumes, it gets the data file that has the name now, and sees
- * that its own is another file.
+ * When the process that maps the set resumes, it gets the data file that has the name now, and
+ * compares it with the file that it has mapped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,17 +24,17 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-#define PLACE_LOOK_MS 1000 /* period; costs two calls of stat() */
-#define PLACE_LATE_MS 2000 /* after that time without an answer an event informs the operator */
-#define PLACE_END_MS  1000 /* longest wait of the daemon's end */
+#define PLACE_LOOK_MS 1000 /* period of checks; a check costs two calls of stat() */
+#define PLACE_LATE_MS 2000 /* without an answer for this time, an event informs the operator */
+#define PLACE_END_MS  1000 /* longest time that the end of the daemon waits for a check */
 
 enum { PLACE_META, PLACE_DATA, PLACE_FILES };
 
-/* What the worker found under the names. */
+/* A check by the worker, with the files that it found under the names. */
 struct place_job {
 	/*
-	 * true once the worker runs it; earlier calls of the worker, such as clear.c's, may take
-	 * long
+	 * true after the worker has begun the check; earlier jobs of the worker, such as those of
+	 * clear.c, may take long
 	 */
 	bool has_begun;
 	char paths[PLACE_FILES][CONF_PATH_SIZE];
@@ -58,9 +58,9 @@ static void place_drop(struct agent_job *job)
 }
 
 /*
- * Returns NULL if the file is at its place. A folder that does not answer, or cannot be read,
- * proves nothing. If the data file was truncated, a comparison finds the unreadable pages, as with
- * a bad medium.
+ * Returns NULL if the file has its name and is whole. A folder that does not answer, or cannot be
+ * read, proves nothing. If the data file was truncated, a comparison finds the unreadable pages,
+ * as on a bad medium.
  */
 static const char *place_judge(const struct set *s, const struct place_job *p, unsigned i)
 {
@@ -76,7 +76,8 @@ static const char *place_judge(const struct set *s, const struct place_job *p, u
 }
 
 /*
- * Primaries find out when they connect again. The process on this host finds out when it resumes.
+ * Mark the copy as failed. Primaries get this answer when they connect again, the process on this
+ * host when it resumes.
  */
 static void place_lose(struct set *s, const char *path, const char *what)
 {
@@ -96,7 +97,7 @@ static void place_on_done(struct agent_job *job)
 {
 	struct set *s = job->owner;
 	struct place_job *p = job->arg;
-	/* The copy may have been opened anew since, for instance to grow. */
+	/* The copy may have been opened again since the check began, for instance to grow. */
 	bool counts = s->is_open && !s->member.has_failed && job->id == s->placing.opened;
 	const char *what = NULL;
 
@@ -137,7 +138,8 @@ static void place_ask(struct set *s, uint64_t now_ms)
 	agent_post(s->worker, job);
 }
 
-/* The file system may answer again at any time, so the copy has not failed. */
+/* Report that the file system does not answer. The copy has not failed, because the file system
+ * may answer again at any time. */
 static void place_note_late(struct set *s, uint64_t now_ms)
 {
 	char text[CONF_PATH_SIZE + 80];
@@ -152,7 +154,8 @@ static void place_note_late(struct set *s, uint64_t now_ms)
 	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
 }
 
-/* A page of the metadata was missing: the file is shorter, or its medium cannot read the page. */
+/* Handle a missing page of the metadata: the file is shorter, or its medium cannot read the
+ * page. */
 static void place_on_fault(struct set *s)
 {
 	char meta[CONF_PATH_SIZE];
@@ -200,7 +203,7 @@ int place_open(const struct set *s)
 {
 	int fd = open(s->conf->data, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
-	/* If the name has no file, any other file serves: the process sees that it is not its
-	 * own. */
+	/* If no file has the name, open any other file: the process notices that it has mapped a
+	 * different one. */
 	return fd >= 0 ? fd : open("/dev/null", O_RDWR | O_CLOEXEC);
 }

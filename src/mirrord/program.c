@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * program.c -- runs the programs that the configuration names. Each runs in a process group of its
- * own, with a clean environment, and with no descriptor of the daemon except its log. At its time
- * limit it is killed.
+ * program.c -- runs the programs that the configuration names. Each program runs in a separate
+ * process group, with a clean environment, and with no descriptor of the daemon except its log. A
+ * program that reaches its time limit is killed.
  *
- * The daemon waits neither for a program nor for the file system of its file: it forks, and the
- * child looks the file up. posix_spawn() would stop the daemon's loop during the look-up, and with
- * it the renewal of the alive key. If the child cannot execute the program, it writes the reason to
- * a pipe; otherwise the pipe closes without a message.
+ * The daemon waits neither for a program nor for the file system of the program's file: the daemon
+ * forks, and the child looks up the file. posix_spawn() would stop the daemon's loop during the
+ * look-up, and so the renewal of the alive key. If the child cannot execute the program, it writes
+ * the reason to a pipe; otherwise the pipe closes without a message.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "mirrord/programs.h"
 
-/* after this time a killed program has ended, unless its file system hangs */
+/* a killed program has ended after this time, unless its file system hangs */
 #define PROGRAM_KILL_MS  1000
 #define PROGRAM_CAUSE_FD 3
 #define PROGRAM_SIGSET   8 /* size of the kernel's signal set in bytes */
@@ -70,8 +70,8 @@ static void program_child_files(int cause_fd)
 }
 
 /*
- * Runs in the child of a process with threads, and no handler of pthread_atfork() was called. So
- * use system calls only. Does not return.
+ * Runs in the child and does not return. The parent has threads, and no handler of
+ * pthread_atfork() was called, so only system calls are safe.
  */
 static void program_child(const struct program *p, const char *path, char *const argv[],
 			  char *const envp[], int cause_fd)
@@ -107,7 +107,8 @@ static int program_fork(struct program *p, const char *path, char *const argv[],
 		close(fds[0]);
 		return rc;
 	}
-	/* The parent sets the group, too, so that it exists before a signal is sent to it. */
+	/* The parent sets the process group, too, so that the group exists before a signal is sent
+	 * to it. */
 	setpgid(p->pid, p->pid);
 	p->cause_fd = fds[0];
 	return 0;
@@ -135,7 +136,7 @@ static void program_say(const struct program *p, int status, int cause, char *te
 		snprintf(text, size, "signal %d ended it", WTERMSIG(status));
 }
 
-/* Has the program ended? */
+/* Check whether the program has ended, and handle its end. */
 static void program_look(struct program *p)
 {
 	char text[96] = "";
@@ -177,7 +178,7 @@ int program_start(struct program *p, const char *path, const char *argument,
 		return rc;
 	p->is_late = false;
 	p->deadline_ms = clock_boot_ms() + p->limit_ms;
-	/* Without a pidfd program_tick() sees the end a little later. */
+	/* If no pidfd is available, program_tick() notices the end a little later. */
 	fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	p->on_end.fd = -1;
 	if (fd >= 0 && loop_watch(p->daemon, &p->on_end, fd, program_on_end, p))
@@ -187,12 +188,13 @@ int program_start(struct program *p, const char *path, const char *argument,
 
 void program_kill(struct program *p)
 {
-	/* Until the process is waited for, its number, and so its group, cannot be reused. */
+	/* Before waitpid() has returned the process, its number, and so its group, cannot be
+	 * reused. */
 	if (p->pid)
 		kill(-p->pid, SIGKILL);
 }
 
-/* The process hangs in the kernel, possibly for ever. Stop waiting for it. */
+/* Stop waiting for a process that hangs in the kernel, possibly for ever. */
 static void program_give_up(struct program *p)
 {
 	char text[96];

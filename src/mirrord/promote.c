@@ -10,7 +10,7 @@
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
-#define PROMOTE_PAUSE_MS 30000 /* time between two runs, in which the application starts */
+#define PROMOTE_PAUSE_MS 30000 /* time between two runs; the application starts in this time */
 
 static void promote_fail(struct set *s, const char *why)
 {
@@ -58,8 +58,8 @@ void promote_run(struct set *s)
 		   (int)promotion->program.pid);
 }
 
-/* Is the primary of another host gone, may this copy serve, and does no process here wait to map
- * it? */
+/* Returns true if the primary of another host is gone, this copy may serve, and no process on this
+ * host waits to map the set. */
 static bool promote_is_due(const struct set *s, uint64_t now_ms)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -77,8 +77,8 @@ void promote_tick(struct set *s, uint64_t now_ms)
 	struct program *program = &s->promotion.program;
 
 	/*
-	 * The process that the program had to start exists. The program may be the application
-	 * itself.
+	 * The program has started the process that will serve. The program may be the application
+	 * itself, so do not end it at its time limit.
 	 */
 	if (program->pid && (s->holder.pid || set_has_waiting(s)))
 		program->deadline_ms = now_ms + program->limit_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register's content: the record, and the alive key of the primary. */
+/* Reads and writes the content of the register: the record, and the alive key of the primary. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "mirrord/copies.h"
 #include "mirrord/programs.h"
 
-#define REG_LOOK_MS  2000 /* period without a hint */
+#define REG_LOOK_MS  2000 /* period of reads while no WATCH reports a change */
 #define REG_RETRY_MS 200
 #define REG_COUNT_MS 10000 /* period of counting the register's members that answer */
-#define REG_LEASE_MS 5000  /* lease as long as no record was read */
+#define REG_LEASE_MS 5000  /* assumed lease before the first record is read */
 
 static unsigned reg_lease_ms(const struct set *s)
 {
@@ -57,8 +57,8 @@ static void reg_show_member(struct set *s)
 }
 
 /*
- * Clear the alive key of a primary of this host that has ended, for instance while the daemon was
- * down.
+ * Clear the alive key of a primary of this host that has ended, for instance while the daemon did
+ * not run.
  */
 static void reg_clear_orphan(struct set *s)
 {
@@ -70,8 +70,9 @@ static void reg_clear_orphan(struct set *s)
 }
 
 /*
- * A member leaves the in-sync set before anything is acknowledged without it. So a copy that was
- * in-sync when the register was read had all acknowledged data at that time.
+ * Record when the copy had all acknowledged data. A member leaves the in-sync set before anything
+ * is acknowledged without it. So a copy that was in-sync when the register was read had all
+ * acknowledged data at that time.
  */
 static void reg_note_fresh(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
 {
@@ -84,7 +85,8 @@ static void reg_note_fresh(struct set *s, const struct register_entry *entry, ui
 		s->fresh_ns = sent_ns;
 }
 
-/* If the epoch ended in good order, record that: later restarts of hosts then leave no doubt. */
+/* If the epoch ended in good order, record this in the copy: after later restarts of hosts the
+ * copy is then not in doubt. */
 static void reg_note_end(struct set *s)
 {
 	struct member_verdict v;
@@ -105,14 +107,14 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 	s->register_answers = true;
 	s->read_why.kind = ERROR_NONE;
 	/*
-	 * The record may be older than one that was seen meanwhile, and would look like a restored
-	 * register.
+	 * Ignore this record: it may be older than a record that was seen meanwhile, and would
+	 * look like a register that was restored from a backup.
 	 */
 	if (sent_ns < s->shown_ns) {
 		s->ask_again = true;
 		return;
 	}
-	/* The alive key of the former epoch's primary does not describe this one. */
+	/* The alive key of a former epoch's primary is no evidence about the present primary. */
 	if (!s->has_entry ||
 	    !mirror_epoch_is_equal(s->entry.record.view.epoch, entry->record.view.epoch)) {
 		s->epoch_ns = clock_boot_ns();
@@ -202,7 +204,7 @@ static void reg_watch(struct set *s)
 	agent_post(s->watcher, job);
 }
 
-/* ---- as a candidate ---- */
+/* ---- on the host of a candidate ---- */
 
 static void reg_judge(struct set *s, const struct register_alive *alive, struct candidate_read read)
 {
@@ -237,8 +239,8 @@ static void reg_on_alive(struct agent_job *job)
 		return;
 	}
 	/*
-	 * Begin the lease of the key even if the register has no leader, for instance if the leader
-	 * died together with the primary. The end of a lease is never judged by this read.
+	 * The lease of the key may begin even if the register has no leader, for instance if the
+	 * leader died together with the primary. This read never decides that a lease has ended.
 	 */
 	if (sight->is_set && s->has_entry && job->sent_ns >= s->epoch_ns)
 		candidate_on_sight(&s->candidate, sight->epoch, sight->counter, sight->revision,
@@ -255,8 +257,8 @@ static void reg_on_alive(struct agent_job *job)
 }
 
 /*
- * Read twice per renewal, so that the last renewal is seen soon; and once when the lease may be
- * over.
+ * Returns the time of the next read: twice in a renewal's period, so that the last renewal is
+ * noticed soon; and once when the lease may be over.
  */
 static uint64_t reg_alive_due(const struct set *s)
 {
@@ -281,9 +283,10 @@ void reg_ask_alive(struct set *s)
 	agent_post(s->alive, job);
 }
 
-/* ---- as the host of the primary ---- */
+/* ---- on the host of the primary ---- */
 
-/* Nothing was written, and a repetition would not help: no right, no room, no such file. */
+/* Record why the register refused a write. A repetition would not help: the right, the space or
+ * the file is missing. */
 static void reg_note_write(struct set *s, const struct agent_job *job)
 {
 	bool has_failed = job->result == REGISTER_FAILED && job->err.kind != ERROR_UNREACHED &&
@@ -348,7 +351,8 @@ static void reg_on_cleared(struct agent_job *job)
 	if (job->result != REGISTER_DONE) {
 		LOG_WARNING_LIMITED("set %s: the alive key could not be cleared: %s: %s",
 				    s->conf->name, register_result_str(job->result), job->err.text);
-		s->cleared = (struct mirror_epoch){0}; /* clear it again after the next record */
+		/* the next record causes another attempt to clear the key */
+		s->cleared = (struct mirror_epoch){0};
 	}
 	free(job);
 	reg_ask(s);
@@ -366,8 +370,8 @@ void reg_clear_alive(struct set *s, struct mirror_epoch epoch)
 }
 
 /*
- * Calls of a register have a time limit, except those of a file on a file system that does not
- * answer. A read may also wait for such a call.
+ * Report that the register does not answer. Calls of a register have a time limit, except for a
+ * file on a file system that does not answer. A read may also have to wait for such a call.
  */
 static void reg_note_late(struct set *s, uint64_t now_ms)
 {

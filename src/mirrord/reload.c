@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reload.c -- the configuration and what it names are read again, without an interruption of
- * service (SIGHUP).
+ * reload.c -- reads the configuration and the files that it names again, without an interruption
+ * of service (SIGHUP).
  *
- * A configuration that is wrong changes nothing. In a correct one each key that can change takes
- * effect at once; the log names the others, which keep their values. If a secret or a register's
- * credentials cannot be used, the former ones stay.
+ * A wrong configuration changes nothing. From a correct configuration each key that can change
+ * takes effect at once; the log names the other keys, which keep their values. If a secret or a
+ * register's credentials cannot be used, the former ones stay.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "mirrord/programs.h"
 
 /*
- * Apply the keys that take effect at once, and log those that do not. `where` is for the log: a
- * set, or an empty text.
+ * Apply the keys that take effect at once, and log the keys that do not. `where` is for the log:
+ * the name of a set, or an empty text.
  */
 static void reload_keys(const struct conf_key *keys, void *live, const void *fresh,
 			const char *where)
@@ -43,7 +43,8 @@ static void reload_use_secret(struct set *s, const struct secret *secret)
 	s->secret = *secret;
 	if (s->has_entry)
 		set_plan_neighbours(s);
-	/* The process reconnects at once, and gets the new secret with the answer. */
+	/* Close the connection: the process connects again at once, and gets the new secret with
+	 * the answer. */
 	if (s->holder.client)
 		local_drop(s->holder.client);
 	LOG_NOTICE("set %s: the secret has changed", s->conf->name);
@@ -109,7 +110,8 @@ static void reload_agent(struct set *s, struct agent *agent)
 		free(job);
 }
 
-/* Do both URIs name the same register? Another register would not have this set's records. */
+/* Returns true if both URIs name the same register. Another register would not have this set's
+ * records. */
 static bool reload_is_same_store(const char *live, const char *fresh)
 {
 	size_t len = strcspn(live, "?");
@@ -143,7 +145,7 @@ static void reload_register(struct set *s, struct conf_set *live, const struct c
 	reload_agent(s, s->worker);
 }
 
-/* ---- all ---- */
+/* ---- the whole configuration ---- */
 
 static struct conf_set *reload_find(struct conf *c, const char *name)
 {
@@ -165,12 +167,13 @@ static void reload_set(struct daemon *d, struct conf_set *live, const struct con
 	reload_secret(s, live, fresh);
 	reload_register(s, live, fresh);
 	fence_agent_on_conf(s);
-	s->open_retry_ms = 0; /* try at once: the files or their medium may be there now */
+	/* try to open at once, because the files or their medium may be there now */
+	s->open_retry_ms = 0;
 }
 
 void reload(struct daemon *d)
 {
-	static struct conf fresh; /* large */
+	static struct conf fresh; /* static, because it is large */
 	struct error err;
 
 	if (conf_load(&fresh, d->conf_path, &err)) {

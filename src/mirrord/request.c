@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of the tool: JSON in, JSON out (REQUESTS.md). */
+/* Handles the tool's requests, which are JSON, and answers them in JSON (REQUESTS.md). */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-#define REQUEST_WAIT_MS  10000 /* time limit unless the request has one */
+#define REQUEST_WAIT_MS  10000 /* time limit of a request that does not set one */
 #define REQUEST_WAIT_MAX (24 * 3600 * 1000)
 
 void request_send(struct client *client, json_t *answer)
@@ -116,7 +116,7 @@ static void request_on_demote(struct request *r)
 	request_give_order(r, PACKET_ORDER_DEMOTE, false);
 }
 
-/* 'from' may only name the present source: the members form a star around the primary. */
+/* Start a resync. 'from' may only name the primary, because every resync comes from the primary. */
 static void request_on_resync(struct request *r)
 {
 	const struct mirror_record *rec = &r->set->entry.record;
@@ -163,7 +163,7 @@ static uint8_t request_free_slot(const struct mirror_config *config)
 	return MIRROR_NO_SLOT;
 }
 
-/* Returns false if the request was refused. */
+/* Returns false after a refusal. */
 static bool request_read_member(const struct request *r, struct mirror_member *member)
 {
 	const char *name = NULL, *host = NULL, *path = NULL;
@@ -249,7 +249,8 @@ static const struct request_row {
 	const char *op;
 	void (*run)(struct request *r);
 	unsigned flags; /* REQUEST_RECORD: the register must have been read */
-	/* members beside op, set and timeout_ms: names with a space on each side */
+	/* members that the request may have beside op, set and timeout_ms: names with a space on
+	 * each side */
 	const char *members;
 } request_rows[] = {
 	{"status", request_on_status, REQUEST_ANYBODY | REQUEST_ALL_SETS, " "},
@@ -288,7 +289,7 @@ static bool request_knows(const struct request_row *row, const char *key)
 	       strstr(row->members, word);
 }
 
-/* A member with a wrong type counts as unknown. */
+/* Get the members of the request. A member with a wrong type is refused like an unknown one. */
 static bool request_unpack(struct request *r, json_t *in)
 {
 	json_t *member = json_object_get(in, "member");
@@ -357,7 +358,7 @@ void request_on_packet(struct client *client, const char *text, size_t len)
 	json_decref(in);
 }
 
-/* For the text of a timeout: what did not happen in time. */
+/* For the error text after the time limit: the event that did not come in time. */
 static const char *const request_awaited[] = {
 	[CLIENT_WAITS_ORDER] = "the primary's process has not answered",
 	[CLIENT_WAITS_SWAP] = "the register has not answered",

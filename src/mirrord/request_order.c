@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Orders: requests that change something, through the primary's process or the register. */
+/* Handles orders: requests that change something, through the primary's process or the register. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ void request_elsewhere(struct client *client, const struct set *s, uint8_t slot,
 void request_order(struct client *client, struct set *s, const char *member,
 		   const struct packet_order_request *order)
 {
-	static struct packet p; /* large */
+	static struct packet p; /* static, because it is large */
 	uint8_t primary = s->entry.record.view.primary, slot = MIRROR_NO_SLOT;
 
 	if (member) {
@@ -127,7 +127,8 @@ static void request_put_verified(const struct set *s, json_t *answer,
 	json_object_set_new(answer, "ranges", ranges);
 }
 
-/* The same command means a primary before a failover, and another member after it. */
+/* Put the fenced members into the answer. The same command has another meaning before a failover
+ * (a primary) than after it (another member), so the answer names what was fenced. */
 static void request_put_fenced(const struct set *s, json_t *answer, mirror_mask fenced,
 			       const char *what)
 {
@@ -175,8 +176,8 @@ void request_on_ordered(struct set *s, const struct packet *p)
 /* ---- fence ---- */
 
 /*
- * Milliseconds since the renewal of the alive key, as far as this host can see; a lease or more:
- * unknown.
+ * Returns the milliseconds since the alive key was renewed, as far as this host can see. A lease
+ * or more stands for unknown.
  */
 static uint64_t request_renewed_ms(const struct set *s)
 {
@@ -189,7 +190,7 @@ static uint64_t request_renewed_ms(const struct set *s)
 	return clock_boot_ms() - seen->since_ms;
 }
 
-/* Record the operator's statement that the register's present primary is off. */
+/* Record the operator's statement that the register's present primary is off (s->word). */
 static void request_take_word(struct client *client, struct set *s)
 {
 	static const char off[] = "its host counts as off: another member may be promoted now";
@@ -199,7 +200,7 @@ static void request_take_word(struct client *client, struct set *s)
 	char text[sizeof(off) + MIRROR_NAME_MAX + 160];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", off);
 
-	/* The key is renewed five times in a lease. */
+	/* The primary's daemon renews the key five times in a lease. */
 	if (renewed_ms < rec->config.lease_ms / 2)
 		snprintf(
 			text + n, sizeof(text) - n,
@@ -209,7 +210,7 @@ static void request_take_word(struct client *client, struct set *s)
 	LOG_WARNING("set %s: an operator says that member %s is off: %s", s->conf->name, name,
 		    text);
 	s->word = rec->view.epoch;
-	s->alive_ms = 0; /* look at once */
+	s->alive_ms = 0; /* read the alive key at once */
 	reg_ask_alive(s);
 	request_done(client, text);
 }
@@ -241,7 +242,7 @@ static void request_on_fence_read(struct agent_job *job)
 }
 
 /*
- * Read the register first: without that, the statement could concern a primary that was replaced
+ * Read the register first: otherwise the statement could concern a primary that was replaced
  * meanwhile.
  */
 static void request_fence_primary(struct client *client, struct set *s)
@@ -279,8 +280,8 @@ void request_fence(struct client *client, struct set *s, const char *member, int
 /* ---- the register ---- */
 
 /*
- * Replacing a copy may leave fewer in-sync copies than min_copies, even if the replaced copy was
- * healthy.
+ * Answer after the swap. If a copy was replaced, fewer in-sync copies than min_copies may remain,
+ * even if the replaced copy was healthy.
  */
 static void request_done_swap(struct client *client, const struct mirror_record *before,
 			      const struct mirror_record *after)
@@ -324,15 +325,15 @@ static void request_on_swapped(struct agent_job *job)
 	free(job);
 }
 
-/* The code for a result of view_set_config(). */
+/* Returns the code for a result of view_set_config(). */
 static enum code request_code_of_change(int rc)
 {
 	switch (rc) {
 	case -ENOMEM:
 		return CODE_IO;
-	case -EBUSY: /* a primary prevents it, */
+	case -EBUSY: /* a primary prevents the change */
 		return CODE_BUSY;
-	case -EAGAIN: /* or members that are not in-sync do */
+	case -EAGAIN: /* members that are not in-sync prevent the change */
 		return CODE_QUORUM;
 	default:
 		return CODE_CONFIG;
@@ -361,8 +362,9 @@ void request_change(struct client *client, struct set *s, const struct mirror_co
 }
 
 /*
- * This host's copy gives up its own history, becomes `syncing`, and is made equal. First cut off
- * all writers of the copy, because a primary that goes on must not count the copy.
+ * Discard this host's copy: it gives up its own history, becomes `syncing`, and a resync makes it
+ * equal. First cut off all writers of the copy, because a primary that continues must not count
+ * this copy.
  */
 static bool request_discard_own(struct client *client, struct set *s)
 {

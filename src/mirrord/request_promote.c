@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An operator's promotion, of a process that waits or of one that on-promote starts. */
+/* Handles an operator's promotion of a process that waits, or that on-promote starts. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool request_promotes(const struct client *c, const struct set *s)
 	return c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s;
 }
 
-/* Data that were read before the request do not count. */
+/* Returns true if the register was read after the client's request. */
 static bool request_has_answer(const struct set *s, const struct client *client)
 {
 	return (int32_t)(s->answered - client->wants_answer) >= 0;
@@ -82,7 +82,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 		return;
 	}
 	if (s->holder.epoch.number) {
-		request_done(client, NULL); /* the process is primary now */
+		request_done(client, NULL); /* the process has become primary */
 		return;
 	}
 	if (!request_find_waiting(s) && !s->conf->on_promote[0]) {
@@ -104,7 +104,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 	reg_ask(s);
 }
 
-/* Judge as if the process that would become primary asked now. */
+/* Check whether the process that would become primary could map the set now. */
 static struct map_reason request_judge(const struct set *s, const struct client *client)
 {
 	const struct client process = {.map_flags = PACKET_MAP_WAIT};
@@ -112,8 +112,8 @@ static struct map_reason request_judge(const struct set *s, const struct client 
 	return map_why_waits(s, &process, client->promotion.order.kind);
 }
 
-/* Is the order outdated? This host's own promotion, by the order or without it, does not make it
- * so. */
+/* Returns true if the order is outdated. A promotion on this host, by the order or without it,
+ * does not make the order outdated. */
 static bool request_is_outdated(const struct set *s, const struct client *client)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -142,7 +142,7 @@ static void request_look_after(struct set *s, struct client *client)
 	switch (why.status) {
 	case PACKET_NOT_INSYNC:
 	case PACKET_SPLIT:
-	case PACKET_COPY_FAILED: /* the end of another member does not help */
+	case PACKET_COPY_FAILED: /* the end of another member does not help this copy */
 		request_end_promotion(client);
 		request_refuse(client, request_code_of(why.status), NULL, "%s", why.text);
 		return;
@@ -176,7 +176,7 @@ void request_give_promotion_up(struct client *client)
 
 	request_end_promotion(client);
 	if (s->promotion.swaps)
-		return; /* the register's answer will decide */
+		return; /* the swap is under way, and the register's answer will decide */
 	if (client->promotion.is_doubtful) {
 		request_refuse(client, CODE_QUORUM, "look at the status whether it happened",
 			       "the register has not answered to the promotion");

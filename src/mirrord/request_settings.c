@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes of a set's settings. view_set_config() has the rules: which setting may change in which
- * state.
+ * Changes a set's settings. view_set_config() decides which setting may change in which state.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -107,8 +106,8 @@ static bool settings_apply(struct mirror_config *config, const char *key, json_t
 }
 
 /*
- * The highest format that this member supports: its daemon, and the process that maps the set
- * there.
+ * Returns the highest format that this member supports: both its daemon, and the process that maps
+ * the set on its host.
  */
 static unsigned settings_format_of(struct set *s, uint8_t slot)
 {
@@ -123,8 +122,8 @@ static unsigned settings_format_of(struct set *s, uint8_t slot)
 }
 
 /*
- * An older program must never meet a format that it does not support. Returns false if the request
- * was refused.
+ * Check that no program of the set gets a format that it does not support. Returns false after a
+ * refusal.
  */
 static bool settings_may_raise(struct client *client, struct set *s,
 			       const struct mirror_config *config)
@@ -153,7 +152,7 @@ static bool settings_may_raise(struct client *client, struct set *s,
 
 void request_settings(struct client *client, struct set *s, json_t *settings)
 {
-	static struct mirror_config config; /* large */
+	static struct mirror_config config; /* static, because it is large */
 	const char *key;
 	json_t *value;
 

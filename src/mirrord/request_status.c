@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The status of a set for the tool, collected from the register, this host and its neighbours. */
+/* Makes the status of a set for the tool, from the register, this host and the other members'
+ * daemons. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -93,7 +94,8 @@ static void status_put_other(const struct set *s, uint8_t slot, const struct pri
 		json_object_set_new(out, "refusal", json_string(answer.refusal));
 }
 
-/* A former primary whose process still maps the copy gets a role of its own. */
+/* Returns the role of a member. A former primary whose process still maps the copy has a role of
+ * its own. */
 static const char *status_role(const struct set *s, uint8_t slot)
 {
 	const struct packet_report *report = set_report(s);
@@ -145,7 +147,8 @@ static json_t *status_member(const struct set *s, uint8_t slot, const struct pri
 }
 
 /*
- * HOST:PORT of each member of the register, from the configuration; none if the register is a file.
+ * Returns HOST:PORT of each member of the register, from the configuration; an empty list if the
+ * register is a file.
  */
 static json_t *status_endpoints(const char *uri)
 {
@@ -250,7 +253,8 @@ static void status_put_promotion(const struct set *s, json_t *waiting)
 	json_array_append_new(waiting, out);
 }
 
-/* On the primary's host: how long a member that is away is not tried again, or not yet lost. */
+/* On the primary's host: put the times after which an absent member is tried again, or counts as
+ * lost. */
 static void status_put_member_waits(const struct set *s, json_t *waiting)
 {
 	const struct packet_report *report = set_report(s);
@@ -302,7 +306,7 @@ static json_t *status_waiting(const struct set *s)
 	return out;
 }
 
-/* The last comparison that a primary of this host made. */
+/* Returns the last comparison that a primary of this host made. */
 static json_t *status_scrub(const struct set *s)
 {
 	const struct meta_scrub *scrub = &s->meta.super.scrub;

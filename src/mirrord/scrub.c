@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The periodic comparison of a set's copies: the daemon of the primary's host orders it, and keeps
- * in the copy's superblock when the last one ended and what it found. That includes comparisons
- * ordered by an operator.
+ * Orders the periodic comparison of a set's copies. The daemon of the primary's host orders it,
+ * and keeps in the copy's superblock the time of the last comparison and its findings. Comparisons
+ * that an operator orders count as well.
  */
 #include <string.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include "mirrord/clients.h"
 #include "mirrord/requests.h"
 
-#define SCRUB_RETRY_MS (10 * 60 * 1000) /* pause after a comparison that could not be done */
+#define SCRUB_RETRY_MS (10 * 60 * 1000) /* pause after a comparison that could not be made */
 #define SCRUB_BUSY_MS  (10 * 1000)      /* pause after a refusal: an operator's comparison runs */
 
 static void scrub_record(struct set *s, const struct meta_super *super)
@@ -32,7 +32,7 @@ static bool scrub_may_begin(struct set *s, uint64_t now_ms)
 
 static void scrub_begin(struct set *s)
 {
-	static struct packet p; /* large */
+	static struct packet p; /* static, because it is large */
 
 	packet_begin(&p, PACKET_ORDER, SCRUB_ID);
 	p.order = (struct packet_order_request){.order = PACKET_ORDER_VERIFY,
@@ -52,7 +52,8 @@ void scrub_tick(struct set *s, uint64_t now_ms)
 		s->is_scrubbing = false;
 	if (s->is_scrubbing || !scrub_may_begin(s, now_ms))
 		return;
-	/* Time counts from the first look, and anew if the clock was wrong. */
+	/* If no comparison was made yet, or its time lies in the future because the clock was
+	 * wrong, the period begins now. */
 	if (!last || last > now_s) {
 		struct meta_super super = s->meta.super;
 
@@ -63,7 +64,7 @@ void scrub_tick(struct set *s, uint64_t now_ms)
 	}
 }
 
-/* ---- what was found ---- */
+/* ---- the findings ---- */
 
 static void scrub_add(struct findings *f, const struct packet_verified *v)
 {
@@ -87,7 +88,7 @@ static void scrub_add(struct findings *f, const struct packet_verified *v)
 	}
 }
 
-/* Keep the findings of members that were not compared now. */
+/* Keep the findings about members that this comparison did not include. */
 static void scrub_note_findings(const struct set *s, const struct packet_verified *v,
 				struct findings *f)
 {

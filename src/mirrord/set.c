@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets, and their periodic work. */
+/* Makes and frees sets, and does their periodic work. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 #define SET_OPEN_RETRY_MS 500
 #define SET_TICK_MS       100
-#define SET_END_MS        1000 /* added to the time limit of a call that has begun */
+#define SET_END_MS        1000 /* added to the time limit of a call that is still running */
 
 int set_new_agent(struct set *s, struct agent **agent, struct error *err)
 {
@@ -60,12 +60,13 @@ void set_fini(struct set *s)
 	unsigned limit_ms = s->daemon->conf->register_timeout_ms + SET_END_MS;
 
 	fence_agent_end(s);
-	/* do not kill it: the application that the program started has to live on */
+	/* do not kill the program, because the application that it started has to live on */
 	program_forget(&s->promotion.program);
 	/* A register in a file may never answer, so wait only for a limited time. */
 	for (unsigned i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
 		if (!agent_delete_within(agents[i], limit_ms))
-			limit_ms = SET_END_MS / 10; /* the other agents had the same time */
+			/* the time limit of the first agent has passed for the other agents, too */
+			limit_ms = SET_END_MS / 10;
 	place_end(s);
 	agent_delete(&s->worker);
 	neighbours_delete(s->neighbours);
@@ -92,7 +93,7 @@ struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid)
 	return NULL;
 }
 
-/* The files may not exist yet, or their medium may not be mounted. */
+/* Open the files of the set, which may not exist yet, or whose medium may not be mounted. */
 void set_try_open(struct set *s, uint64_t now_ms)
 {
 	if (s->is_open)
@@ -143,7 +144,7 @@ uint8_t set_own_slot(const struct set *s)
 
 void set_plan_neighbours(struct set *s)
 {
-	static struct neighbour_plan plan; /* large */
+	static struct neighbour_plan plan; /* static, because it is large */
 
 	plan.config = s->entry.record.config;
 	plan.self = s->meta.super.slot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sentences of a set's status: its problems, and an operator's remedies. */
+/* Makes the sentences of a set's status: its problems, and what an operator can do. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static mirror_mask status_insync(const struct set *s)
 	return s->has_entry ? s->entry.record.view.insync : 0;
 }
 
-/* Does every member have an in-sync copy, by the register? */
+/* Returns true if, according to the register, the copies of all members are in-sync. */
 static bool status_has_all(const struct set *s)
 {
 	return status_insync(s) == status_members(s);
@@ -113,7 +113,7 @@ static bool status_has_failed(const struct set *s)
 
 enum status_use { STATUS_USABLE, STATUS_SILENT, STATUS_UNUSABLE };
 
-/* Can the member's copy be mapped, as far as this host can see? */
+/* Returns whether the member's copy can be mapped, as far as this host can see. */
 static enum status_use status_use_of(const struct set *s, uint8_t slot)
 {
 	struct neighbour_answer answer;
@@ -142,7 +142,7 @@ static bool status_lacks_copy(const struct set *s)
 	return status_of_use(s, status_members(s), STATUS_UNUSABLE);
 }
 
-/* Advice if a member's daemon refuses this host for good; NULL: none does. */
+/* Returns advice if a member's daemon permanently refuses this host, else NULL. */
 static const char *status_next_of_refused(const struct set *s)
 {
 	const char *refusal = NULL;
@@ -161,7 +161,7 @@ static const char *status_next_of_refused(const struct set *s)
 		       : "upgrade the host whose rpmirrord is too old for the others";
 }
 
-/* Advice if this host's files cannot be opened. */
+/* Returns advice if this host's files cannot be opened. */
 static const char *status_next_of_closed(const struct set *s)
 {
 	uint8_t own = set_own_slot(s);
@@ -187,9 +187,10 @@ const char *status_next_of_down(const struct set *s)
 	       "'rpmirror promote --force' goes on with what another copy has";
 }
 
-/* ---- what to do ---- */
+/* ---- the advice ---- */
 
-/* Does a primary not serve yet, since the host of an in-sync copy does not answer? */
+/* Returns true if a primary does not serve yet because the host of an in-sync copy does not
+ * answer. */
 static bool status_waits_for_member(const struct set *s, const struct primary_words *words)
 {
 	return s->has_entry && s->entry.record.view.phase == MIRROR_PHASE_RECOVERING &&
@@ -245,11 +246,11 @@ static const char *status_next(const struct set *s, const struct primary_words *
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- the whole status ---- */
 
 /*
- * The reason why no process serves, or why that is uncertain. The fence agent's text is more
- * precise.
+ * Find the reason why no process serves the set, or why this is uncertain. The text about the
+ * fence agent has priority, because it is more precise.
  */
 static bool status_obstacle(const struct set *s, struct fence_words *words,
 			    enum mirror_health *health)
@@ -260,7 +261,7 @@ static bool status_obstacle(const struct set *s, struct fence_words *words,
 	return true;
 }
 
-/* Copies differ, and no resync that would mend it is under way. */
+/* Returns true if copies differ, and no resync that would repair them is running. */
 static bool status_is_spoilt(const struct set *s, enum mirror_health health)
 {
 	return health == MIRROR_HEALTH_DEGRADED && findings_spoil(s) &&
@@ -273,7 +274,8 @@ static void status_take(struct status_words *out, const char *reason, const char
 	snprintf(out->next, sizeof(out->next), "%s", next ? next : "");
 }
 
-/* If a member is excluded as well, its sentence comes first, then the findings. */
+/* Add the findings to the status. If a member is excluded as well, the sentence about that member
+ * comes first. */
 static void status_take_findings(const struct set *s, struct status_words *out)
 {
 	struct findings_words findings;
@@ -287,7 +289,7 @@ static void status_take_findings(const struct set *s, struct status_words *out)
 			 findings.next);
 }
 
-/* Will the state change without an operator? */
+/* Returns true if the state will change without an operator. */
 static bool status_progresses(const struct set *s, const struct status_words *out,
 			      const struct primary_words *words, bool is_silent)
 {
