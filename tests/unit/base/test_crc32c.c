@@ -10,7 +10,7 @@ static uint32_t crc_of(const void *buf, size_t len)
 	return crc32c_final(crc32c_update(CRC32C_INIT, buf, len));
 }
 
-/* RFC 3720 appendix B.4; the values there are in wire order, low byte first. */
+/* Vectors of RFC 3720 appendix B.4, whose values are in wire order, low byte first. */
 static void the_iscsi_vectors_match(void **state)
 {
 	uint8_t buf[32] = {0};
@@ -27,7 +27,7 @@ static void the_iscsi_vectors_match(void **state)
 	assert_int_equal(crc_of("123456789", 9), 0xe3069283);
 }
 
-/* Computes one bit at a time, with the reflected polynomial. */
+/* Compute the CRC one bit at a time, with the reflected polynomial. */
 static uint32_t crc_by_bits(const uint8_t *p, size_t len)
 {
 	uint32_t crc = ~0u;

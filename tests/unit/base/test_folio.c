@@ -32,8 +32,8 @@ static void load(size_t offset)
 }
 
 /*
- * Write the file in large pieces, so that the page cache has it in large folios, if the file system
- * supports them.
+ * Write the file in large pieces, so that the page cache holds it in large folios where the file
+ * system supports them.
  */
 static int setup(void **state)
 {
@@ -77,7 +77,7 @@ static void a_store_dirties_its_pages_alone(void **state)
 	folio_marks_fini(&marks);
 }
 
-/* Each end of the range may be in a folio that reaches beyond the range. */
+/* The folio at each end of the range may extend past the range. */
 static void so_does_a_range_over_two_folios(void **state)
 {
 	size_t from = SIZE / 2 - PAGE, to = SIZE / 2 + PAGE;
@@ -93,7 +93,7 @@ static void so_does_a_range_over_two_folios(void **state)
 	folio_marks_fini(&marks);
 }
 
-/* No thread has loaded from the mapping. */
+/* No thread has read the file through the mapping. */
 static void so_does_each_page_of_what_is_cached(void **state)
 {
 	struct folio_marks marks;

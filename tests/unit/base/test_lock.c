@@ -14,7 +14,8 @@ static struct {
 	unsigned count;
 } shared;
 
-/* Take the lock in all three ways. Now and then a thread releases the lock while others wait. */
+/* Take the lock in all three ways. From time to time a thread releases the lock while others wait
+ * for it. */
 static void *count_up(void *arg)
 {
 	for (unsigned i = 0; i < TIMES; i++) {

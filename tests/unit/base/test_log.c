@@ -54,7 +54,7 @@ static void the_threshold_decides(void **state)
 	assert_string_equal(last_text, "this 42");
 }
 
-/* Each level may be set or silenced without a change of the other. */
+/* The level of each output can be changed without a change of the other. */
 static void the_sink_and_standard_error_have_levels_of_their_own(void **state)
 {
 	int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);

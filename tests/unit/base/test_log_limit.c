@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 #define PERIOD  (LOG_LIMIT_PERIOD_MS * NSEC_PER_MS)
-#define START   (7 * PERIOD + 1) /* shortly after a period has begun */
+#define START   (7 * PERIOD + 1) /* a time shortly after the begin of a period */
 #define THREADS 4
 #define EACH    1000
 
@@ -102,7 +102,7 @@ static void threads_share_a_limit(void **state)
 	assert_int_equal(left_out, THREADS * EACH - LOG_LIMIT_LINES);
 }
 
-/* --- in a line of the log -------------------------------------------------------------------- */
+/* --- in lines of the log --------------------------------------------------------------------- */
 
 static unsigned lines;
 static char last_text[256];
@@ -126,7 +126,7 @@ static void each_place_has_its_own_limit(void **state)
 	log_set(remember, LOG_LVL_WARNING);
 	for (int i = 0; i < 100; i++)
 		one_place(i);
-	/* A period may have ended during the loop. */
+	/* A period may have ended during the loop, so twice the limit is permitted. */
 	assert_in_range(lines, LOG_LIMIT_LINES, 2 * LOG_LIMIT_LINES);
 	assert_non_null(strstr(last_text, ": No such file or directory"));
 	LOG_WARNING_LIMITED("another place");

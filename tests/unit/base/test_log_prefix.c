@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The level in front of lines for the journal. */
+/* For the journal each line begins with its level. */
 #include "lib/unit.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void lines_for_the_journal_have_their_level(void **state)
 	assert_string_equal(log_prefix(LOG_LVL_OFF), "");
 }
 
-/* Processes inherit the variable, and may have a terminal or a file as standard error. */
+/* A process inherits the variable, but its standard error may be a terminal or a file. */
 static void lines_for_another_descriptor_have_none(void **state)
 {
 	assert_string_equal(log_prefix(LOG_LVL_ERROR), "");

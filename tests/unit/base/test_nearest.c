@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The suggestion of the name that was probably meant. */
+/* nearest_name() suggests the name that the user probably meant. */
 #include "lib/unit.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text of metrics, in both forms. */
+/* The text of metrics in both formats. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A check whether a descriptor is still the library's own file has no effect on the file's next
- * write-back. */
+/* A check that a descriptor is still the library's own file makes the file's next write-back no
+ * slower. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -26,8 +26,8 @@ static void file_write(int fd)
 	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
 }
 
-/* The file's time of change is that of its last write, and not that of an earlier tick of the
- * clock. */
+/* Returns true if the file's time of change is exactly that of its last write, not that of an
+ * earlier tick of the clock. */
 static bool file_has_exact_time(int fd, const struct timespec *before_write)
 {
 	struct stat st;
@@ -38,7 +38,7 @@ static bool file_has_exact_time(int fd, const struct timespec *before_write)
 		st.st_mtim.tv_nsec >= before_write->tv_nsec);
 }
 
-/* An exact time belongs to the inode, so the next fdatasync() also writes the inode. */
+/* A file with an exact time has a changed inode, which the next fdatasync() writes, too. */
 static void a_look_gives_the_file_no_exact_time(void **state)
 {
 	int fd = file_new(), exact = 0;
@@ -46,14 +46,15 @@ static void a_look_gives_the_file_no_exact_time(void **state)
 	struct timespec now;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		file_write(fd); /* after the fstat() of the round before */
+		file_write(fd); /* this write follows the fstat() of the round before */
 		usleep(100);
 		assert_false(ownfd_is_lost(&own));
 		assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
 		file_write(fd);
 		exact += file_has_exact_time(fd, &now);
 	}
-	assert_true(exact < ROUNDS / 2); /* some are exact: if the clock's tick came in between */
+	/* a time may be exact by chance, if the clock's tick came in between */
+	assert_true(exact < ROUNDS / 2);
 	close(fd);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cached pages of a file are dropped, or written again; the file's bytes stay. system.mirror_disk
- * tests pages that could not be written.
+ * Cached pages of a file are dropped or written again, and the file's bytes stay the same. The test
+ * system.mirror_disk has pages that could not be written.
  */
 #include "lib/unit.h"
 
@@ -62,7 +62,8 @@ static unsigned count_cached(const void *addr)
 	return count;
 }
 
-/* tmpfs is itself a page cache; an overlay has another file below. */
+/* Returns true if the file is on a disk: tmpfs is a page cache itself, and an overlay has another
+ * file below. */
 static bool has_disk(void)
 {
 	struct statfs fs;
@@ -86,7 +87,8 @@ static void pages_that_are_dirty_or_mapped_go(void **state)
 	close(fd);
 }
 
-/* The other pages are dropped. Pages that a program stores to meanwhile are not written. */
+/* Mapped pages stay in the page cache, all others are dropped. A page to which a program stores
+ * meanwhile is not written. */
 static void what_is_mapped_stays_and_is_counted(void **state)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -107,7 +109,7 @@ static void what_is_mapped_stays_and_is_counted(void **state)
 	close(fd);
 }
 
-/* The mapping that is unmapped at the second pause of a call. */
+/* Unmap this mapping during the second pause of a call. */
 static struct {
 	void *addr;
 	int pauses;
@@ -142,7 +144,7 @@ static void a_page_that_is_held_for_a_moment_goes(void **state)
 	close(fd);
 }
 
-/* A pipe has no medium, so the kernel refuses to synchronise a pipe. */
+/* The kernel refuses to synchronize a pipe, because a pipe has no medium. */
 static void what_cannot_be_written_is_an_error_with_the_path(void **state)
 {
 	struct error err = {0};

@@ -34,7 +34,8 @@ static void numbers_do_not_repeat(void **state)
 	assert_all_different(v, DRAWS);
 }
 
-/* 4000 fair bits each: outside of 1700..2300 once in 10^20 runs. */
+/* Each bit is drawn 4000 times. A fair bit is set fewer than 1700 or more than 2300 times only once
+ * in 10^20 runs. */
 static void every_bit_is_set_about_half_the_time(void **state)
 {
 	unsigned ones[32] = {0};
@@ -91,7 +92,7 @@ static void a_child_does_not_repeat_its_parents_numbers(void **state)
 	int fds[2], status;
 	pid_t child;
 
-	rand_u32(); /* the parent's pool is filled */
+	rand_u32(); /* fills the parent's pool of random numbers */
 	assert_int_equal(pipe(fds), 0);
 	child = fork();
 	if (child == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A lock that signal handlers take, too. */
+/* A lock that signal handlers can take, too. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void *thread_take(void *arg)
 	return NULL;
 }
 
-/* A handler that found the lock taken by its own thread would wait without end. */
+/* A handler must never find the lock taken by its own thread: it would wait for ever. */
 static void handlers_and_threads_take_turns(void **state)
 {
 	struct sigaction sa = {.sa_handler = on_timer}, before;
@@ -104,11 +104,11 @@ static void an_event_ends_a_wait(void **state)
 
 	assert_int_equal(pthread_create(&thread, NULL, thread_notify, NULL), 0);
 	siglock_take(&lock);
-	while (!is_there) /* the handler would wait for ever if the signal were missed */
+	while (!is_there) /* hangs if the signal is lost */
 		siglock_wait(&lock, &event, seen, 1000000);
 	siglock_release(&lock);
 	pthread_join(thread, NULL);
-	/* A notification that came before ends the wait at once. */
+	/* A notification that came before the wait ends it at once. */
 	siglock_take(&lock);
 	siglock_wait(&lock, &event, seen, 1000000);
 	siglock_release(&lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors that functions return, and the pieces of the errors' texts. */
+/* The errors that functions return, and the text pieces that errors consist of. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +27,8 @@ static void control_characters_become_question_marks(void **state)
 	assert_string_equal(text, "a?[31m??\303\251");
 }
 
-/* Rows: C1 control characters (as UTF-8, as one byte), overlong NUL and '/', a surrogate, code
- * points beyond U+10FFFF, valid characters, truncated sequences. */
+/* The rows have: C1 control characters (as UTF-8, as one byte), overlong NUL and '/', a surrogate,
+ * code points beyond U+10FFFF, valid characters, truncated sequences. */
 static void what_is_no_valid_utf8_is_made_visible(void **state)
 {
 	static const struct {
@@ -97,7 +97,7 @@ static void an_error_has_a_kind_a_cause_and_a_text(void **state)
 	assert_int_equal(err.kind, ERROR_LOCAL);
 	assert_int_equal(err.cause, 5);
 	assert_string_equal(err.text, "it is 7");
-	/* The old text may be part of the new text. */
+	/* The new text may contain the old one. */
 	error_set(&err, ERROR_FAILED, 0, "after: %s", err.text);
 	assert_string_equal(err.text, "after: it is 7");
 	assert_int_equal(error_set(NULL, ERROR_REFUSED, 0, "nobody reads this"), ERROR_REFUSED);

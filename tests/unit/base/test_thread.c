@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads of the library: their signal mask, their descriptor table, detached or joined. */
+/* Threads of the library: their signal mask, their descriptor table, and whether they are detached
+ * or joined. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ static void *leave_and_open(void *arg)
 		return (void *)1;
 	if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 		return (void *)2;
-	/* The lowest number is free in a table of the thread's own. */
+	/* In a descriptor table of the thread's own, number 0 is free. */
 	return open("/dev/null", O_RDONLY | O_CLOEXEC) == 0 ? NULL : (void *)3;
 }
 
@@ -101,8 +102,7 @@ static void a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone(vo
 	close(fd);
 }
 
-/* The time of day is far ahead of the monotonic clock, so a wait by the time of day would end at
- * once. */
+/* The time of day is far ahead of the monotonic clock: a wait that used it would end at once. */
 static void a_timed_wait_is_by_the_monotonic_clock(void **state)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends.h -- two ends on 127.0.0.1 by softrnic.h alone, without librpma and the interposer. */
+/* ends.h -- two ends on 127.0.0.1 that use only softrnic.h, without librpma and without the
+ * interposer. */
 #ifndef UNIT_IO_ENDS_H
 #define UNIT_IO_ENDS_H
 
@@ -14,36 +15,37 @@ struct end {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
-	struct ibv_comp_channel *completions; /* channel of cq, which is not armed */
+	struct ibv_comp_channel *completions; /* channel of cq; cq is not armed */
 	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* region of buf */
+	struct ibv_mr *mr; /* region of the member buf */
 	char buf[END_BUF];
 };
 
-/* Make an id on a channel of its own, nothing else. */
+/* Make an id with a channel, but no queue pair. */
 void end_open(struct end *e);
-/* Release everything that the end has, the ids first. */
+/* Release all objects of the end, the ids first. */
 void end_close(struct end *e);
-/* The host of all ends: 127.0.0.1 unless a test sets another address. */
+/* Address of the host of all ends: 127.0.0.1, unless a test sets another one. */
 extern uint32_t end_host;
-/* Does each request of a queue pair made from now on complete with a completion? 1 unless a test
- * sets 0. */
+/* 1 (the default): each request of a queue pair made from now on gets a completion. 0: only
+ * signalled requests do. */
 extern int end_signals_all;
 struct sockaddr_in end_loopback(uint16_t port);
-/* Bind at a port that the system chooses, without listening. Returns the port. */
+/* Bind to a port that the system chooses, without listening. Returns the port. */
 uint16_t end_bind(struct end *e);
-/* Return attributes for a queue pair on this end's queue. */
+/* Returns attributes for a queue pair that uses this end's completion queue. */
 struct ibv_qp_init_attr end_qp_attr(struct end *e);
 /* Like softrnic_create_qp_ex(); attr->cap gets the granted values. */
 int end_create_qp(struct end *e, struct ibv_qp_init_attr *attr);
-/* Resolve the address and make a queue pair. */
+/* Resolve the address of this port, and make a queue pair. */
 void end_aim(struct end *e, uint16_t port);
-/* Wait for an event, which must have this type. Returns the event's status. */
+/* Take the next event, which must have this type. Returns the event's status. */
 int end_expect(struct end *e, enum rdma_cm_event_type type);
-/* Does any event come within the time? */
+/* Returns true if any event comes within the time. */
 bool end_hears_within(struct end *e, int ms);
 
-/* Take the listener's next request, and make a queue pair for it; `server` is empty before. */
+/* Take the listener's next request, and make a queue pair for it in `server`, which must be
+ * empty. */
 void end_take(struct end *listener, struct end *server);
 /* A listener, a client, and the server's end of the client's connection. */
 struct ends {
@@ -51,7 +53,8 @@ struct ends {
 };
 void ends_open(struct ends *e);
 void ends_close(struct ends *e);
-void ends_establish(struct ends *e); /* the client has already called connect */
+/* Complete a connect that the client has already called for. */
+void ends_establish(struct ends *e);
 
 int end_post_recv(struct end *e, uint64_t wr_id);
 int end_post_send(struct end *e, uint64_t wr_id, uint32_t len);

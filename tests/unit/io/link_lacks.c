@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* Each operation is one word in these lists; this file does not compile if an operation is
- * missing. */
+/* These lists have each operation of a link as one word; the file does not compile if an operation
+ * is missing. */
 /* clang-format off */
 #define LINK_OPS(X)                                                                                \
 	X(watch_write) X(ready) X(recv) X(send) X(has_left) X(end_sending) X(error) X(has_ended)   \

@@ -17,23 +17,24 @@
 struct pair_link {
 	struct link link;
 	struct link_addr us, peer_addr;
-	int bell; /* readable when ready() has an event */
+	int bell; /* becomes readable when ready() has an event */
 	struct eng_source *src;
-	bool listens, dialed, ended; /* ended: the peer will send no more */
+	bool listens, dialed, ended; /* ended: the peer sends no more bytes */
 	bool looked_for_end;
-	struct list node; /* node of a listener's list, or in the listener's queue */
+	struct list node; /* in a listener's list, or in the listener's queue */
 	struct list queue;
-	struct pair_link *peer; /* NULL: no peer */
-	uint8_t ring[RING];     /* bytes that came and were not taken */
+	struct pair_link *peer; /* NULL: the link has no peer */
+	uint8_t ring[RING];     /* bytes that have arrived and were not taken */
 	size_t head, len;
 	bool silent;
-	bool asked;  /* asked to report room for bytes */
-	int arrival; /* readable while a thread waits, and bytes or the end are here */
+	bool asked; /* the engine asked to be told when the peer has space for bytes */
+	/* readable while a thread waits and there are bytes, or the stream has ended */
+	int arrival;
 	unsigned waiters;
 };
 
 static struct {
-	pthread_mutex_t lock; /* guards everything */
+	pthread_mutex_t lock; /* guards all links */
 	struct list listeners;
 	size_t allowed, carried;
 	unsigned links, silent, waits, full;
@@ -68,7 +69,7 @@ static void pair_write(int fd)
 		abort();
 }
 
-/* The peer sends no more, and the engine has to notice that. */
+/* Returns true if the peer sends no more, and the link reports that to the engine. */
 static bool pair_shows_end(const struct pair_link *p)
 {
 	return p->ended && (!pair.hides_ends || p->looked_for_end);
@@ -81,7 +82,7 @@ static void pair_ring_bell(struct pair_link *p)
 		pair_write(p->arrival);
 }
 
-/* Report that bytes have come. */
+/* Report to the engine that bytes have arrived. */
 static void pair_report(struct pair_link *p)
 {
 	if (!p->silent)
@@ -90,7 +91,7 @@ static void pair_report(struct pair_link *p)
 		pair_write(p->arrival);
 }
 
-/* --- what tests look at ------------------------------------------------------------------- */
+/* --- what tests can query and change ------------------------------------------------------ */
 
 static void pair_ring_all(void);
 
@@ -343,7 +344,7 @@ static int pair_remote(struct link *l, struct link_addr *addr)
 	return 0;
 }
 
-/* --- what it is ready for ----------------------------------------------------------------- */
+/* --- events for the engine ---------------------------------------------------------------- */
 
 static int pair_watch(struct link *l, struct eng_source *src, bool write)
 {
@@ -372,7 +373,7 @@ static bool pair_has_room(const struct pair_link *p)
 	return !p->peer || (p->peer->len < RING && pair.allowed);
 }
 
-/* Room is reported while bytes are not, too. */
+/* Returns true if there is space for bytes. Space is reported even while arrived bytes are not. */
 static bool pair_finds_room(struct link *l)
 {
 	return false;
@@ -538,8 +539,7 @@ static ssize_t pair_recv(struct link *l, struct iovec *iov, int n)
 	return len;
 }
 
-/* The peer may be closed, and its ring with it, while the memory is lent: then the peer lends
- * none. */
+/* Lend memory of the peer's ring. A closed peer, whose ring is freed, lends none. */
 static size_t pair_lend(struct link *l, void **to)
 {
 	return 0;
@@ -593,7 +593,7 @@ static uint32_t pair_segment(struct link *l)
 	return 4096;
 }
 
-/* --- the rows ----------------------------------------------------------------------------- */
+/* --- the tables of operations ------------------------------------------------------------- */
 
 static int in_place_serves(const struct link_addr *addr)
 {

@@ -156,8 +156,8 @@ static void plain_renew_qp(struct plain *p)
 	plain_create_qp(p);
 }
 
-/* Queue pairs get numbers in turn, so a second try is needed only after the last number of a
- * port. */
+/* Make two queue pairs, of which the first has the greater number. Numbers are given in turn, so a
+ * second try is needed only after the last number of a port. */
 void plain_pair_open(struct plain *dials, struct plain *awaits)
 {
 	plain_open(awaits);

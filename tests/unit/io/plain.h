@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plain.h -- plain queue pairs of this process, by softrnic.h alone. SOFTRNIC_GIDS is 127.0.0.1. */
+/* plain.h -- queue pairs without rdma_cm ("plain") in this process, made with softrnic.h only.
+ * SOFTRNIC_GIDS is 127.0.0.1. */
 #ifndef UNIT_IO_PLAIN_H
 #define UNIT_IO_PLAIN_H
 
@@ -13,17 +14,21 @@
 struct plain {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* region of buf */
+	struct ibv_mr *mr; /* region of the member buf */
 	struct ibv_qp *qp;
 	enum ibv_qp_type type;
-	uint8_t timeout, retry_cnt; /* values for the move to RTS */
-	uint8_t rd_atomic;          /* outstanding Reads and atomics each way */
-	uint32_t sq_psn;            /* 1; the peer expects 1 */
+	uint8_t timeout, retry_cnt; /* values of the move to RTS */
+	/* Reads and atomics that may be outstanding in each direction */
+	uint8_t rd_atomic;
+	/* sequence number of the first packet; 1, as the peer expects */
+	uint32_t sq_psn;
 	_Alignas(8) char buf[PLAIN_BUF];
 };
 
-void plain_open(struct plain *p); /* in RESET; timeout 0: its retry clock does not run */
-void plain_open_as(struct plain *p, enum ibv_qp_type type); /* types other than RC */
+/* opens an RC queue pair in RESET; timeout 0 means that no retry clock runs */
+void plain_open(struct plain *p);
+/* opens a queue pair of this type in RESET */
+void plain_open_as(struct plain *p, enum ibv_qp_type type);
 void plain_close(struct plain *p);
 void plain_destroy_qp(struct plain *p);
 
@@ -34,16 +39,16 @@ void plain_rts(struct plain *p);
 /* Move the queue pair from RESET to RTS. */
 void plain_ready(struct plain *p, uint32_t peer);
 enum ibv_qp_state plain_state(struct plain *p);
-/* Has `p` a greater number than `peer`, so that `p` dials? */
+/* Returns true if `p` has a greater number than `peer`, so that `p` is the end that dials. */
 bool plain_dials(const struct plain *p, const struct plain *peer);
-/* Open two queue pairs, of which the first dials. */
+/* Open two queue pairs, of which the first is the one that dials. */
 void plain_pair_open(struct plain *dials, struct plain *awaits);
 
 void plain_recv(struct plain *p, uint64_t wr_id);
 void plain_send(struct plain *p, uint64_t wr_id, const char *text);
-/* Wait for the next completion, for 10 s at most. */
+/* Wait at most 10 s for the next completion. */
 struct ibv_wc plain_wait(struct plain *p);
-/* Expect no completion within the time. */
+/* Fail if a completion comes within the time. */
 void plain_expect_none(struct plain *p, int ms);
 /* Send a message each way, and check that both arrive. */
 void plain_talk(struct plain *a, struct plain *b);

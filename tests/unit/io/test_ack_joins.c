@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ack_joins.c -- the Ack of a message that a poll returns leaves with the answer, and at the
- * latest when a rule demands it. The clock stands still: whatever follows comes at once, the
- * alarm sends nothing, and a lease stays, so that only the test's thread receives.
+ * test_ack_joins.c -- when a poll returns a message, the Ack of the message is sent with the
+ * program's answer, or earlier if a rule demands it. The clock stands still in these tests. So no
+ * time passes between two calls, the alarm sends nothing, and a lease does not end, which means
+ * that only the test's thread receives.
  */
 #include "writes.h"
 
@@ -47,7 +48,7 @@ static void expect(struct end *e, uint64_t wr_id)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-/* The client sends a message, and a poll by the server returns the message. */
+/* The client sends a message, and the server polls until it gets the message. */
 static void receive(struct pair *p)
 {
 	assert_int_equal(end_post_recv(&p->ends.server, 1), 0);
@@ -55,18 +56,18 @@ static void receive(struct pair *p)
 	expect(&p->ends.server, 1);
 }
 
-/* The server's answer, until all is complete. */
+/* The server answers, and both ends poll until all requests are complete. */
 static void answer(struct pair *p)
 {
 	assert_int_equal(end_post_recv(&p->ends.client, 3), 0);
 	assert_int_equal(end_post_send(&p->ends.server, 4, 6), 0);
 	expect(&p->ends.client, 2);
 	expect(&p->ends.client, 3);
-	poll_empty(&p->ends.client); /* the client's Ack leaves */
+	poll_empty(&p->ends.client); /* this poll sends the client's Ack */
 	expect(&p->ends.server, 4);
 }
 
-/* Returns the number of the server's sends in a round. */
+/* Returns how often the server sends in one round of message and answer. */
 static uint64_t sends_of_round(struct pair *p)
 {
 	uint64_t before = sends_of(&p->ends.server);
@@ -88,14 +89,15 @@ static void an_ack_leaves_with_the_answer(void **state)
 	int tries = 0;
 
 	open_polled(&p);
-	assert_int_equal(sends_of_round(&p), 2); /* the next post is unknown so far */
+	/* the policy does not know yet whether a post follows */
+	assert_int_equal(sends_of_round(&p), 2);
 	assert_int_equal(sends_of_round(&p), 2);
 	while (sends_of_round(&p) != 1)
 		assert_true(++tries < TRIES);
 	close_polled(&p);
 }
 
-/* Receive a message, whose Ack waits. Returns the number of sends. */
+/* Receive a message whose Ack is deferred. Returns the number of sends so far. */
 static uint64_t open_waiting(struct pair *p)
 {
 	uint64_t before;
@@ -181,7 +183,7 @@ static void a_failed_queue_pair_sends_it_before(void **state)
 	close_polled(&p);
 }
 
-/* A program answers no message: none of its Acks waits. */
+/* A program that answers no message has none of its Acks deferred. */
 static void where_nothing_is_answered_acks_leave_at_once(void **state)
 {
 	struct pair p;
@@ -211,7 +213,8 @@ int main(void)
 		cmocka_unit_test(where_nothing_is_answered_acks_leave_at_once),
 	};
 
-	setenv("SOFTRNIC_SHM", "0", 1); /* rings cost sends of their own */
+	/* moving to rings would cost sends that the test does not expect */
+	setenv("SOFTRNIC_SHM", "0", 1);
 	setenv("SOFTRNIC_ACK", "1", 1);
 	return cmocka_run_group_tests_name("ack_joins", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_admission.c -- the connections that a listener holds back, their number, and the time of
- * their turn. */
+/* test_admission.c -- a listener holds back connections from addresses that guess: how many, and
+ * until when. */
 #include "lib/unit.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "softrnic/io/admission.h"
 #include "softrnic/io/rate_limit.h"
 
-#define INTERVAL (NSEC_PER_SEC / 10) /* SOFTRNIC_VIOLATIONS_PER_S is 10 by default */
+#define INTERVAL (NSEC_PER_SEC / 10) /* the default of SOFTRNIC_VIOLATIONS_PER_S is 10 */
 #define START    (1000 * NSEC_PER_SEC)
 
 static struct admission admission;
@@ -23,7 +23,7 @@ static struct link_addr violator(unsigned char host)
 	return addr;
 }
 
-/* A link that supports only close(). */
+/* A link whose only operation is close(), which it counts. */
 struct counted_link {
 	struct link link;
 	int number;
@@ -75,7 +75,7 @@ static void the_innocent_need_not_wait(void **state)
 	assert_true(until == CLOCK_NEVER);
 }
 
-/* The listener wakes at the earliest of these times, without a look at all connections. */
+/* The listener wakes at the earliest of these times, so it need not check all connections. */
 static void each_gets_the_time_of_its_turn(void **state)
 {
 	struct link_addr peer = violator(1), worse = violator(2);

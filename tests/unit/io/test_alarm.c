@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cost of setting an alarm decides how often the alarm may be put off. */
+/* The cost of setting an alarm decides how often an alarm may be moved to a later time. */
 #include "lib/unit.h"
 
 #include <sys/timerfd.h>
@@ -30,8 +30,8 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, str
 	return 0;
 }
 
-/* Set the alarm so often at that cost; then return the pace of an alarm that may be put off each
- * 40 us. */
+/* Set the alarm `times` times at this cost. Returns the interval at which an alarm that is due each
+ * 40 us is set. */
 static uint64_t pace_after(struct alarm *a, int times, uint64_t cost)
 {
 	cost_ns = cost;
@@ -58,7 +58,8 @@ static void an_expensive_timer_is_set_for_its_share_of_the_time(void **state)
 	assert_int_equal(pace_after(&a, 500, US), 40 * US);
 }
 
-/* Another timer that expires earlier makes one setting cheap. */
+/* One setting is cheap because another timer expires earlier: a few of these change the average
+ * little. */
 static void some_that_were_cheap_change_little(void **state)
 {
 	struct alarm a = {.fd = 0};
@@ -67,8 +68,8 @@ static void some_that_were_cheap_change_little(void **state)
 	assert_in_range(pace_after(&a, 8, US), 384 * US, 480 * US);
 }
 
-/* A distant timer needs no programming, so setting it is cheap where setting a near timer is
- * not. */
+/* Setting a distant timer is cheap, because the hardware is not programmed. So such a setting does
+ * not measure the cost of a near one. */
 static void a_distant_timer_is_no_measure_of_the_cost(void **state)
 {
 	struct alarm a = {.fd = 0};

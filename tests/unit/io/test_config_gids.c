@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SOFTRNIC_GIDS with one address: plain queue pairs listen there. A link-local address also
- * names its interface. */
+/* SOFTRNIC_GIDS with one address: queue pairs without rdma_cm listen at this address. A link-local
+ * address also names its interface. */
 #include "lib/unit.h"
 
 #include <net/if.h>

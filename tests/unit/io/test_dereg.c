@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_dereg.c -- a region is deregistered while a Write to it is placed, again and again. After
- * the call has returned, no byte of the region is written. Over rings in shared memory or over TCP,
- * by SOFTRNIC_SHM.
+ * the call has returned, no byte of the region changes. SOFTRNIC_SHM chooses rings in shared memory
+ * or TCP.
  *
  * $SYSTEM_RACES: the number of races. $SYSTEM_SEED: the seed.
  */
@@ -16,13 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEN      32768u /* one FPDU: after most races the connection still works */
+#define LEN      32768u /* one FPDU, so that the connection still works after most races */
 #define WORDS    (LEN / 8)
 #define POISON   0x6b6b6b6b6b6b6b6bull
 #define RACES    4000u
-#define DURING   100u /* at least one race in this many must come during the placement */
-#define EARLY    32u  /* one race in this many deregisters before any byte shows */
-#define HALT     256u /* after one race in this many there is a pause without posts */
+#define DURING   100u /* at least one race of this many must happen during the placement */
+#define EARLY    32u  /* one race of this many deregisters before any byte is visible */
+#define HALT     256u /* after one race of this many the test posts nothing for a while */
 #define PATIENCE 20000u
 
 static struct {
@@ -30,18 +30,17 @@ static struct {
 	bool open;
 	struct ibv_mr *source;
 	uint64_t *sent;
-	_Atomic uint64_t
-		*words; /* memory of the region; peers write to it, so it is read atomically */
+	_Atomic uint64_t *words; /* the region's memory; atomic, because the peer writes to it */
 	uint64_t seed, next;
 	unsigned before, during, behind, connections;
-	/* A thread that posts, while the main thread looks at the memory from the first byte on. */
+	/* poster: posts, while the main thread waits for the first byte in memory */
 	pthread_t poster;
 	atomic_uint asked, posted;
 	atomic_bool ends_now, failed;
 	uint32_t rkey;
 } race;
 
-/* A peer may be writing to this memory, a race that ThreadSanitizer would report. */
+/* The peer may be writing to this memory: hide the race from ThreadSanitizer. */
 __attribute__((no_sanitize("thread"))) static uint64_t word(size_t at)
 {
 	return race.words[at];
@@ -82,7 +81,7 @@ static int post_write(uint32_t rkey, uint32_t len)
 	return ibv_post_send(race.ends.client.id->qp, &wr, &bad);
 }
 
-/* Poll without a pause, so that the engine places bytes meanwhile. */
+/* Poll without a pause at the client, while the engine's thread places the bytes at the server. */
 static enum ibv_wc_status wait_written(void)
 {
 	struct ibv_wc wc;
@@ -114,7 +113,7 @@ static void go_over_to_rings(void)
 		usleep(100);
 	}
 	assert_true(shm_bytes() > 0);
-	/* Until the last Write is placed, no other store may change the word. */
+	/* No other store may change the word until the last Write is placed. */
 	race.words[0] = 0;
 	race.sent[0] = ++race.next;
 	assert_int_equal(post_write(mr->rkey, 8), 0);
@@ -176,7 +175,7 @@ static void wait_posted(void)
 
 /* --- one race ------------------------------------------------------------------------------- */
 
-/* Most races begin as soon as some word of the Write is placed, usually one of the first words. */
+/* Most races begin when some word of the Write is placed, usually one of the first words. */
 static void wait_for_some(void)
 {
 	size_t at = (test_random(&race.seed) % WORDS) >> (test_random(&race.seed) % 13);
@@ -187,7 +186,7 @@ static void wait_for_some(void)
 			atomic_signal_fence(memory_order_seq_cst);
 		return;
 	}
-	/* The thread that places bytes may be without a processor. */
+	/* The thread that places bytes may not be running: let it run. */
 	for (uint64_t i = 0; word(at) != race.next; i++) {
 		if (i % 1000000 == 999999)
 			usleep(1000);
@@ -217,7 +216,7 @@ static void poison(void)
 		race.words[i] = POISON;
 }
 
-/* The outcome of a Write to a region that does not exist any more. */
+/* A Write to a region that no longer exists must fail. */
 static void expect_refused(void)
 {
 	end_expect(&race.ends.server, RDMA_CM_EVENT_DISCONNECTED);
@@ -266,7 +265,7 @@ static void nothing_is_placed_when_a_deregistration_has_returned(void **state)
 	assert_true(race.sent && race.words);
 	poison();
 	assert_int_equal(pthread_create(&race.poster, NULL, post_all_the_time, NULL), 0);
-	/* More races, if the machine was too busy for enough hits. */
+	/* Repeat up to twice as often if the machine was too busy for enough hits. */
 	for (unsigned i = 0; i < races || (i < 2 * races && race.during < races / DURING); i++)
 		one_race();
 	atomic_store(&race.ends_now, true);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_doorbell.c -- a Write without a completion leaves with the request that is posted after it,
- * and at the latest when a rule demands it. The clock stands still in most tests. So whatever
- * follows comes at once, and the timer, which looks at the clock, never sends anything: each rule
- * is shown to work alone.
+ * test_doorbell.c -- a Write without a completion is sent with the request that is posted after it,
+ * or earlier if a rule demands it. The clock stands still in most tests. So no time passes between
+ * two calls, and the timer never sends anything: each rule is shown to work alone.
  */
 #include "writes.h"
 
@@ -20,8 +19,7 @@
 
 /* --- the timer ---------------------------------------------------------------------------- */
 
-/* Watch only timers of Writes: a polling thread also sets a timer for its lease, whatever the
- * clock shows. */
+/* Only timers for Writes count: a polling thread also sets a timer for its lease. */
 static __thread bool timer_is_watched;
 static _Atomic uint64_t timer_cost_ns;
 static uint64_t timer_max_ns;
@@ -41,8 +39,8 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, str
 	return __real_timerfd_settime(fd, flags, when, old);
 }
 
-/* Watch so many Writes. Returns the longest time to which their timers were set; each set costs
- * so much. */
+/* Post this many Writes; each setting of a timer costs cost_ns. Returns the longest delay to which
+ * a timer was set. */
 static uint64_t watch_timer(struct pair *p, int writes, uint64_t cost_ns)
 {
 	timer_cost_ns = cost_ns;
@@ -58,9 +56,9 @@ static uint64_t watch_timer(struct pair *p, int writes, uint64_t cost_ns)
 	return timer_max_ns;
 }
 
-/* --- what waits --------------------------------------------------------------------------- */
+/* --- which Writes wait -------------------------------------------------------------------- */
 
-/* So many Writes and a flush: by how many sends? */
+/* Post this many Writes and a flush. Returns the number of sends. */
 static uint64_t sends_of_round(struct pair *p, int writes)
 {
 	uint64_t before = sends(p);
@@ -68,7 +66,7 @@ static uint64_t sends_of_round(struct pair *p, int writes)
 	for (int i = 0; i < writes; i++)
 		write_quietly(p);
 	flush(p);
-	assert_int_equal(p->words[0], p->next); /* the value of the last Write */
+	assert_int_equal(p->words[0], p->next); /* the value that the last Write wrote */
 	return sends(p) - before;
 }
 
@@ -116,7 +114,7 @@ static bool is_sent_at_once(struct pair *p)
 	return sends(p) == before + 1;
 }
 
-/* A Write waits for a later post in vain, and the timer sends it. */
+/* No post follows a waiting Write, so the timer sends it. */
 static void wait_in_vain(struct pair *p)
 {
 	write_quietly(p);
@@ -145,8 +143,7 @@ static void where_nothing_follows_soon_writes_leave_at_once(void **state)
 	pair_close(&p);
 }
 
-/* A loop over many connections returns to each connection after more than the Write's longest
- * delay. */
+/* A loop over many connections comes back to each one only after the longest delay of a Write. */
 static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 {
 	enum { PAIRS = 4, ROUNDS = 10 };
@@ -161,13 +158,13 @@ static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 		advance_clock(80 * NSEC_PER_US);
 		sent += sends_of_round(&p[i % PAIRS], 1);
 	}
-	/* Writes that an answer of the peer's follows do not wait. */
+	/* Writes do not wait if an answer of the peer follows them. */
 	assert_in_range(sent, PAIRS * ROUNDS, PAIRS * ROUNDS * 3 / 2);
 	for (int i = 0; i < PAIRS; i++)
 		pair_close(&p[i]);
 }
 
-/* The program writes a log, say, and now and then a word for which a reader polls its memory. */
+/* As with a program that writes a log, and sometimes a word that a reader polls in its memory. */
 static void a_write_that_nothing_follows_now_and_then_soon_leaves_at_once(void **state)
 {
 	enum { LONE = 20, PAIRS = 8 };
@@ -190,7 +187,7 @@ static void a_write_that_nothing_follows_now_and_then_soon_leaves_at_once(void *
 	pair_close(&p);
 }
 
-/* --- at the latest ------------------------------------------------------------------------ */
+/* --- events that send a waiting Write ----------------------------------------------------- */
 
 static void a_signalled_write_sends(void **state)
 {
@@ -223,7 +220,7 @@ static void a_poll_sends(void **state)
 	pair_close(&p);
 }
 
-/* A poll that finds a completion, and so has no reason to look at connections, also sends. */
+/* A poll that finds a completion has no reason to look at the connections, but still sends. */
 static void a_poll_that_finds_a_completion_sends(void **state)
 {
 	struct pair p;
@@ -264,7 +261,7 @@ static void enough_bytes_are_sent(void **state)
 	pair_close(&p);
 }
 
-/* Writes without a completion leave the queue when they are sent. */
+/* A Write without a completion leaves the queue when it is sent. */
 static void a_full_queue_is_sent(void **state)
 {
 	struct pair p;
@@ -309,7 +306,7 @@ static void an_expensive_timer_is_set_to_a_millisecond_at_most(void **state)
 	pair_close(&p);
 }
 
-/* --- where the timer is expensive, and so late -------------------------------------------- */
+/* --- a timer that is expensive, so that it comes late ------------------------------------- */
 
 static void write_and_flush(struct pair *p, int times)
 {
@@ -326,8 +323,7 @@ static void make_timer_expensive(struct pair *p)
 	assert_true(watch_timer(p, 1000, 100 * NSEC_PER_US) >= 500 * NSEC_PER_US);
 }
 
-/* The number of pairs between two such Writes does not matter, unless there are more than some
- * ten thousand. */
+/* The number of pairs between two such Writes makes no difference up to some ten thousand. */
 static void hardly_a_write_that_nothing_follows_waits_for_a_late_timer(void **state)
 {
 	enum { LONE = 12, PAIRS = 600 };
@@ -347,7 +343,7 @@ static void hardly_a_write_that_nothing_follows_waits_for_a_late_timer(void **st
 	pair_close(&p);
 }
 
-/* A flush followed the Write: the timer was early only because the thread was held up. */
+/* The timer came before the flush only because the thread was held up. */
 static void a_late_timer_before_a_flush_costs_some_hundred_pairs(void **state)
 {
 	enum { HELD_UP = 6, PAIRS = 300 };
@@ -370,7 +366,7 @@ static void a_late_timer_before_a_flush_costs_some_hundred_pairs(void **state)
 	pair_close(&p);
 }
 
-/* ------------------------------------------------------------------------------------------ */
+/* --- the end of a connection -------------------------------------------------------------- */
 
 static void a_disconnect_sends(void **state)
 {
@@ -448,7 +444,7 @@ static void *poll_all_the_time(void *arg)
 	return NULL;
 }
 
-/* The poster, the poller and the timer compete; no Write is lost. */
+/* The thread that posts, the one that polls, and the timer compete to send; no Write is lost. */
 static void writes_of_one_thread_are_sent_by_any(void **state)
 {
 	uint64_t seed = 1;
@@ -492,12 +488,13 @@ int main(void)
 		cmocka_unit_test(deregistration_of_the_source_sends_before),
 		cmocka_unit_test(a_fork_sends_before),
 		cmocka_unit_test(writes_of_one_thread_are_sent_by_any),
-		/* last, because the process remembers the cost of its timer */
+		/* these tests are last, because the process remembers how expensive its timer is */
 		cmocka_unit_test(an_expensive_timer_is_set_to_a_millisecond_at_most),
 		cmocka_unit_test(hardly_a_write_that_nothing_follows_waits_for_a_late_timer),
 		cmocka_unit_test(a_late_timer_before_a_flush_costs_some_hundred_pairs),
 	};
 
-	setenv("SOFTRNIC_SHM", "0", 1); /* rings cost sends of their own */
+	/* moving to rings would cost sends that the test does not expect */
+	setenv("SOFTRNIC_SHM", "0", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exit.c -- the last posted requests of a process arrive although the process ends at once,
- * whichever thread would send them.
+ * test_exit.c -- a process posts requests and ends at once: the requests arrive, whichever thread
+ * had to send them.
  */
 #include "writes.h"
 
@@ -19,7 +19,7 @@
 
 enum { PROCESSES = 20, PATIENCE_S = 20, HELD_LOOKS = 5000 };
 
-/* --- a thread of the engine that has found the Write, and gets no further ------------------ */
+/* --- hold a thread of the engine that is about to send the Write -------------------------- */
 
 static atomic_bool hold, held, exits, go_on;
 
@@ -27,17 +27,17 @@ bool __real_conn_bell_is_due(struct conn *c);
 bool __wrap_conn_bell_is_due(struct conn *c);
 bool __wrap_conn_bell_is_due(struct conn *c)
 {
-	/* The thread that writes may come here, too, and must get on. */
+	/* The main thread also calls this function, and must not be held. */
 	if (atomic_load(&hold) && gettid() != getpid()) {
 		atomic_store(&held, true);
 		while (!atomic_load(&go_on))
 			sched_yield();
-		start_clock(); /* the time of the Write has come */
+		start_clock(); /* now the timer of the Write is due */
 	}
 	return __real_conn_bell_is_due(c);
 }
 
-/* The process waits for the connection. */
+/* Replaces usleep(), in which the ending process waits for the connection. */
 int __real_usleep(useconds_t us);
 int __wrap_usleep(useconds_t us);
 int __wrap_usleep(useconds_t us)
@@ -47,9 +47,10 @@ int __wrap_usleep(useconds_t us)
 	return __real_usleep(us);
 }
 
-/* --- a kernel that keeps bytes back ------------------------------------------------------- */
+/* --- a kernel that holds bytes back ------------------------------------------------------- */
 
-static atomic_int kept_back; /* so many more looks find bytes that have not left */
+/* the next so many calls of ioctl() report bytes that are not sent yet */
+static atomic_int kept_back;
 
 int __real_ioctl(int fd, unsigned long request, void *arg);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -62,7 +63,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	return 0;
 }
 
-/* --- a process that writes and ends ------------------------------------------------------- */
+/* --- a process that writes and then ends -------------------------------------------------- */
 
 struct where {
 	uint16_t port;
@@ -99,7 +100,7 @@ static void send_where(int fd, const struct where *w)
 	assert_int_equal(write(fd, w, sizeof(*w)), sizeof(*w));
 }
 
-/* Start a server in this process, and in another process a client, which ends in the given way. */
+/* Start a server here and a client in another process, which ends in the given way. */
 static int run_until_arrival(ending *end)
 {
 	struct rdma_conn_param param = {.responder_resources = 16};
@@ -124,9 +125,10 @@ static int run_until_arrival(ending *end)
 	w.rkey = p.rkey;
 	send_where(to_child[1], &w);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status)); /* any status: sanitizers report leaks */
+	assert_true(WIFEXITED(status)); /* any status, because a sanitizer may report leaks */
 	p.next = TEACH + 1;
-	end_expect(&p.ends.server, RDMA_CM_EVENT_DISCONNECTED); /* no message comes any more */
+	/* after the client's end no message arrives */
+	end_expect(&p.ends.server, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(p.words[0], p.next);
 	close(to_child[0]);
 	close(to_child[1]);
@@ -139,7 +141,7 @@ static void expect_arrival(ending *end)
 	run_until_arrival(end);
 }
 
-/* --- how it ends -------------------------------------------------------------------------- */
+/* --- the ways to end ---------------------------------------------------------------------- */
 
 static void end_while_it_waits(struct pair *p)
 {
@@ -158,7 +160,8 @@ static void end_while_the_engine_has_it(struct pair *p)
 	teach(p);
 	atomic_store(&hold, true);
 	write_quietly(p);
-	/* If a late look for the previous answer sent the Write, this run shows nothing. */
+	/* If the engine sent the Write while it looked for the previous answer, this run proves
+	 * nothing. */
 	for (int looks = 0; looks < HELD_LOOKS && !atomic_load(&held); looks++)
 		usleep(100);
 	atomic_store(&exits, true);
@@ -172,8 +175,8 @@ static void an_exit_waits_for_the_engine_to_send(void **state)
 
 static const char path[] = "exit.file";
 
-/* Make memory of a file, which may wait for the file system: only the engine receives into such
- * memory. */
+/* Make a region of a file. A thread that stores to such memory may wait for the file system, so
+ * only the engine receives into it. */
 static struct ibv_mr *file_region(struct pair *p, uint64_t **word)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -227,7 +230,8 @@ static void end_without_exit_handlers(struct pair *p)
 	_exit(0);
 }
 
-/* As before execve(), this thread may have been interrupted at any place, so it sends nothing. */
+/* As before execve(): this thread may have been interrupted anywhere, so it must not send
+ * itself. */
 static void a_process_can_wait_until_all_is_sent(void **state)
 {
 	for (int i = 0; i < PROCESSES; i++)
@@ -250,7 +254,7 @@ static void a_process_can_wait_for_what_only_the_engine_may_send(void **state)
 
 enum { KEPT_BACK = 5 };
 
-/* A reset drops the bytes that the kernel has not sent yet. */
+/* A reset would drop the bytes that the kernel has not sent yet. */
 static void end_while_the_kernel_keeps_it(struct pair *p)
 {
 	teach(p);

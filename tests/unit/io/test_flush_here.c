@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_flush_here.c -- the thread of the engine that receives a flush makes the write-back itself.
- * The tests show the other work that goes on during a long write-back.
+ * The tests check that other work goes on during a long write-back.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,16 +20,16 @@
 #define LEN      64
 
 /*
- * The limit for the quickest of some tries, as the machine may be busy. The guard's look would take
- * 20 ms.
+ * Limit for the quickest of several tries, because the machine may be busy. A thread that only the
+ * engine's guard wakes would need 20 ms.
  */
 #define SERVED_NS (5 * NSEC_PER_MS)
 #define TRIES     20
 
 #define PIPELINED 8
-#define MANY      6 /* more than the engine has threads at first */
+#define MANY      6 /* more than the threads that the engine has at first */
 
-/* A connection whose client flushes to a file of the server's. */
+/* A connection whose client flushes a file of the server. */
 struct flusher {
 	struct ends ends;
 	struct end_file file;
@@ -67,7 +67,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Polls in a tight loop, so that the engine serves only the other end. */
+/* Poll without a pause, so that the engine's thread serves only the server's end. */
 static enum ibv_wc_status poll_status(struct flusher *f)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -123,7 +123,7 @@ static void write_and_flush(struct flusher *f)
 	post(f, 0, VEXT_OP_FLUSH, 0);
 }
 
-/* Was the last call of msync() made by the engine's thread? */
+/* Returns true if the engine's thread made the last call of msync(). */
 static bool engine_wrote_back(void)
 {
 	char path[64], name[16] = "";
@@ -139,8 +139,8 @@ static bool engine_wrote_back(void)
 }
 
 /*
- * Flush written bytes until the engine itself makes the write-back, and check each time that the
- * bytes are on the medium. At first the engine's threads may have just started, or may be busy.
+ * Write and flush until the engine's thread makes the write-back, and check each time that the
+ * bytes are on the medium. At first the engine's threads may be starting or busy.
  */
 static void flush_until_here(struct flusher *f)
 {
@@ -154,7 +154,7 @@ static void flush_until_here(struct flusher *f)
 	assert_true(engine_wrote_back());
 }
 
-/* The time at which a callback ran. */
+/* Records the time at which a callback runs. */
 struct timing {
 	struct eng_timer timer;
 	struct eng_task task;
@@ -177,7 +177,7 @@ static struct timing timing = {
 	.task = {.link = LIST_INIT(timing.task.link), .run = timing_run},
 };
 
-/* Start the measurement anew with these settings. */
+/* Begin a new measurement with these settings. */
 static void timing_begin(uint64_t at)
 {
 	engine_set_timer(&timing.timer, CLOCK_NEVER);
@@ -186,8 +186,8 @@ static void timing_begin(uint64_t at)
 }
 
 /*
- * Begin a flush whose write-back does not end until the gate is opened. deadline_ns: the timer
- * fires that long after the beginning; 0: no timer. Returns the time of the beginning.
+ * Begin a flush whose write-back ends only when the gate is opened. A timer fires deadline_ns after
+ * the begin; 0: no timer. Returns the time of the begin.
  */
 static uint64_t hold_one_here(uint64_t deadline_ns)
 {
@@ -222,8 +222,8 @@ static void the_thread_that_receives_a_flush_writes_back(void **state)
 }
 
 /*
- * The test repeats some tries until one succeeds. Each flush is answered only after its bytes are
- * on the medium.
+ * The test repeats until one try succeeds. Each flush is answered after its bytes are on the
+ * medium.
  */
 static void it_goes_on_with_the_next_flush_of_its_connection(void **state)
 {
@@ -276,7 +276,8 @@ static void other_connections_go_on_meanwhile(void **state)
 	ends_close(&others);
 }
 
-/* The engine's threads that are kept for stalls make no write-backs. The pool does. */
+/* Threads of the engine that are reserved for stalls make no write-backs, so the pool makes
+ * them. */
 static void flushes_of_many_files_go_on_beside_each_other(void **state)
 {
 	struct ends others;
@@ -302,9 +303,8 @@ static void flushes_of_many_files_go_on_beside_each_other(void **state)
 }
 
 /*
- * Returns the time until the engine takes a message of another connection, while a write-back goes
- * on that has just begun. This thread only looks at the memory: a poll would take the message
- * itself.
+ * Returns the time until the engine takes a message of another connection while a write-back is
+ * running. This thread only watches the memory, because a poll would take the message.
  */
 static uint64_t served_after(struct ends *others, char value)
 {
@@ -322,7 +322,8 @@ static uint64_t served_after(struct ends *others, char value)
 	let_go();
 	assert_int_equal(end_wait_wc(&others->client).status, IBV_WC_SUCCESS);
 	assert_int_equal(end_wait_wc(&others->server).status, IBV_WC_SUCCESS);
-	usleep(10000); /* after the last poll the engine looks for bytes again */
+	/* by then the engine looks for bytes again, because this thread has stopped polling */
+	usleep(10000);
 	return ns;
 }
 
@@ -341,7 +342,7 @@ static void other_connections_do_not_wait(void **state)
 	ends_close(&others);
 }
 
-/* Returns the longest delay of a deadline or a task that is due at `due`. */
+/* Returns the longest delay of a timer or task that is due at `due`. */
 static uint64_t timing_wait(uint64_t due)
 {
 	uint64_t until = due + LIMIT_NS;
@@ -354,7 +355,8 @@ static uint64_t timing_wait(uint64_t due)
 }
 
 /*
- * The deadline is set before the write-back begins, and so near that the loop is given up at once.
+ * The deadline is set before the write-back begins, and is so near that the thread leaves its loop
+ * at once.
  */
 static uint64_t near_deadline(void)
 {
@@ -398,7 +400,7 @@ static void deadlines_and_tasks_do_not_wait(void **state)
 	}
 }
 
-/* Wait, within a limit, until the client's byte has come. */
+/* Wait, up to a limit, until the client's byte has arrived. */
 static void await_byte(size_t at, char value)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -410,14 +412,14 @@ static void await_byte(size_t at, char value)
 }
 
 /*
- * Meanwhile the connection's Writes are placed, and calls on the connection return. The answer
- * comes after the write-back.
+ * During the write-back the connection's Writes are placed, and calls on the connection return. The
+ * flush is answered after the write-back.
  */
 static void its_own_connection_goes_on_meanwhile(void **state)
 {
 	hold_one_here(0);
 	memset(one.ends.client.buf, 'w', LEN);
-	post(&one, IBV_WR_RDMA_WRITE, 0, 4096); /* completes after the flush */
+	post(&one, IBV_WR_RDMA_WRITE, 0, 4096); /* this Write completes after the flush */
 	await_byte(4096, 'w');
 	assert_int_equal(end_post_recv(&one.ends.server, 1), 0);
 	assert_int_equal(end_post_send(&one.ends.client, 2, 8), 0);
@@ -436,7 +438,8 @@ static void its_region_can_go_meanwhile(void **state)
 	let_go();
 }
 
-/* The end does not wait for the write-back. After the write-back the file is used again. */
+/* The connection ends without waiting for the write-back. The file is used again after the
+ * write-back. */
 static void its_connection_can_end_meanwhile(void **state)
 {
 	hold_one_here(0);

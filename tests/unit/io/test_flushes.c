@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Reads of an end that announced native flushes cause no write-back. The Reads of an end
- * without that announcement are flushes. Both ends may use native flushes. The tests look at a
- * file's pages and at the counters of the end that has the file.
+ * If an end announced native flushes, its Reads cause no write-back. Without this announcement its
+ * Reads are flushes. In both cases an end may send native flushes. The tests look at a file's pages
+ * and at the counters of the end that has the file.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void do_flush(struct end *e, const struct end_file *to)
 	do_one(e, &wr);
 }
 
-/* `from` writes into a file of `to`, and reads from that file. */
+/* `from` writes to a file of `to`, and then reads it; `flush` tells whether the Read must flush. */
 static void expect_reads_flush(struct end *from, struct end *to, bool flush)
 {
 	uint64_t before = writebacks_at(to);

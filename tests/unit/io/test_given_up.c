@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_given_up.c -- a program connects again as soon as it polls the first completion in error. At
- * that moment the thread that ends the former connection has reported no event yet, and has sent no
- * end. The target still ends the former connection before it establishes the next one.
+ * test_given_up.c -- a program connects again as soon as it polls the first failed completion. At
+ * that moment the thread that ends the former connection has reported no event, and has not sent
+ * the end to the peer. The target must still end the former connection before it establishes the
+ * next one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +18,7 @@
 
 #define LIMIT_S 20
 
-/* The thread that pushes the first completion in error to this queue stops after the push. */
+/* The thread that pushes the first failed completion to this queue stops after the push. */
 static struct {
 	_Atomic(struct cq *) cq; /* threads of the engine also read this pointer */
 	sem_t pushed, go_on;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Behaviour of ids and queue pairs that foreign programs rely on, and librpma does not. */
+/* Behaviour of ids and queue pairs that foreign programs rely on, but that librpma does not use. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static int disconnected(void **state)
 
 /* --- addresses ------------------------------------------------------------------------------- */
 
-/* rping -b, ucmatose -b: the programs bind, and then resolve with the same source once more. */
+/* rping -b and ucmatose -b bind an id, and then resolve the address with the same source. */
 static void what_is_bound_stays_so_when_resolved_with_a_source(void **state)
 {
 	struct sockaddr_in dst = end_loopback(9), src = end_loopback(0);
@@ -125,7 +125,7 @@ static void without_any_address_nothing_is_found(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* --- what a queue pair is granted ------------------------------------------------------------ */
+/* --- what a new queue pair gets -------------------------------------------------------------- */
 
 static struct end *resolved(void)
 {
@@ -211,7 +211,7 @@ static void what_is_refused_is_not_granted(void **state)
 	end_close(e);
 }
 
-/* Attributes of features that the device lacks are refused, because a caller would use the
+/* A request for a feature that the device lacks is refused: otherwise the program would use the
  * feature. */
 static void extended_attributes_that_the_device_lacks_are_refused(void **state)
 {
@@ -250,7 +250,7 @@ static void inline_data_can_be_sent_without_a_request_for_it(void **state)
 	assert_int_equal(e->server.buf[sizeof(out) - 1], 'i');
 }
 
-/* --- the end and what came before it --------------------------------------------------------- */
+/* --- the end of a connection, and the messages before it ------------------------------------- */
 
 static void client_sends_one_message_and_leaves(struct ends *e)
 {
@@ -261,7 +261,7 @@ static void client_sends_one_message_and_leaves(struct ends *e)
 	end_expect(&e->server, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-/* A program that gets the event of the end and then polls the queue finds every completion. */
+/* A program that polls after the event of the end finds every completion. */
 static void what_came_before_the_end_is_there_with_its_event(void **state)
 {
 	struct ends *e = *state;
@@ -275,7 +275,8 @@ static void what_came_before_the_end_is_there_with_its_event(void **state)
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* Cards do the same. The program may then free the memory to which the wr_ids point. */
+/* Destroying a queue pair removes its completions, as cards do. The program may then free the
+ * memory to which the wr_ids point. */
 static void a_destroyed_queue_pair_takes_its_completions_along(void **state)
 {
 	struct ends *e = *state;
@@ -304,7 +305,7 @@ static enum ibv_qp_state where(struct end *e)
 	return attr.qp_state;
 }
 
-/* tgtd and many other programs end a connection in this way. */
+/* tgtd and many other programs end a connection by moving its queue pair to the error state. */
 static void moving_to_error_flushes_and_ends_the_connection(void **state)
 {
 	struct ends *e = *state;
@@ -318,12 +319,13 @@ static void moving_to_error_flushes_and_ends_the_connection(void **state)
 	assert_int_equal(where(&e->client), IBV_QPS_ERR);
 	end_expect(&e->client, RDMA_CM_EVENT_DISCONNECTED);
 	end_expect(&e->server, RDMA_CM_EVENT_DISCONNECTED);
-	assert_int_equal(move(&e->client, IBV_QPS_ERR), 0); /* the completion is there already */
+	/* the completion is in the queue when the call returns */
+	assert_int_equal(move(&e->client, IBV_QPS_ERR), 0);
 	assert_int_equal(end_post_recv(&e->client, 8), 0);
 	assert_int_equal(end_wait_wc(&e->client).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* Drivers move a queue pair to ERR before they destroy one that was never connected. */
+/* A driver moves even a queue pair that was never connected to ERR before destroying it. */
 static void moving_to_error_flushes_an_unconnected_one(void **state)
 {
 	struct end *e = resolved();
@@ -354,14 +356,15 @@ static void other_states_are_rdma_cms(void **state)
 {
 	struct ends *e = *state;
 
-	assert_int_equal(move(&e->client, IBV_QPS_RTS), 0); /* the completion is there already */
+	/* the completion is in the queue when the call returns */
+	assert_int_equal(move(&e->client, IBV_QPS_RTS), 0);
 	assert_int_equal(move(&e->client, IBV_QPS_RTR), EINVAL);
 	assert_int_equal(move(&e->client, IBV_QPS_RESET), EINVAL);
 	assert_int_equal(where(&e->client), IBV_QPS_RTS);
 }
 
-/* A child gets an inherited queue pair as removed. A thread that the child does not have may
- * hold the lock of the queue pair. */
+/* In a child an inherited queue pair counts as removed: a thread that exists only in the parent may
+ * hold the queue pair's lock. */
 static void a_child_moves_nothing(void **state)
 {
 	struct ends *e = *state;
@@ -389,7 +392,7 @@ static void poll_one(struct end *e)
 		;
 }
 
-/* Without a pause, so that most of the time a call on a connection is under way. */
+/* Run without a pause, so that a call on a connection is under way at most times. */
 static void *send_and_receive(void *arg)
 {
 	struct ends *e = arg;
@@ -403,7 +406,7 @@ static void *send_and_receive(void *arg)
 	return NULL;
 }
 
-/* At the fork the parent's other threads may be anywhere in their calls. */
+/* At the time of the fork the parent's other threads may be anywhere in their calls. */
 static void a_child_of_busy_connections_can_release_their_ids(void **state)
 {
 	struct ends *e = *state;
@@ -426,7 +429,7 @@ static void a_child_of_busy_connections_can_release_their_ids(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* --- the end --------------------------------------------------------------------------------- */
+/* --- the end of a connection ----------------------------------------------------------------- */
 
 static void disconnecting_once_more_changes_nothing(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections over links other than TCP, which only rows of the table name: over one link the bytes
- * are read in place, the other writes to memory without a call.
+ * Connections over two links that exist only in this test: one lets the receiver parse bytes in
+ * place, the other lets the sender write to memory without a call.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ enum { CONNECTIONS = 2, REGION = 200000 };
 
 struct target {
 	struct ends e;
-	char *bytes; /* memory of the server, open to the client */
+	char *bytes; /* memory of the server that the client may access */
 	struct ibv_mr *mr;
-	char *source; /* memory of the client */
+	char *source; /* source of the client's Writes */
 	struct ibv_mr *source_mr;
 };
 
@@ -111,7 +111,7 @@ static int plain(void **state)
 	return on(PAIR_PLAIN);
 }
 
-/* Every link that was made is closed, if not at once then by the engine's thread. */
+/* Every link must be closed in the end, perhaps a moment later by the engine's thread. */
 static int all_closed(void **state)
 {
 	for (int ms = 0; pair_links() && ms < 10000; ms++)
@@ -180,7 +180,7 @@ static void the_end_of_a_peer_is_an_event(void **state)
 	ends_close(&e);
 }
 
-/* The engine looks for the end before the silence of a peer that has ended counts as a loss. */
+/* The engine checks for the peer's end before it reports a silent peer as lost. */
 static void an_end_that_was_not_reported_is_no_loss(void **state)
 {
 	struct ends e;
@@ -198,7 +198,7 @@ static void an_end_that_was_not_reported_is_no_loss(void **state)
 	ends_close(&e);
 }
 
-/* Wait until the first half of a Write has come. */
+/* Wait until the first half of a Write has arrived. */
 static void wait_for_half_a_write(struct target *t)
 {
 	size_t half = pair_carried() + REGION / 2;
@@ -210,7 +210,7 @@ static void wait_for_half_a_write(struct target *t)
 	assert_int_equal(pair_carried(), half);
 }
 
-/* The Write may still complete, if its last bytes left before the Terminate arrived. */
+/* The Write may still succeed, if the client sent its last bytes before the Terminate arrived. */
 static void deregistration_ends_a_write_into_the_region(void **state)
 {
 	struct vext_wr flush = {.op = VEXT_OP_FLUSH, .len = REGION, .type = VEXT_FLUSH_VISIBLE};
@@ -238,7 +238,8 @@ static void deregistration_ends_a_write_into_the_region(void **state)
 	target_close(t);
 }
 
-/* The parent has the work that was under way at the fork. The child has to release the rest. */
+/* The parent continues the work that was under way at the fork. The child must be able to release
+ * its copy. */
 static void a_forked_child_releases_an_id_amid_a_message(void **state)
 {
 	struct target *t = &targets[0];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several loops: the sources that each thread serves, and the work that waits for other work. */
+/* An engine with several threads: which sources each thread serves, and work that waits for other
+ * work. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,12 +15,11 @@
 
 #define THREADS 3
 #define SOURCES 24
-#define CROWD   4 /* as many as one thread serves */
+#define CROWD   4 /* the number of sources that one thread serves */
 #define WAIT_NS (10 * NSEC_PER_SEC)
 
 /*
- * A source that stores the thread that served it; if the test requests that, it waits in its
- * callback.
+ * A source whose callback stores its thread, and waits if the test requests that.
  */
 struct place {
 	struct eng_source source;
@@ -127,8 +127,8 @@ static void remove_all(int n)
 		place_remove(&place[i]);
 }
 
-/* Returns the number of threads that served the first n sources; `most` gets the highest number
- * of sources of one thread. */
+/* Returns how many threads served the first n sources; *most gets the largest number of sources
+ * that one thread served. */
 static int threads_of(int n, int *most)
 {
 	int threads = 0;
@@ -237,7 +237,7 @@ static void events_have_their_turn_between_timers(void **state)
 }
 
 /*
- * In each loop one callback waits. The guard makes other threads leaders, and the remaining work
+ * In each thread a callback waits. The guard lets other threads take over, and the remaining work
  * goes on.
  */
 static void leaders_of_all_loops_may_wait_at_once(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The limits of memory cgroups, in both versions, in a tree that the test makes. */
+/* The memory limits of both versions of cgroups, read from a tree of files that the test makes. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -125,7 +125,8 @@ static void version_1_counts_likewise(void **state)
 	assert_false(permits(MIB + 1));
 }
 
-/* A container sees its own cgroup as the root. */
+/* In a container the path in /proc is the host's, but the container's own cgroup is the root of the
+ * tree. */
 static void a_path_of_the_host_leads_to_the_limit_of_the_root(void **state)
 {
 	make_folder("/memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that polls, or waits, is the only one that
- * looks for bytes; then the engine looks again. */
+/* While a thread polls or waits, only this thread looks for bytes; afterwards the engine looks
+ * again. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static void connect_ends(struct ends *e)
 	ends_establish(e);
 }
 
-/* The client's completions go to the queue of another client. */
+/* Connect with a completion queue that this client shares with another client. */
 static void connect_to_share(struct ends *e, const struct end *with)
 {
 	end_open(&e->listener);
@@ -50,7 +50,7 @@ static void poll_empty(struct end *e)
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 }
 
-/* Poll in a loop until the end's link reports no bytes any more. */
+/* Poll in a loop until the link of this end reports no bytes any more. */
 static void poll_until_owned(struct end *e)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -61,7 +61,7 @@ static void poll_until_owned(struct end *e)
 	assert_int_equal(silent, 1);
 }
 
-/* Owners that were seen to look at short intervals are taken for owners a little longer. */
+/* A thread that looked at short intervals keeps the connection a little longer. */
 static void expect_given_back(void)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -71,7 +71,7 @@ static void expect_given_back(void)
 	assert_int_equal(pair_silent(), 0);
 }
 
-/* Reads the server's buffer; no thread of the server makes a call. */
+/* Read the server's buffer, while no thread of the server makes a call. */
 static void read_of_the_server(struct ends *e)
 {
 	struct ibv_mr *source = softrnic_reg_mr(e->server.pd, e->server.buf, END_BUF,
@@ -105,7 +105,7 @@ static void a_read_is_served_after_polling_stopped(void **state)
 	ends_close(&e);
 }
 
-/* The list has a reference, so a connection that stayed in the list would leak. */
+/* The list holds a reference, so a connection that stayed in it would leak. */
 static void the_alarm_forgets_a_connection_that_is_polled_no_more(void **state)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -143,7 +143,7 @@ static void arming_gives_back_at_once(void **state)
 	ends_close(&e);
 }
 
-/* The polling thread receives the bytes that come, without help of a thread that does not poll. */
+/* The polling thread receives the bytes that arrive, without help of other threads. */
 static void what_comes_while_it_polls_arrives(void **state)
 {
 	struct ends e;
@@ -179,7 +179,7 @@ static void the_end_of_the_peer_is_noticed_after_polling_stopped(void **state)
 	ends_close(&e);
 }
 
-/* The child's copies are removed; the parent's connection goes on. */
+/* The child's copies count as removed, and the parent's connection continues. */
 static void a_child_forked_while_polling_leaves_the_parent_alone(void **state)
 {
 	struct ends e;
@@ -198,7 +198,8 @@ static void a_child_forked_while_polling_leaves_the_parent_alone(void **state)
 	ends_close(&e);
 }
 
-/* A shared mapping of a file, to which threads of the application must not store for a peer. */
+/* Register a shared mapping of a file; threads of the application must not receive into such
+ * memory. */
 static struct ibv_mr *register_file(struct end *e)
 {
 	char name[] = "own-XXXXXX";
@@ -239,11 +240,11 @@ static void a_file_registered_while_it_is_polled_gives_the_connection_back(void 
 	ends_close(&e);
 }
 
-/* --- a thread that polls, while another one has the connection ------------------------------- */
+/* --- a thread polls while another one has the connection ------------------------------------- */
 
 static atomic_uint yields;
 
-/* Replaces libc's. */
+/* Replaces libc's sched_yield(), and counts its calls. */
 int sched_yield(void)
 {
 	atomic_fetch_add(&yields, 1);
@@ -267,7 +268,8 @@ static void *hold_connection(void *arg)
 	return NULL;
 }
 
-/* Otherwise the polls make no system call, so the polling thread would keep a CPU to itself. */
+/* These polls make no other system call, so without a yield the polling thread would keep the CPU
+ * to itself. */
 static void a_polling_thread_gives_way_to_the_owner_of_the_connection(void **state)
 {
 	struct holder h = {0};
@@ -316,8 +318,8 @@ static void await_owned_together(struct end *e)
 	assert_true(clock_now_ns() < until);
 }
 
-/* A Write came to one of two clients, then a Send to the other. Was the Write placed when the
- * poll returned the Send? */
+/* A Write arrived at one of two clients, then a Send at the other. Returns true if the Write was
+ * placed when the poll returned the Send. */
 static bool is_placed_at_once(struct ends *written, const struct ibv_mr *target, struct ends *sent)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -339,8 +341,8 @@ static bool is_placed_at_once(struct ends *written, const struct ibv_mr *target,
 	return placed;
 }
 
-/* Another connection of the queue may have a turn of a megabyte. The order of the two turns is
- * unknown. */
+/* Receiving a megabyte from another connection of the queue must not delay a completion. Which
+ * connection comes first is unknown. */
 static void what_completes_is_returned_before_the_next_connection_has_its_turn(void **state)
 {
 	struct ends e[2];
@@ -364,8 +366,7 @@ static void what_completes_is_returned_before_the_next_connection_has_its_turn(v
 	ends_close(&e[0]);
 }
 
-/* The link reported nothing when the Write came: the engine takes the Write at the end of the
- * lease. */
+/* The link did not report the Write when it arrived, so the engine takes it when the lease ends. */
 static void a_lease_in_vain(struct ends *e, const struct ibv_mr *target)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -398,11 +399,13 @@ static void a_program_that_looks_at_its_memory_is_not_taken_for_one_that_polls(v
 	target = softrnic_reg_mr(e.client.pd, e.client.buf, END_BUF,
 				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	assert_non_null(target);
-	do /* a lease that ends before the Write comes is not in vain: this thread was held up */
+	/* a lease that ends before the Write comes shows nothing: this thread was held up, so
+	 * repeat */
+	do
 		a_lease_in_vain(&e, target);
 	while (begins_lease(&e.client) && ++tries < 20);
 	assert_in_range(tries, 0, 19);
-	/* The client only polls from now on. */
+	/* From now on the client only polls. */
 	poll_until_owned(&e.client);
 	assert_int_equal(softrnic_dereg_mr(target), 0);
 	ends_close(&e);
@@ -438,8 +441,8 @@ static void waiter_create(struct waiter *w, struct end *e)
 }
 
 /*
- * A thread waits for a completion, and the link of its end reports no bytes. While the engine owns
- * the connection, the thread leaves the bytes to the engine.
+ * A thread waits for a completion, and its end's link reports no bytes: the thread itself looks.
+ * While the engine has the connection, the thread leaves the bytes to the engine.
  */
 static void waiter_start(struct waiter *w, struct end *e)
 {
@@ -448,7 +451,7 @@ static void waiter_start(struct waiter *w, struct end *e)
 
 	usleep(50000);
 	waiter_create(w, e);
-	/* The first wait may find bytes of before, and end at once. */
+	/* The first wait may find earlier bytes, and end at once. */
 	while ((pair_waits() == before || pair_silent() != 1) && clock_now_ns() < until)
 		usleep(100);
 	assert_int_equal(pair_silent(), 1);
@@ -517,7 +520,7 @@ static void a_wait_that_times_out_gives_back(void **state)
 	ends_close(&e);
 }
 
-/* More Sends than are parked wait in the link for receives. */
+/* More Sends than can be parked stay in the link until receives are posted. */
 static void bytes_that_cannot_be_taken_do_not_wake_again_and_again(void **state)
 {
 	struct ibv_cq *cq;
@@ -559,7 +562,7 @@ static void two_threads_wait_for_one_queue(void **state)
 
 /* --- threads that wait again and again ---------------------------------------------------- */
 
-/* Sends a message each time the server seems to have begun to wait for one. */
+/* Sends a message each time the server has probably begun to wait for one. */
 struct sender {
 	struct ends *e;
 	atomic_uint wanted;
@@ -602,8 +605,8 @@ static void wait_for_a_message(struct sender *s)
 	assert_int_equal(end_wait_wc(e).wr_id, 1);
 }
 
-/* Repeat until the link reports no bytes although no thread waits at the moment. Returns whether
- * that holds after `arms` calls that arm the queue, too. */
+/* Repeat until the link reports no bytes even while no thread waits. Returns true if that is still
+ * so after `arms` further calls that arm the queue. */
 static bool wait_until_owned(struct ends *e, int arms)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -633,7 +636,7 @@ static void a_read_is_served_after_the_last_of_many_waits(void **state)
 	ends_close(&e);
 }
 
-/* On a busy machine the engine may own the connection again at the moment of the check. */
+/* On a busy machine the engine may have taken the connection back by the time of the check. */
 static void arming_between_waits_keeps_the_connection(void **state)
 {
 	bool kept = false;
@@ -670,7 +673,7 @@ static void the_end_of_the_peer_is_noticed_after_the_last_of_many_waits(void **s
 	ends_close(&e);
 }
 
-/* --- nothing is lost while owners come and go --------------------------------------------- */
+/* --- no completion is lost while threads begin and stop to look --------------------------- */
 
 enum { READS = 300 };
 
@@ -679,7 +682,7 @@ struct visitor {
 	atomic_bool over;
 };
 
-/* Poll for a while, or wait, or do neither. */
+/* Poll for a while, or wait, or do nothing. */
 static void *come_and_go(void *arg)
 {
 	struct visitor *v = arg;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plain queue pairs of one process meet, in every order, and again after a reset. */
+/* Two queue pairs without rdma_cm in one process connect ("meet"), in every order, and again after
+ * a reset. */
 #include "plain.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static void the_end_that_awaits_may_be_ready_first(void **state)
 	plain_talk(&dials, &awaits);
 }
 
-/* The server of perftest's bandwidth tests stays in RTR like this. */
+/* The server of perftest's bandwidth tests never leaves RTR. */
 static void an_end_in_rtr_receives_and_answers(void **state)
 {
 	plain_init(&awaits);
@@ -56,7 +57,7 @@ static void an_end_in_rtr_receives_and_answers(void **state)
 	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
 }
 
-/* The dial comes for a queue pair in INIT, and posted requests wait. */
+/* The dial arrives while the queue pair is in INIT; posted requests wait. */
 static void a_dial_waits_until_its_queue_pair_is_ready(void **state)
 {
 	plain_ready(&dials, awaits.qp->qp_num);
@@ -73,7 +74,7 @@ static void a_dial_waits_until_its_queue_pair_is_ready(void **state)
 	plain_talk(&awaits, &dials);
 }
 
-/* PLAIN_ROUNDS: a larger number of rounds. */
+/* Returns the number of rounds: PLAIN_ROUNDS if it is set. */
 static int rounds(int usual)
 {
 	const char *s = getenv("PLAIN_ROUNDS");
@@ -94,7 +95,7 @@ static void after_a_reset_both_meet_again(void **state)
 	}
 }
 
-/* The other end's next dial may come while this end still has its former stream. */
+/* The other end may dial again while this end still has its former stream. */
 static void one_end_may_be_a_reset_ahead(void **state)
 {
 	for (int i = 0, n = rounds(20); i < n; i++) {
@@ -148,7 +149,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* SOFTRNIC_RETRY_MS is 300. */
+/* SOFTRNIC_RETRY_MS is 300 in this test. */
 static void a_peer_that_never_comes_costs_the_time_of_the_retries(void **state)
 {
 	uint64_t begun;
@@ -159,12 +160,13 @@ static void a_peer_that_never_comes_costs_the_time_of_the_retries(void **state)
 	begun = now_ms();
 	plain_send(&dials, 2, "to nobody");
 	assert_int_equal(plain_wait(&dials).status, IBV_WC_RETRY_EXC_ERR);
-	assert_in_range(now_ms() - begun, 240, 3000); /* the machine may be busy */
+	/* the upper limit allows for a busy machine */
+	assert_in_range(now_ms() - begun, 240, 3000);
 	assert_int_equal(plain_wait(&dials).status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(plain_state(&dials), IBV_QPS_ERR);
 }
 
-/* After an error a program resets both ends; their numbers stay the same. */
+/* After an error a program resets both queue pairs, which keep their numbers. */
 static void after_an_error_a_reset_helps(void **state)
 {
 	uint32_t num = dials.qp->qp_num;
@@ -190,7 +192,7 @@ static uint64_t counter(struct plain *p, const char *name)
 	return 0;
 }
 
-/* SOFTRNIC_SHM_AFTER is 0. */
+/* SOFTRNIC_SHM_AFTER is 0 in this test. */
 static void both_use_rings_if_these_are_permitted(void **state)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
@@ -201,7 +203,7 @@ static void both_use_rings_if_these_are_permitted(void **state)
 		plain_ready(i ? &dials : &awaits, i ? awaits.qp->qp_num : dials.qp->qp_num);
 		for (int n = 0; n < 200 && counter(&dials, "shm_rx_bytes") == 0; n++) {
 			plain_talk(&dials, &awaits);
-			usleep(500); /* threads of the engine agree on the rings */
+			usleep(500); /* meanwhile threads of the engine set up the rings */
 		}
 		assert_int_equal(counter(&dials, "shm_rx_bytes") > 0, rings);
 		assert_int_equal(counter(&dials, "crc"), 0);
@@ -230,7 +232,8 @@ static void a_read_and_an_atomic_go_to_a_peer(void **state)
 
 	memcpy(awaits.buf, &value, sizeof(value));
 	plain_ready(&dials, awaits.qp->qp_num);
-	assert_int_equal(ibv_post_send(dials.qp, &read, &bad), 0); /* before they have met */
+	/* posted before the two have met */
+	assert_int_equal(ibv_post_send(dials.qp, &read, &bad), 0);
 	plain_init(&awaits);
 	plain_rtr(&awaits, dials.qp->qp_num);
 	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plain queue pairs: the events of their states, the drained send queue, and what they permit. */
+/* Queue pairs without rdma_cm: events for changes of their state, the state SQD, and their access
+ * rights. */
 #include "plain.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static bool has_event_within(int ms)
 	return poll(&pfd, 1, ms) == 1;
 }
 
-/* Take the next event, which must have this type and queue pair. */
+/* Take the next event, which must have this type and this queue pair. */
 static void expect_event(enum ibv_event_type type, const struct ibv_qp *qp)
 {
 	struct ibv_async_event ev;
@@ -112,10 +113,11 @@ static void the_last_receive_of_a_shared_queue_is_reported(void **state)
 	assert_int_equal(softrnic_destroy_plain_qp(qp), 0);
 	assert_int_equal(softrnic_destroy_srq(srq), 0);
 	plain_init(&dials);
-	move(&dials, IBV_QPS_ERR, 0); /* has its own receives, so no event comes */
+	/* this queue pair has receives of its own, so no event comes */
+	move(&dials, IBV_QPS_ERR, 0);
 }
 
-/* --- the drained send queue ------------------------------------------------------------------- */
+/* --- the state SQD (send queue drained) ------------------------------------------------------- */
 
 static void in_sqd_posted_requests_wait(void **state)
 {
@@ -128,7 +130,7 @@ static void in_sqd_posted_requests_wait(void **state)
 	plain_recv(&awaits, 1);
 	plain_send(&dials, 2, "later");
 	plain_expect_none(&awaits, 50);
-	plain_recv(&dials, 3); /* the other direction goes on */
+	plain_recv(&dials, 3); /* the other direction works on */
 	plain_send(&awaits, 4, "meanwhile");
 	assert_int_equal(plain_wait(&dials).wr_id, 3);
 	assert_int_equal(plain_wait(&awaits).wr_id, 4);
@@ -138,7 +140,7 @@ static void in_sqd_posted_requests_wait(void **state)
 	assert_int_equal(plain_wait(&dials).wr_id, 2);
 }
 
-/* A Send is under way until its receive is posted. */
+/* A Send that has begun completes only after its receive is posted. */
 static void what_was_begun_is_finished_first(void **state)
 {
 	plain_ready(&awaits, dials.qp->qp_num);
@@ -162,7 +164,8 @@ static void without_the_wish_no_event_comes(void **state)
 	plain_talk(&dials, &awaits);
 	move(&dials, IBV_QPS_SQD, 0);
 	assert_false(has_event_within(20));
-	plain_send(&dials, 1, "never"); /* destroyed with the queue pair, without a wait */
+	/* the request is destroyed with the queue pair, without a wait */
+	plain_send(&dials, 1, "never");
 }
 
 static void in_sqd_the_path_stays(void **state)
@@ -182,7 +185,7 @@ static void in_sqd_the_path_stays(void **state)
 	plain_talk(&dials, &awaits);
 }
 
-/* --- rights ---------------------------------------------------------------------------------- */
+/* --- access rights --------------------------------------------------------------------------- */
 
 static int request(enum ibv_wr_opcode opcode)
 {
@@ -210,7 +213,7 @@ static const struct {
 };
 #define ALL_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* The region grants every right; only the queue pair refuses. */
+/* The region grants every right, so only the queue pair refuses. */
 static void what_the_queue_pair_does_not_permit_is_refused(void **state)
 {
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {

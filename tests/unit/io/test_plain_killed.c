@@ -11,7 +11,7 @@ enum stage { IN_RESET, IN_INIT, IN_RTR, IN_RTS, STAGES };
 
 struct child {
 	pid_t pid;
-	int to, from; /* pipes */
+	int to, from; /* ends of the pipes to and from the child */
 	uint32_t qpn;
 };
 
@@ -25,7 +25,7 @@ static void get(int fd, void *bytes, size_t len)
 	assert_int_equal(read(fd, bytes, len), len);
 }
 
-/* Post receives as soon as possible, so that messages find receives. */
+/* Post receives as early as the state permits, so that messages find receives. */
 static void child_reach(struct plain *p, uint32_t peer, enum stage stage)
 {
 	if (stage >= IN_INIT) {
@@ -63,7 +63,7 @@ static void child_start(struct child *c, uint32_t our_number, enum stage stage)
 	c->pid = fork();
 	assert_true(c->pid >= 0);
 	if (c->pid == 0) {
-		alarm(30); /* the parent may fail */
+		alarm(30); /* ends the child if the parent fails */
 		child_run(to[0], from[1], stage);
 	}
 	close(to[0]);
@@ -88,8 +88,8 @@ static void expect_success(struct plain *p)
 	assert_int_equal(plain_wait(p).status, IBV_WC_SUCCESS);
 }
 
-/* Of two queue pairs the one with the greater number dials, the other awaits. Over several
- * rounds both kinds occur by chance, and by the direction of the numbers. */
+/* Of two queue pairs the one with the greater number dials, and the other waits for the dial. Which
+ * one the child gets is random, so both cases occur in several rounds. */
 static void kill_in(enum stage stage)
 {
 	struct plain p;
@@ -141,7 +141,7 @@ static void a_peer_may_be_killed_in_rts(void **state)
 		kill_in(IN_RTS);
 }
 
-/* The killed peer's host resets the connection, so the requests that the peer has not acknowledged
+/* The killed peer's host resets the connection. The requests that the peer has not acknowledged
  * fail at once. */
 static void a_peer_may_be_killed_with_work_outstanding(void **state)
 {

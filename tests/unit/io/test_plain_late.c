@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One end of each pair is ready long before the other end. In some pairs the early end dials, and
- * its dial is parked; in others it awaits. PLAIN_LATE_MS: the delay of the late end.
+ * the late end's host parks this dial; in others the early end waits for the dial. PLAIN_LATE_MS:
+ * the delay of the late end.
  */
 #include "plain.h"
 
@@ -11,8 +12,8 @@
 struct late_pair {
 	struct plain early, late;
 	bool early_dials;
-	bool late_is_in_init; /* false: the late end is in RESET */
-	bool sends_early;     /* a Send waits for the peer */
+	bool late_is_in_init; /* true: the late end is in INIT meanwhile; false: in RESET */
+	bool sends_early;     /* the early end posts a Send before the peer is ready */
 };
 
 #define LATE_PAIRS 8

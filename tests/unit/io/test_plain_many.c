@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many plain queue pairs in one process, their numbers, and fork(). */
+/* Many queue pairs without rdma_cm in one process, their numbers, and fork(). */
 #include "plain.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static void a_number_returns_late(void **state)
 	}
 }
 
-/* The child's queue pairs have other numbers than the parent's. */
+/* The queue pairs that the child makes have other numbers than the parent's. */
 static int meet_in_child(uint32_t parents)
 {
 	struct plain a, b;

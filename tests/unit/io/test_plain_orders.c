@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two plain queue pairs that their user moves in random orders, while dials, replies and resets are
- * on their way. After that they must meet, and a message must go each way. ROUNDS and SEED are read
- * from the environment.
+ * Two queue pairs without rdma_cm are moved between states in random orders, while dials, replies
+ * and resets are under way. Afterwards they must meet, and a message must go each way. ROUNDS and
+ * SEED are read from the environment.
  */
 #include "plain.h"
 
@@ -24,7 +24,7 @@ static unsigned long from_environment(const char *name, unsigned long otherwise)
 	return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-/* Wait for no time in most calls, otherwise up to the pauses between dials, and seldom longer. */
+/* Wait not at all in most calls, otherwise up to the pause between two dials, and rarely longer. */
 static void pass_time(void)
 {
 	static const long at_most_ns[] = {1, 1, 50000, 300000, 3000000};
@@ -49,7 +49,7 @@ static void to_err(struct plain *p)
 	assert_int_equal(softrnic_modify_qp(p->qp, &attr, IBV_QP_STATE), 0);
 }
 
-/* Go one step: on to the next state, or back. */
+/* Make one step: to the next state, or back to RESET. */
 static void move(struct plain *p, const struct plain *peer)
 {
 	enum ibv_qp_state state = plain_state(p);
@@ -92,7 +92,7 @@ static void begin_round(struct plain *p)
 	drop_completions(p);
 }
 
-/* Neither user sends, so each end may be reset alone. */
+/* Neither user sends a message, so each end may be reset alone. */
 static void without_messages(struct plain *a, struct plain *b)
 {
 	for (unsigned n = below(12); n > 0; n--) {
@@ -106,8 +106,8 @@ static void without_messages(struct plain *a, struct plain *b)
 	go_on_to_rts(b, a);
 }
 
-/* With messages both ends are reset at last, because former messages belong to former
- * connections. */
+/* With messages both ends are reset at the end: an earlier message belongs to an earlier
+ * connection, so one end alone cannot go on. */
 static void with_messages(struct plain *a, struct plain *b)
 {
 	for (unsigned n = below(12); n > 0; n--) {
@@ -130,8 +130,9 @@ static void with_messages(struct plain *a, struct plain *b)
 }
 
 /*
- * The end that was reset last has no former stream. The other end may not have seen the end of its
- * former stream yet, so a message that it sent at once might end with that stream.
+ * Send first from the end that was reset last, which has no former stream. The other end may not
+ * have noticed the end of its former stream: a message that it sends now could be lost with that
+ * stream.
  */
 static void talk(struct plain *a, struct plain *b)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of strangers to the port of a plain queue pair have no effect but an answer. */
+/* Messages of programs that are not the peer ("strangers"), sent to the port of a queue pair
+ * without rdma_cm, have no effect except an answer. */
 #include "plain.h"
 
 #include <arpa/inet.h>
@@ -26,7 +27,7 @@ static void keep_notice(enum log_level level, const char *file, int line, const 
 		strncat(notices, text, sizeof(notices) - strlen(notices) - 1);
 }
 
-/* --- violations that this host has counted ---------------------------------------------------- */
+/* --- violations that this host has counted against senders ------------------------------------ */
 
 static atomic_uint violations;
 
@@ -56,7 +57,8 @@ static int close_pair(void **state)
 
 /* --- a stranger ----------------------------------------------------------------------------- */
 
-/* The message that a queue pair of `from` at this host's address sends to a queue pair of `to`. */
+/* Returns the message of a queue pair numbered `from` at this host's address to a queue pair
+ * numbered `to`. */
 static struct meet_data words(uint32_t from, uint32_t to)
 {
 	struct meet_data data = {.from.qpn = from,
@@ -112,8 +114,8 @@ static bool answers_within(int fd, int ms)
 	return poll(&p, 1, ms) > 0;
 }
 
-/* Take the reject, which must come, and return its reason; the reject has the names of the
- * request. */
+/* Take the reject, which must come and must name the queue pairs of the request. Returns its
+ * reason. */
 static enum meet_reason refusal(int fd)
 {
 	uint8_t frame[MPA_START_MAX];
@@ -128,13 +130,13 @@ static enum meet_reason refusal(int fd)
 	assert_true(n > 0);
 	assert_true(mpa_start_decode(frame, (size_t)n, &rep, &pdata) > 0);
 	assert_true(rep.reply && rep.reject);
-	/* Revision 2 has 4 bytes of IRD and ORD before the user's. */
+	/* In revision 2 the first 4 bytes of private data are IRD and ORD. */
 	assert_int_equal(meet_data_decode(frame + n - MEET_LEN, MEET_LEN, &data, &why), 0);
 	assert_int_equal(close(fd), 0);
 	return (enum meet_reason)data.reason;
 }
 
-/* Both queue pairs still meet, whatever strangers did. */
+/* Check that the two queue pairs still meet. */
 static void both_meet(void)
 {
 	plain_ready(&awaits, dials.qp->qp_num);
@@ -163,7 +165,7 @@ static void other_words_than_64_bytes_are_malformed(void **state)
 	int fd;
 
 	(void)meet_data_encode(bytes, sizeof(bytes), &data);
-	bytes[4] = 2; /* another version */
+	bytes[4] = 2; /* an unknown version */
 	fd = dial(awaits.qp->qp_num);
 	request_raw(fd, bytes, MEET_LEN, true);
 	assert_int_equal(refusal(fd), MEET_MALFORMED);
@@ -172,7 +174,7 @@ static void other_words_than_64_bytes_are_malformed(void **state)
 	request_raw(fd, bytes, MEET_LEN - 1, true);
 	assert_int_equal(refusal(fd), MEET_MALFORMED);
 	fd = dial(awaits.qp->qp_num);
-	request_raw(fd, bytes, MEET_LEN, false); /* without consent */
+	request_raw(fd, bytes, MEET_LEN, false); /* a request without consent */
 	assert_int_equal(refusal(fd), MEET_MALFORMED);
 	both_meet();
 }
@@ -187,7 +189,8 @@ static void a_number_without_a_queue_pair_is_refused(void **state)
 	request(fd, &data);
 	assert_int_equal(refusal(fd), MEET_NO_QP);
 	assert_int_equal(atomic_load(&violations), 1);
-	data.to.qpn = (awaits.qp->qp_num + 0x100) & MEET_QPN_MAX; /* another port */
+	/* a number that belongs to another port */
+	data.to.qpn = (awaits.qp->qp_num + 0x100) & MEET_QPN_MAX;
 	fd = dial(awaits.qp->qp_num);
 	request(fd, &data);
 	assert_int_equal(refusal(fd), MEET_NO_QP);
@@ -213,13 +216,13 @@ static void a_forged_address_is_refused(void **state)
 	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
 	int fd = dial(awaits.qp->qp_num);
 
-	data.from.gid[15] = 9; /* the message comes from 127.0.0.1 */
+	data.from.gid[15] = 9; /* not the sender's address: the message comes from 127.0.0.1 */
 	request(fd, &data);
 	assert_int_equal(refusal(fd), MEET_NOT_PEER);
 	assert_non_null(strstr(notices, "another address"));
 }
 
-/* SOFTRNIC_QP_ANY_SOURCE is set. */
+/* SOFTRNIC_QP_ANY_SOURCE is set in this test. */
 static void a_peer_may_come_from_another_address(void **state)
 {
 	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
@@ -227,14 +230,16 @@ static void a_peer_may_come_from_another_address(void **state)
 
 	data.from.gid[15] = 9;
 	request(fd, &data);
-	assert_false(answers_within(fd, 50)); /* the call is kept until its peer is known */
+	/* the host keeps the request until its queue pair knows its peer */
+	assert_false(answers_within(fd, 50));
 	plain_ready(&awaits, dials.qp->qp_num);
-	assert_int_equal(refusal(fd), MEET_NOT_PEER); /* the peer has another GID */
+	/* the peer of the queue pair has another GID */
+	assert_int_equal(refusal(fd), MEET_NOT_PEER);
 	plain_ready(&dials, awaits.qp->qp_num);
 	plain_talk(&dials, &awaits);
 }
 
-/* The error that users make most often. */
+/* Users often swap the two numbers by mistake. */
 static void swapped_numbers_are_explained(void **state)
 {
 	struct meet_data data = words(0x123456, awaits.qp->qp_num);
@@ -265,8 +270,8 @@ static void sequence_numbers_that_differ_are_explained(void **state)
 	assert_non_null(strstr(notices, "sequence numbers"));
 }
 
-/* SOFTRNIC_STRICT_PSN is set: this stands for a card, which drops all packets with another
- * number. */
+/* SOFTRNIC_STRICT_PSN is set: the queue pair then behaves like a card, which drops packets that
+ * begin with another sequence number. */
 static void sequence_numbers_that_differ_keep_strict_ends_apart(void **state)
 {
 	plain_ready(&dials, awaits.qp->qp_num);
@@ -285,7 +290,7 @@ static void sequence_numbers_that_differ_keep_strict_ends_apart(void **state)
 	assert_non_null(strstr(notices, "SOFTRNIC_STRICT_PSN"));
 }
 
-/* The peers meet while one of them has no sequence number yet. */
+/* The two meet while one of them has no sequence number yet. */
 static void a_sequence_number_that_comes_late_keeps_strict_ends_apart(void **state)
 {
 	plain_init(&awaits);
@@ -314,9 +319,9 @@ static void dials_that_wait_do_not_keep_the_peer_out(void **state)
 
 		fds[i] = dial(awaits.qp->qp_num);
 		request(fds[i], &data);
-		usleep(2000); /* the two come in this order */
+		usleep(2000); /* the two requests must arrive in this order */
 	}
-	assert_int_equal(refusal(fds[0]), MEET_BUSY); /* four are kept */
+	assert_int_equal(refusal(fds[0]), MEET_BUSY); /* the host keeps only four requests */
 	assert_int_equal(refusal(fds[1]), MEET_BUSY);
 	assert_false(answers_within(fds[2], 20));
 	plain_rtr(&awaits, dials.qp->qp_num);
@@ -343,8 +348,8 @@ static void bytes_after_a_request_end_its_connection(void **state)
 	both_meet();
 }
 
-/* A stranger on the same host forges the peer's name, and sends nothing more: the true peer
- * still gets through. */
+/* A program on the same host sends the peer's name, and then nothing more: the true peer must still
+ * get through. */
 static void a_forger_that_is_accepted_and_leaves_changes_nothing(void **state)
 {
 	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
@@ -354,7 +359,7 @@ static void a_forger_that_is_accepted_and_leaves_changes_nothing(void **state)
 	plain_recv(&awaits, 1);
 	fd = dial(awaits.qp->qp_num);
 	request(fd, &data);
-	assert_true(answers_within(fd, 5000)); /* an accepting reply */
+	assert_true(answers_within(fd, 5000)); /* a reply that accepts */
 	close(fd);
 	plain_ready(&dials, awaits.qp->qp_num);
 	plain_send(&dials, 2, "the true peer");

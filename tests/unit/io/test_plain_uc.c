@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unreliable plain queue pairs (UC): they meet, lose messages silently, and survive their peer. */
+/* Unreliable queue pairs (UC) without rdma_cm: they meet, lose messages without an error, and
+ * survive their peer. */
 #include "plain.h"
 
 #include <errno.h>
@@ -60,7 +61,8 @@ static uint64_t lost_in(struct plain *p)
 	return 0;
 }
 
-/* A message is complete before it arrives. */
+/* Wait until a message is lost: a Send completes before it arrives, so its completion shows
+ * nothing. */
 static void wait_until_lost(struct plain *p, uint64_t n)
 {
 	for (int i = 0; i < 1000 && lost_in(p) < n; i++)
@@ -122,7 +124,7 @@ static void after_a_reset_both_meet_again(void **state)
 	meet();
 }
 
-/* On a network nothing reports the peer's end, either. */
+/* As on a network, nothing reports that the peer has ended. */
 static void without_its_peer_it_sends_into_the_void(void **state)
 {
 	meet();
@@ -134,7 +136,7 @@ static void without_its_peer_it_sends_into_the_void(void **state)
 	assert_int_equal(plain_state(&a), IBV_QPS_RTS);
 }
 
-/* The messages wait for the peer as long as the two have never met. */
+/* Messages wait for the peer until the two meet for the first time. */
 static void what_is_sent_early_waits(void **state)
 {
 	plain_ready(&a, b.qp->qp_num);

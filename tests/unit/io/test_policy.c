@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules of doc/policy.md, one by one: a situation, and the expected answer. */
+/* The rules of doc/policy.md, one by one: a sequence of events, and the expected decisions. */
 #include "lib/unit.h"
 
 #include "base/clock.h"
@@ -10,46 +10,48 @@
 /* --- when a Write leaves -------------------------------------------------------------------- */
 
 /*
- * What a connection sees, one letter each: w: a Write is posted; f: another request, at once; F: the
- * same 50 us later; W: a Write 50 us later; m: a Send without a completion; l: a look at the CQ; a: the alarm. The answer to each post is s (it is sent),
- * w (it waits) or j (it joins what waits); to a look: l, to an alarm: a.
+ * `happens` has the events of a connection, a letter each. w: a Write is posted; f: another request
+ * is posted at once; F: the same 50 us later; W: a Write is posted 50 us later; m: a Send without a
+ * completion is posted; l: the program polls the CQ; a: the alarm fires. `answers` has a letter for
+ * each event. For a post, s: the request is sent; w: it waits; j: it joins a waiting one. For a
+ * poll it is l, and for an alarm a.
  */
 struct story {
 	const char *happens, *answers;
 };
 
 static const struct story stories[] = {
-	/* The first two Writes of a connection leave at once. */
+	/* The first two Writes of a connection are sent at once. */
 	{"wfwfwf", "ssssws"},
 	{"wwww", "sswj"},
-	/* A Write that no post follows within 20 us begins the count anew. */
+	/* If no post follows a Write within 20 us, the count begins again. */
 	{"wFwFwFwF", "ssssssss"},
 	{"wfwFwfwf", "ssssssss"},
 	{"wfwFwfwfw", "ssssssssw"},
-	/* Lone Writes never wait. */
+	/* Single Writes with pauses between them never wait. */
 	{"wWWWWW", "ssssss"},
-	/* All Writes wait for the flush after them, and leave together with it. */
+	/* All Writes wait for the flush after them, and are sent together with it. */
 	{"wfwfwwwwf", "sssswjjjs"},
-	/* The alarm came before a flush, because the thread was held up. Two Writes that a flush
-	 * follows are enough. */
+	/* The alarm fired before the flush, because the thread was held up: two Writes with a flush
+	 * after them are still enough. */
 	{"wfwfwaf", "sssswas"},
 	{"wfwfwafwfwfw", "sssswasssssw"},
-	/* The alarm came for several Writes: likewise. */
+	/* The alarm fired while several Writes waited: two Writes with a flush are still enough. */
 	{"wfwfwwaw", "sssswjas"},
 	{"wfwfwwawfwfw", "sssswjassssw"},
-	/* Sends wait after eight in a row, and leave with the first that asks for a completion. */
+	/* Sends wait after eight in a row, until a request with a completion is posted. */
 	{"mmmmmmmmmmmf", "sssssssswjjs"},
 	{"mmmmmmmmmmmfmm", "sssssssswjjsss"},
-	/* Messages to and fro do not wait, as the thread looks for the answer. */
+	/* In an exchange of messages none waits, because the thread polls for the answer. */
 	{"mlmlmlmlmlmlmlmlmlml", "slslslslslslslslslsl"},
-	/* One message waited alone: eight are not enough any more. */
+	/* One message waited alone: from now on eight in a row are not enough. */
 	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssssssssssswj"},
 	{"mmmmmmmmmammmmmmmmmmmmmmmmmm", "sssssssswasssssssssssssssswj"},
-	/* Nothing waited before the second look. */
+	/* Nothing waited at the time of the second poll. */
 	{"mmmmmmmmmlmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssslsssssssssssssssswj"},
-	/* Others joined a waiting message: eight are enough again. */
+	/* Other messages joined a waiting one: eight in a row are enough again. */
 	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmmlmmmmmmmmmm", "sssssssswlsssssssssssssssswjlsssssssswj"},
-	/* A lone Write waited: two are not enough any more. */
+	/* A single Write waited alone: from now on two are not enough. */
 	{"wfwfwawfwfwfwf", "sssswassssssss"},
 };
 
@@ -100,7 +102,7 @@ static void a_write_leaves_as_the_story_requires(void **state)
 	}
 }
 
-/* Returns the number of pairs of a Write and a flush after which a Write waits. */
+/* Returns after how many pairs of a Write and a flush a Write waits. */
 static unsigned pairs_until_one_waits(struct policy_send *s, uint64_t *now)
 {
 	bool waiting = false;
@@ -113,7 +115,7 @@ static unsigned pairs_until_one_waits(struct policy_send *s, uint64_t *now)
 	return n;
 }
 
-/* The message that waits at the moment waits in vain. */
+/* No other message joins the one that waits. */
 static void end_lone(struct policy_send *s, uint64_t *now)
 {
 	bool waiting = true;
@@ -183,12 +185,12 @@ static uint64_t cost_after(uint64_t average, unsigned times, uint64_t ns, uint64
 static void what_an_alarm_takes_is_an_average(void **state)
 {
 	assert_in_range(cost_after(0, 50, 15 * US, 80 * US), 14 * US, 15 * US);
-	/* The policy bounds the delay that the scheduler adds. */
+	/* A large measured cost may come from the scheduler, so it counts only up to a bound. */
 	assert_in_range(cost_after(0, 50, 5000 * US, 80 * US), 15 * US, 16 * US);
-	/* A few cheap settings change little, many change the cost. */
+	/* A few cheap settings change the average little, many change it. */
 	assert_in_range(cost_after(15 * US, 8, 1 * US, 80 * US), 12 * US, 15 * US);
 	assert_in_range(cost_after(15 * US, 500, 1 * US, 80 * US), 1 * US, 1200);
-	/* A setting far in the future has no effect. */
+	/* Setting an alarm far in the future does not count. */
 	assert_int_equal(cost_after(15 * US, 50, 1 * US, 2000 * US), 15 * US);
 }
 
@@ -231,13 +233,14 @@ static void a_write_is_overdue_after_its_pace(void **state)
 {
 	assert_false(policy_is_overdue(1000 * US, 1030 * US, 40 * US));
 	assert_true(policy_is_overdue(1000 * US, 1036 * US,
-				      40 * US)); /* another alarm costs more than it saves */
+				      /* setting another alarm costs more than it saves */
+				      40 * US));
 	assert_true(policy_is_overdue(1000 * US, 1200 * US, 40 * US));
 }
 
 static void threads_look_at_leases_before_the_engine_does(void **state)
 {
-	assert_false(policy_is_look_due(0, 1000 * US, 150 * US)); /* 0: there are no polls */
+	assert_false(policy_is_look_due(0, 1000 * US, 150 * US)); /* 0: the program does not poll */
 	assert_false(policy_is_look_due(1300 * US, 1000 * US, 150 * US));
 	assert_true(policy_is_look_due(1140 * US, 1000 * US, 150 * US));
 	assert_true(policy_is_look_due(900 * US, 1000 * US, 150 * US));
@@ -247,7 +250,7 @@ static void threads_look_at_leases_before_the_engine_does(void **state)
 
 static void sixteen_quick_polls_make_a_loop(void **state)
 {
-	assert_false(policy_is_loop(16, 0, 1000 * US)); /* 0: there is no earlier time */
+	assert_false(policy_is_loop(16, 0, 1000 * US)); /* 0: the program has not polled before */
 	assert_true(policy_is_loop(32, 1000 * US, 1010 * US));
 	assert_true(policy_is_loop(32, 1000 * US, 1799 * US));
 	assert_false(policy_is_loop(32, 1000 * US, 1800 * US));
@@ -292,9 +295,10 @@ static void arming_ends_a_lease_unless_it_comes_once_between_waits(void **state)
 }
 
 /*
- * What a thread that polls sees, one letter each: e: a look finds nothing; c: a look finds a
- * completion; C: the engine makes one between two looks; w: the engine places a Write between two
- * looks; v: a lease that was not used ends, and a Write had come; V: the same, and a completion.
+ * `happens` has the events of a thread that polls, a letter each. e: a poll finds nothing; c: a
+ * poll finds a completion; C: the engine makes a completion between two polls; w: the engine places
+ * a Write between two polls; v: a lease ends in which the thread did not poll, and a Write has
+ * arrived; V: the same, with a completion.
  */
 struct looks {
 	const char *happens;
@@ -340,25 +344,27 @@ static void a_thread_that_looks_at_its_memory_gets_no_lease(void **state)
 	static const struct looks table[] = {
 		{"", true},
 		{"eeecec", true},
-		/* Writes come while the program polls for something else. */
+		/* Writes arrive while the program polls for something else. */
 		{"wewewewewewe", true},
-		/* Writes come between a completion and the next poll: the program looks for
-		 * them. */
+		/* A Write arrives between a completion and the next poll: the program probably
+		 * waits for the Write in its memory. */
 		{"cwe", true},
 		{"cwecwe", false},
 		{"CweCwe", false},
-		/* The engine made the completion just before a poll, and the poll returned it. */
+		/* The engine made the completion just before a poll returned it, so the Write shows
+		 * nothing. */
 		{"CeweCewe", false},
 		{"cwcwe", false},
 		/* That happens more than once in three such times. */
 		{"cwececwecece", true},
 		{"cwecececwecececwe", true},
 		{"cwececwecwe", false},
-		/* The program only polls from then on. */
+		/* From then on the program only polls. */
 		{"cwecwece", true},
 		{"cwecwecwecwecwecwecececececececece", false},
 		{"cwecwecwecwecwecwecececececececececece", true},
-		/* A lease was in vain, or the thread was only held up. */
+		/* A lease in which the thread did not poll: it was useless, or the thread was only
+		 * held up. */
 		{"v", false},
 		{"vcecececece", false},
 		{"V", true},
@@ -400,7 +406,7 @@ static void long_polling_without_a_completion_brings_the_lease_back(void **state
 	while (!policy_may_lease(&l))
 		loops++;
 	assert_int_equal(loops, 61 * 64);
-	/* A completion begins the count of loops anew. */
+	/* A completion restarts the count of loops. */
 	happen_to_lease(&l, &news, 'v');
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_false(policy_may_lease(&l));
@@ -410,7 +416,7 @@ static void long_polling_without_a_completion_brings_the_lease_back(void **state
 	}
 }
 
-/* --- for how long a leader spins ------------------------------------------------------------ */
+/* --- how long a thread of the engine spins -------------------------------------------------- */
 
 static void a_leader_spins_where_arrivals_are_near(void **state)
 {
@@ -435,7 +441,7 @@ static void the_gap_is_an_average_that_a_long_one_changes_little(void **state)
 {
 	uint64_t gap = 0;
 
-	gap = policy_gap(gap, 1000000 * US, 20 * US); /* a long gap counts as 80 us */
+	gap = policy_gap(gap, 1000000 * US, 20 * US); /* a gap longer than 80 us counts as 80 us */
 	assert_int_equal(gap, 20 * US);
 	gap = policy_gap(gap, 1000000 * US, 20 * US);
 	assert_int_equal(gap, 35 * US);

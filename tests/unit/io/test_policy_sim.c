@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the policy does for eight kinds of programs, on a machine whose clock and costs are the test's:
- * how many sends leave, how often the alarm is set, how often the engine is woken, and how late a
- * Write leaves. The machine keeps the alarm and the leases as conn_watch.c does.
+ * The effect of the policy on eight kinds of programs, on a machine whose clock and costs the test
+ * sets: how many sends are made, how often the alarm is set, how often the engine is woken, and how
+ * late a Write is sent. The machine keeps the alarm and the leases as conn_watch.c does.
  */
 #include "lib/unit.h"
 
@@ -18,30 +18,30 @@ enum { CONNS = 64, ROUNDS = 2000 };
 #define POST_NS   300u
 #define POLL_NS   200u
 #define SEND_NS   (3 * US)
-#define ANSWER_NS (15 * US) /* from the send of a flush to its answer */
+#define ANSWER_NS (15 * US) /* time from the send of a flush to its answer */
 
 struct sim_conn {
 	struct policy_send send;
-	uint64_t since; /* time since which a Write waits; 0: none waits */
+	uint64_t since; /* time since when a Write waits; 0: no Write waits */
 	struct policy_lookers l;
-	unsigned polls, seen; /* the same as in struct conn_policy */
-	uint64_t answer_at;   /* 0: no answer is on its way */
-	uint64_t write_at;    /* a Write of the peer; 0: no Write is on its way */
+	unsigned polls, seen; /* these members mean the same as in struct conn_policy */
+	uint64_t answer_at;   /* time at which an answer arrives; 0: none is under way */
+	uint64_t write_at;    /* time at which a Write of the peer arrives; 0: none is under way */
 	uint64_t waited_at;
 	struct policy_news news;
 	struct policy_lease lease;
 };
 
 struct machine {
-	uint64_t now, cost_ns; /* the present time, and the cost of setting the alarm */
+	uint64_t now, cost_ns; /* now: the present time; cost_ns: the cost of setting the alarm */
 	uint64_t due, look_at, average_ns;
 	struct sim_conn conn[CONNS];
 	unsigned conns, cq_polls;
 	uint64_t polls_at;
-	/* counters: */
+	/* counts of posts, sends, settings and expiries of the alarm, and reports to the engine */
 	unsigned posts, sends, sets, expiries, reports;
-	uint64_t latest_ns; /* the longest time that a Write has waited */
-	uint64_t missed_ns; /* time for which Writes of the peer were not placed */
+	uint64_t latest_ns; /* the longest time that a Write waited */
+	uint64_t missed_ns; /* total time for which arrived Writes of the peer were not placed */
 };
 
 static void machine_init(struct machine *m, unsigned conns, uint64_t cost_ns)
@@ -88,7 +88,7 @@ static void leave(struct machine *m, struct sim_conn *c)
 	m->sends++;
 }
 
-/* Take the answers and Writes that have come. */
+/* Take the answers and Writes that have arrived. */
 static void receive(struct machine *m, struct sim_conn *c)
 {
 	if (c->answer_at && c->answer_at <= m->now) {
@@ -153,7 +153,7 @@ static void expire(struct machine *m)
 		set_alarm(m, next);
 }
 
-/* Let the time pass; the engine handles the events that are due then. */
+/* Let time pass; the engine handles the events that become due. */
 static void pass(struct machine *m, uint64_t ns)
 {
 	uint64_t end = m->now + ns;
@@ -169,14 +169,14 @@ static void pass(struct machine *m, uint64_t ns)
 
 		if (!policy_link_reports(&c->l))
 			continue;
-		/* a leader is woken, and takes the bytes */
+		/* the link reports the bytes, so a thread of the engine wakes up and takes them */
 		m->reports += (c->answer_at && c->answer_at <= m->now) ||
 			      (c->write_at && c->write_at <= m->now);
 		receive(m, c);
 	}
 }
 
-/* --- what programs do ----------------------------------------------------------------------- */
+/* --- actions of programs -------------------------------------------------------------------- */
 
 static void wait_for_more(struct machine *m, struct sim_conn *c)
 {
@@ -260,7 +260,7 @@ static void look(struct machine *m, struct sim_conn *c, bool loop)
 		policy_look_ends(&c->lease, &c->news);
 }
 
-/* Poll once the CQ of all connections. */
+/* Poll the CQ of all connections once. */
 static void poll(struct machine *m)
 {
 	bool loop = false;
@@ -289,8 +289,8 @@ static void poll_until_answered(struct machine *m, struct sim_conn *c)
 		poll(m);
 }
 
-/* Call poll(2) for the link's descriptor: no report comes, and the thread itself takes the
- * bytes. */
+/* Wait by poll(2) for the link's descriptor: the link reports nothing to the engine, and the thread
+ * takes the bytes. */
 static void wait_until_answered(struct machine *m, struct sim_conn *c)
 {
 	if (!c->l.leased)
@@ -310,7 +310,7 @@ static void wait_until_answered(struct machine *m, struct sim_conn *c)
 	c->l.waiting--;
 }
 
-/* The program looks at its memory, where the peer writes after some time. */
+/* The program watches its memory, to which the peer writes after this time. */
 static void await_write(struct machine *m, struct sim_conn *c, uint64_t after)
 {
 	c->write_at = m->now + after;
@@ -321,8 +321,8 @@ static void await_write(struct machine *m, struct sim_conn *c, uint64_t after)
 /* --- eight kinds of programs ------------------------------------------------------------------ */
 
 /*
- * Setting the alarm takes at most 1 / share of the time, and a little more until the average time
- * of a set is known.
+ * Setting the alarm may take at most 1 / share of the time, and a little more until the average
+ * cost is known.
  */
 static void expect_cheap_alarms(const struct machine *m, unsigned share)
 {
@@ -339,7 +339,7 @@ static void run_waits(uint64_t cost_ns)
 		post_flush(&m, m.conn);
 		wait_until_answered(&m, m.conn);
 	}
-	assert_int_equal(m.sends, ROUNDS + 2); /* the first two Writes left alone */
+	assert_int_equal(m.sends, ROUNDS + 2); /* only the first two Writes were sent alone */
 	assert_int_equal(m.reports, 0);
 	assert_in_range(m.expiries, 0, ROUNDS / 100);
 	expect_cheap_alarms(&m, 7);
@@ -362,11 +362,12 @@ static void run_polls(uint64_t cost_ns)
 		poll_until_answered(&m, m.conn);
 	}
 	assert_int_equal(m.sends, ROUNDS + 2);
-	assert_in_range(m.reports, 0, 2); /* before the policy sees the polls as a loop */
+	/* a few reports come before the policy recognizes the loop of polls */
+	assert_in_range(m.reports, 0, 2);
 	assert_in_range(m.expiries, 0, ROUNDS / 100);
 	assert_true(m.conn->l.leased);
 	expect_cheap_alarms(&m, 30);
-	/* The program stops polling: the link reports again after two looks of the engine. */
+	/* The program stops polling. After two checks of the engine the link reports again. */
 	pass(&m, 4 * lease_pace(&m, POLICY_POLLS));
 	assert_true(policy_link_reports(&m.conn->l));
 	assert_int_equal(m.due, 0);
@@ -399,7 +400,7 @@ static void a_program_of_batches_needs_no_alarm_for_writes(void **state)
 
 	machine_init(&m, 1, 16 * US);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		post_flush(&m, m.conn); /* 16 Writes and a flush are one post */
+		post_flush(&m, m.conn); /* the 16 Writes and the flush are sent together */
 		wait_until_answered(&m, m.conn);
 	}
 	assert_int_equal(m.sends, ROUNDS);
@@ -420,7 +421,7 @@ static void run_stream(uint64_t cost_ns)
 	}
 	assert_in_range(m.sends, ROUNDS, ROUNDS + ROUNDS / 20);
 	expect_cheap_alarms(&m, 30);
-	/* A last Write without a later post. */
+	/* The last Write has no post after it. */
 	post_write(&m, m.conn);
 	pass(&m, 5000 * US);
 	assert_int_equal(m.conn->since, 0);
@@ -457,7 +458,7 @@ static void many_connections_share_one_alarm(void **state)
 	run_many(16 * US);
 }
 
-/* Send pairs, and now and then a Write for which the peer polls its memory. */
+/* Pairs of a Write and a flush, and sometimes a single Write that the peer awaits in its memory. */
 static void a_lone_write_now_and_then_is_late_a_few_times(void **state)
 {
 	struct machine m;
@@ -477,7 +478,7 @@ static void a_lone_write_now_and_then_is_late_a_few_times(void **state)
 	assert_in_range(late, 1, 3);
 }
 
-/* The program's Writes have Acks, for which it polls or waits; then it looks for the peer's
+/* The program polls or waits for the Acks of its Writes, and then watches its memory for the peer's
  * Write. */
 static void run_looks_at_memory(uint64_t cost_ns,
 				void (*until_answered)(struct machine *, struct sim_conn *))
@@ -490,7 +491,7 @@ static void run_looks_at_memory(uint64_t cost_ns,
 		until_answered(&m, m.conn);
 		await_write(&m, m.conn, 5 * US);
 	}
-	/* One lease was in vain. */
+	/* At most one lease delayed a Write. */
 	assert_in_range(m.missed_ns, 0, 4 * lease_pace(&m, POLICY_POLLS) + ROUNDS * POLL_NS);
 	assert_in_range(m.sets, 0, 10);
 }
@@ -515,7 +516,8 @@ static void a_program_that_only_polls_keeps_its_lease_when_writes_come(void **st
 			m.conn->write_at = m.now + i % 31 * US;
 		poll_until_answered(&m, m.conn);
 	}
-	assert_in_range(m.reports, 0, 4); /* before the policy sees the polls as a loop */
+	/* a few reports come before the policy recognizes the loop of polls */
+	assert_in_range(m.reports, 0, 4);
 	assert_true(m.conn->l.leased);
 }
 

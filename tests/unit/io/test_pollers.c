@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several threads take completions of one queue, which some connections share: by polls, and by
- * waits for the queue's events. Each completion comes once, and none is missed. The completions of
- * one poll are in the order of their connection, and so are all completions if only one thread
- * takes them. Meanwhile the connections move to rings.
+ * waits for the queue's events. Each completion must be returned exactly once. The completions of
+ * each connection must be in order within one poll, and in all if only one thread takes them.
+ * Meanwhile the connections move to rings.
  */
 #include "ends.h"
 
@@ -28,7 +28,7 @@ static atomic_uchar taken[CONNS][OPS];
 static atomic_uint collected[CONNS], twice, disordered, failed, missed, waiting;
 static atomic_bool over;
 
-/* If one thread takes all completions: the last thread does. */
+/* is_alone: the last thread takes all completions. */
 static atomic_bool is_alone;
 static int64_t last_of_all[CONNS];
 
@@ -63,7 +63,7 @@ static int poll_once(void)
 	return n;
 }
 
-/* pause_us: the pause between polls; 0: no pause. */
+/* pause_us: pause between two polls; 0: no pause. */
 static void *poll_all_the_time(void *pause_us)
 {
 	while (!over) {
@@ -74,7 +74,7 @@ static void *poll_all_the_time(void *pause_us)
 	return NULL;
 }
 
-/* If an event is missing, the wait lasts until the time is over. */
+/* If an event is missing, this wait lasts until the time limit. */
 static void *wait_all_the_time(void *arg)
 {
 	struct ibv_cq *which;
@@ -138,7 +138,7 @@ static void post_all(unsigned window)
 		await(conn, OPS, until);
 }
 
-/* The waiting threads are woken once more, each by an event of its own. */
+/* Wake each waiting thread once more, by an event of its own. */
 static void end_threads(pthread_t *thread, int n)
 {
 	over = true;
@@ -270,7 +270,7 @@ static void one_thread_polls_and_one_waits(void **state)
 	run(1, 0, 1, 1);
 }
 
-/* The completions of the other connections still come. */
+/* The completions of the other connections still arrive. */
 static void a_queue_pair_is_destroyed_while_two_threads_poll(void **state)
 {
 	pthread_t thread[THREADS];

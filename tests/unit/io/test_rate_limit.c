@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_rate_limit.c -- an address that guesses has to wait in the long run; other addresses do not.
+ * test_rate_limit.c -- an address that makes many wrong guesses has to wait in the long run; other
+ * addresses need not.
  */
 #include "lib/unit.h"
 
@@ -74,7 +75,7 @@ static void the_wait_is_as_long_as_announced(void **state)
 	assert_int_equal(wait_of("192.0.2.1", START + wait), 0);
 }
 
-/* Make one guess as soon as the last wait is over, for an hour. */
+/* Guess as soon as the last wait is over, for an hour. */
 static void the_rate_holds_in_the_long_run(void **state)
 {
 	uint64_t now = START, end = START + 3600 * NSEC_PER_SEC;
@@ -88,7 +89,8 @@ static void the_rate_holds_in_the_long_run(void **state)
 }
 
 /*
- * Existing connections stay, so all of them may guess at once. Then the address has a debt.
+ * Connections that exist already are not cut, so all of them may guess at once. Afterwards the
+ * address has to wait for all of these guesses.
  */
 static void a_crowd_at_once_pays_afterwards(void **state)
 {
@@ -124,7 +126,7 @@ static void a_v6_neighbourhood_is_one_address(void **state)
 	assert_int_equal(wait_of("2001:db8:0:2::1", START), 0);
 }
 
-/* A socket for both families shows IPv4 peers in this form. */
+/* A socket for both families shows IPv4 peers as IPv4-mapped addresses. */
 static void a_mapped_v4_address_is_itself(void **state)
 {
 	violate("::ffff:192.0.2.1", RATE_LIMIT_BURST, START);
@@ -132,7 +134,7 @@ static void a_mapped_v4_address_is_itself(void **state)
 	assert_int_equal(wait_of("::ffff:192.0.2.2", START), 0);
 }
 
-/* The table is full of small offenders. The worst offenders stay in the table. */
+/* The table is full of addresses with few guesses. The addresses with most guesses stay in it. */
 static void the_worst_are_remembered(void **state)
 {
 	char text[16];
@@ -143,7 +145,7 @@ static void the_worst_are_remembered(void **state)
 		violate(text, 1, START);
 	}
 	assert_int_not_equal(wait_of("192.0.2.1", START), 0);
-	/* A new offender can still enter the table. */
+	/* A new address can still enter the table. */
 	violate("192.0.2.2", RATE_LIMIT_BURST, START);
 	assert_int_not_equal(wait_of("192.0.2.2", START), 0);
 }

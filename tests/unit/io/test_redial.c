@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting to a port without a listener, for the time of SOFTRNIC_REFUSED_MS: perftest and qperf
- * send their port to the peer before they listen on it.
+ * A client connects to a port that has no listener yet, and retries for SOFTRNIC_REFUSED_MS:
+ * perftest and qperf send their port to the peer before they listen on it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define PATIENCE_MS 5000
 
-/* The client has certainly been refused already, but the client's time is not over. */
+/* When this returns, the client has been refused, but its time is not over. */
 static void begin(struct ends *e)
 {
 	ends_open(e);
@@ -41,7 +41,7 @@ static void the_port_that_the_user_chose_is_kept(void **state)
 	end_open(&e.listener);
 	port = end_bind(&e.listener);
 	end_open(&e.client);
-	chosen = end_bind(&e.client); /* the port was free a moment ago */
+	chosen = end_bind(&e.client); /* a port that was free a moment ago */
 	end_close(&e.client);
 	end_open(&e.client);
 	src.sin_port = htons(chosen);
@@ -56,8 +56,7 @@ static void the_port_that_the_user_chose_is_kept(void **state)
 	ends_close(&e);
 }
 
-/* If a dialer dials its own port and no socket listens on that port, TCP would connect the
- * socket to itself. */
+/* A socket that dials its own port, on which no socket listens, connects to itself over TCP. */
 static void no_address_reaches_itself(void **state)
 {
 	struct end e;
@@ -94,7 +93,7 @@ static void in_the_end_it_is_refused_and_the_waiting_costs_next_to_nothing(void 
 	ends_close(&e);
 }
 
-/* "Unreachable" would be wrong, as the host has answered. */
+/* The error must not be "unreachable", because the host has answered. */
 static void the_time_to_connect_ends_with_the_refusal_too(void **state)
 {
 	struct ends e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_register.c -- a peer may use an STag as soon as it exists, even if the peer guessed it. So
- * the region must be complete before its STag exists. Here random numbers come from a counter, and
- * a second thread looks up the next STag.
+ * test_register.c -- a peer may use an STag as soon as it exists, even by guessing it, so the
+ * region must be complete before that. In this test random numbers come from a counter, and a
+ * second thread looks up the STag that comes next.
  */
 #include "lib/unit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reset.c -- bytes that are in the socket when this end finds the peer's end. A peer writes,
- * ends in good order and is gone: later sends of this end get a reset for an answer. The bytes
- * count, although a send is the first call to fail. After a reset without an orderly end only a
- * Terminate counts.
+ * test_reset.c -- bytes that are still in the socket when this end notices that its peer has ended.
+ * A peer writes, disconnects in good order and exits, so that later sends of this end are answered
+ * by a reset. The peer's bytes must count although a send is the first call to fail. After a reset
+ * without an orderly end only a Terminate counts.
  */
 #include "writes.h"
 
@@ -22,7 +22,7 @@ struct where {
 	uint32_t rkey;
 };
 
-/* --- the peer, in a process of its own ---------------------------------------------------- */
+/* --- the peer, a process of its own ------------------------------------------------------- */
 
 static void write_in_good_order(struct pair *p)
 {
@@ -41,7 +41,7 @@ static size_t put_fpdu(uint8_t *to, const struct ddp_hdr *hdr, const void *paylo
 	return mpa_fpdu_len(ulpdu);
 }
 
-/* siw, too, closes with bytes unread. Here the process's end sends the reset. */
+/* Close with unread bytes, as siw also does: the end of the process then sends a reset. */
 static void write_and_terminate(struct pair *p)
 {
 	struct ddp_hdr write = {.tagged = true,
@@ -56,7 +56,8 @@ static void write_and_terminate(struct pair *p)
 				    .qn = DDP_QN_TERMINATE,
 				    .msn = 1};
 	struct conn *c = qp_owner(qp_of(p->ends.client.id->qp));
-	static const uint8_t word[8] = {1}, error[4] = {0x11, 0}; /* 1/1/00 */
+	/* Terminate: layer 1, type 1, code 0 */
+	static const uint8_t word[8] = {1}, error[4] = {0x11, 0};
 	uint8_t bytes[128] = {0};
 	struct iovec iov = {.iov_base = bytes};
 
@@ -116,10 +117,10 @@ static pid_t start(struct pair *p, int to_child[2], void (*write_last)(struct pa
 	return child;
 }
 
-/* --- this end, which sends before it reads ------------------------------------------------ */
+/* --- this end, which sends before it receives --------------------------------------------- */
 
-/* Called with the connection's lock, so that no thread reads: bytes go out until the reset
- * comes. */
+/* Send until the reset comes. The caller holds the connection's lock, so that no thread
+ * receives. */
 static void provoke_reset(struct link *link)
 {
 	struct iovec byte = {.iov_base = (char *)"", .iov_len = 1};
@@ -146,7 +147,8 @@ static void post_send(struct pair *p, struct conn *c)
 	conn_settle(c);
 }
 
-/* Called with the connection's lock: no thread reads before the peer has ended. */
+/* Let the peer end. The caller holds the connection's lock, so that no thread receives before
+ * that. */
 static void let_peer_go(struct pair *p, int to_child[2], pid_t child)
 {
 	struct where w = {.addr = p->addr, .rkey = p->rkey};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A full link: waiting bytes are sent when the link has room, also while a thread polls. */
+/* A full link: bytes that wait are sent when the link has space, even while a thread polls. */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ static void poll_until_owned(struct end *e)
 	assert_int_equal(pair_silent(), 1);
 }
 
-/* The client polls, and its Send found no room in the link. */
+/* Start to poll at the client, and post a Send for which the link has no space. */
 static void send_into_the_full_link(struct ends *e)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -50,7 +50,7 @@ static void send_into_the_full_link(struct ends *e)
 	assert_true(pair_full() > before);
 }
 
-/* Polls do not try again and again: no send is in vain. */
+/* Polls do not retry the send, so no send is made in vain. */
 static void it_is_sent_when_there_is_room_while_a_thread_polls(void **state)
 {
 	struct ends e;
@@ -62,7 +62,8 @@ static void it_is_sent_when_there_is_room_while_a_thread_polls(void **state)
 	for (int i = 0; i < 1000; i++)
 		poll_empty(&e.client);
 	assert_in_range(pair_full(), full,
-			full + 1); /* one send of the engine, if the polls ceased meanwhile */
+			/* one send of the engine is allowed, in case the polls ceased meanwhile */
+			full + 1);
 	pair_allow(SIZE_MAX);
 	assert_int_equal(end_wait_wc(&e.client).wr_id, 2);
 	assert_int_equal(end_wait_wc(&e.server).wr_id, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Other processes call the Unix socket of a connection before its peer does, each time the socket
+ * Other processes call the Unix socket of a connection before its peer does, whenever the socket
  * listens.
  */
 #include "ends.h"
@@ -19,11 +19,11 @@
 #define LIMIT_NS (10 * NSEC_PER_SEC)
 
 static struct ends ends;
-static void (*call)(int fd); /* the behaviour of such a caller */
+static void (*call)(int fd); /* what such a caller does */
 static int called, callers[64];
-static int n_callers; /* number of callers at a time */
+static int n_callers; /* number of callers at the same time */
 
-/* Call the Unix socket. Returns -1 if the listener is another kind of socket. */
+/* Connect to the Unix socket. Returns -1 if the listener is not such a socket. */
 static int call_socket(int listener)
 {
 	struct sockaddr_un name;
@@ -112,7 +112,7 @@ static void exchange(void)
 	assert_int_equal(end_wait_wc(&ends.server).status, IBV_WC_SUCCESS);
 }
 
-/* Wait until both ends have moved to rings, or until one end has found a reason not to. */
+/* Wait until both ends have moved to rings, or until one of them has a reason not to. */
 static uint64_t outcome(void)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_shm_close.c -- a peer passes TCP sockets that linger: their last close waits for seconds,
- * until all sent bytes are acknowledged. A thread that receives from the Unix socket, or closes it,
- * must not wait for that close.
+ * test_shm_close.c -- a peer passes TCP sockets that linger: their last close blocks for seconds,
+ * until the sent bytes are acknowledged. A thread that receives from the Unix socket or closes it
+ * must not wait for this close.
  */
 #include "lib/unit.h"
 
@@ -20,7 +20,7 @@
 
 #define LINGER_S 20
 #define PASSED   257
-/* limit for all calls of a test together; the machine may be busy */
+/* limit for all calls of a test together, because the machine may be busy */
 #define SOON_NS (2 * NSEC_PER_SEC)
 
 static void pass(int to, const void *bytes, size_t len)
@@ -67,7 +67,8 @@ static void many_that_are_received_delay_nothing(void **state)
 		close(ends[1]);
 	}
 	assert_true(spent < SOON_NS);
-	assert_true(shm_closing_is_slow()); /* from now on the process meets no further peer */
+	/* from now on this process moves no further connection to rings */
+	assert_true(shm_closing_is_slow());
 }
 
 static void many_that_come_as_wake_ups_delay_nothing(void **state)
@@ -80,7 +81,7 @@ static void many_that_come_as_wake_ups_delay_nothing(void **state)
 		pass(ends[1], "x", 1);
 	begun = clock_now_ns();
 	assert_int_equal(shm_socket_drain(ends[0]), -ECONNRESET);
-	shm_socket_close(ends[0]); /* the socket has unread descriptors */
+	shm_socket_close(ends[0]); /* the socket still has descriptors that were not received */
 	assert_true(clock_now_ns() - begun < SOON_NS);
 	close(ends[1]);
 }
@@ -102,7 +103,7 @@ static void one_instead_of_the_memory_delays_nothing(void **state)
 	close(ends[1]);
 }
 
-/* Usually the wake-ups of a socket are unread. */
+/* The usual case: only wake-ups in the socket are unread. */
 static void a_socket_without_any_is_closed_at_once(void **state)
 {
 	int ends[2];

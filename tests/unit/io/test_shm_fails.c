@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * On the way from TCP to rings each system call and each allocation fails in turn, at either end.
- * Then both ends stay on TCP, or both move to rings. The connection goes on, and no resource is
- * left over.
+ * While a connection moves from TCP to rings, each system call and each allocation fails in turn,
+ * at either end. Then both ends stay on TCP, or both move to rings. The connection goes on, and no
+ * resource is left over.
  */
 #include "ends.h"
 
@@ -69,8 +69,8 @@ static const struct {
 		[CALL_COUNT] = {"no call", 0},
 };
 
-static atomic_int failing = -1; /* an enum call; -1: none fails */
-static atomic_int left;         /* calls until a call fails */
+static atomic_int failing = -1; /* an enum call; -1: no call fails */
+static atomic_int left;         /* calls until one fails */
 static atomic_bool failed;
 
 static bool must_fail(enum call call)
@@ -127,7 +127,7 @@ int __wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	return must_fail(CALL_CONNECT) ? -1 : __real_connect(fd, addr, len);
 }
 
-/* The real call checks for EAGAIN before EMFILE, so this wrapper does, too. */
+/* Like the kernel, check for EAGAIN before the failure with EMFILE. */
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -192,7 +192,7 @@ int __wrap_fcntl(int fd, int cmd, ...)
 	va_start(ap, cmd);
 	arg = va_arg(ap, long);
 	va_end(ap);
-	/* A read of a mark (base/ownfd.h) fails only for a descriptor that is not open. */
+	/* Reading a file's mark (base/ownfd.h) fails only if the descriptor is not open. */
 	return cmd != F_GETSIG && must_fail(CALL_FCNTL) ? -1 : __real_fcntl(fd, cmd, arg);
 }
 
@@ -231,7 +231,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return must_fail(CALL_CALLOC) ? NULL : __real_calloc(n, size);
 }
 
-/* --- a connection on the way ---------------------------------------------------------------- */
+/* --- a connection that moves to rings ------------------------------------------------------- */
 
 static struct conn *conn_of(struct end *e)
 {
@@ -291,7 +291,7 @@ static int count_held(void)
 	return count_links("/proc/self/fd") + count_links("/proc/self/map_files");
 }
 
-/* A connection may live for a moment after its end, so wait. */
+/* A connection may keep descriptors for a moment after its end, so wait. */
 static void expect_held(int before, const char *what, int nth)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -303,7 +303,7 @@ static void expect_held(int before, const char *what, int nth)
 			 count_held() - before);
 }
 
-/* Wait until both ends have moved to rings, or both have found a reason not to. */
+/* Wait until both ends have moved to rings, or both have a reason not to. */
 static void settle(const char *what, int nth)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;
@@ -320,7 +320,8 @@ static void settle(const char *what, int nth)
 			 shm_state_str(c));
 }
 
-/* Returns false if the function was called less often. state: the server's, if it is known. */
+/* Make the nth call fail. Returns false if the function was called fewer times. *state gets the
+ * server's state, if known. */
 static bool fail_nth(enum call call, int nth, uint64_t *state)
 {
 	int before = count_held();
@@ -357,8 +358,8 @@ static void every_call_on_the_way_may_fail(void **state)
 }
 
 /*
- * The call populates the pages. A lack of memory is an error of the call, while a store would raise
- * SIGBUS.
+ * The library calls madvise() to populate the pages: then a lack of memory is an error of the call,
+ * while a later store would raise SIGBUS.
  */
 static void memory_that_cannot_be_populated_is_not_used(void **state)
 {
@@ -368,7 +369,7 @@ static void memory_that_cannot_be_populated_is_not_used(void **state)
 	assert_int_equal(why, SHM_WHY_MEMORY);
 }
 
-/* Make the objects that every process keeps, before the tests. */
+/* Before the tests, make the objects that every process keeps. */
 static int setup(void **state)
 {
 	uint64_t why;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process forks at each step at which a connection releases a descriptor on its way to rings. The
- * child then closes its copy of the connection. A released descriptor must not be closed again, or
- * used, because its number may be another file's.
+ * While a connection moves to rings, the process forks at each step that releases a descriptor. The
+ * child then closes its copy of the connection. It must not close or use a released descriptor,
+ * because its number may belong to another file.
  */
 #include "ends.h"
 
@@ -27,9 +27,9 @@
 static pid_t self;
 static atomic_bool forks;
 static atomic_int children, bad_children;
-static bool memory_fails; /* the initiator's behaviour: */
+static bool memory_fails; /* what the initiator does in this test */
 static atomic_int file_mappings;
-static bool is_guessed; /* a stranger calls before the peer does */
+static bool is_guessed; /* a program that is not the peer calls first */
 static int stranger = -1;
 
 static bool is_open(int fd)
@@ -37,7 +37,7 @@ static bool is_open(int fd)
 	return fd < 0 || fcntl(fd, F_GETFD) >= 0;
 }
 
-/* other: an open descriptor that is not the connection's; -1: no descriptor. */
+/* other: an open descriptor that does not belong to the connection; -1: there is none. */
 static void fork_here(int other)
 {
 	int status = 0;
@@ -62,7 +62,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 int __real_listen(int fd, int calls);
 int __wrap_listen(int fd, int calls);
 
-/* Another thread opens a file at once, and gets the number. */
+/* Close the descriptor, and open a file that gets its number, as another thread could. */
 int __wrap_close(int fd)
 {
 	int ret = __real_close(fd), other;
@@ -91,7 +91,7 @@ void __wrap_link_shm_undo(struct link **l)
 		fork_here(-1);
 }
 
-/* The responder maps the memory file first, then the initiator. */
+/* The responder maps the memory file first, the initiator second. */
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	if (memory_fails && fd >= 0 && atomic_fetch_add(&file_mappings, 1) == 1) {
@@ -101,7 +101,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 	return __real_mmap(addr, len, prot, flags, fd, offset);
 }
 
-/* Call the Unix socket. Returns -1 if the listener is another kind of socket. */
+/* Connect to the Unix socket. Returns -1 if the listener is not such a socket. */
 static int call_socket(int listener)
 {
 	struct sockaddr_un name;

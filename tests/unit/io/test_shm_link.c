@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two ends of rings as a link: the thread that is woken, and the time at which the end of the
- * stream is reported.
+ * Two ends of rings as a link: which thread is woken, and when the end of the stream is reported.
  */
 #include "lib/unit.h"
 
@@ -19,7 +18,7 @@
 #include "softrnic/io/link_shm.h"
 
 #define RING   (64u << 10)
-#define UNREAD 100 /* wake-ups; far fewer than fill a socket */
+#define UNREAD 100 /* number of wake-ups, far fewer than fill a socket */
 
 static void nothing(struct eng_source *src, unsigned ready)
 {
@@ -31,7 +30,7 @@ static void gone(struct eng_source *src)
 
 static struct eng_source source = {.ready = nothing, .free = gone};
 
-/* --- the link below ------------------------------------------------------------------------- */
+/* --- the TCP link below the rings ----------------------------------------------------------- */
 
 static bool below_ended;
 static void (*below_before_end)(void);
@@ -216,8 +215,8 @@ static bool is_open(int fd)
 }
 
 /*
- * The socket is closed whatever wake-ups are pending: otherwise a thread that waits on it would be
- * woken again and again.
+ * The socket is closed even if wake-ups are unread: otherwise a thread that waits on it would wake
+ * again and again.
  */
 static void a_unix_socket_that_is_shut_down_is_closed(void **state)
 {
@@ -239,7 +238,7 @@ static void a_unix_socket_that_is_shut_down_is_closed(void **state)
 	assert_int_equal(take(), 11);
 }
 
-/* The descriptor's number must not be reused before the wait is over. */
+/* The descriptor's number must not be used for another file before the wait is over. */
 static void a_unix_socket_that_is_shut_down_stays_open_while_it_is_awaited(void **state)
 {
 	reader->ops->polling->report_read(reader, false);
@@ -266,7 +265,8 @@ static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **s
 static void a_polling_end_finds_room_and_is_not_woken(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
-	assert_false(writer->ops->in_place->has_room(writer)); /* no bytes were refused */
+	/* the link accepted all bytes so far */
+	assert_false(writer->ops->in_place->has_room(writer));
 	fill_ring();
 	assert_false(writer->ops->in_place->has_room(writer));
 	take_some(RING / 2);
@@ -276,7 +276,8 @@ static void a_polling_end_finds_room_and_is_not_woken(void **state)
 }
 
 /*
- * The ring is full when the last thread stops looking. From then on room is reported to the source.
+ * The ring is full when the last thread stops polling. From then on the link reports free space to
+ * its source.
  */
 static void room_is_reported_once_no_thread_polls(void **state)
 {
@@ -290,7 +291,7 @@ static void room_is_reported_once_no_thread_polls(void **state)
 	assert_int_equal(send_some(1), 1);
 }
 
-/* When a thread stops looking, the room must be reported, however little room there is. */
+/* When the last thread stops polling, any free space must be reported, however little it is. */
 static void room_is_checked_when_the_last_thread_stops_polling(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
@@ -310,8 +311,8 @@ static void a_waiting_end_leaves_room_to_the_source(void **state)
 	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
 }
 
-/* A thread requested the wake-up before it looked by itself. The wake-up still comes, and does
- * no harm. */
+/* A thread requested a wake-up, and then found space itself. The wake-up still comes, and does no
+ * harm. */
 static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
 {
 	fill_ring();
@@ -328,7 +329,7 @@ static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
 	assert_true(writer->ops->in_place->has_room(writer));
 }
 
-/* Each event stands for many wake-ups, and the ring has bytes. */
+/* One event stands for many wake-ups, and the ring still has bytes. */
 static void wake_ups_do_not_fill_the_socket(void **state)
 {
 	int unread;
@@ -346,13 +347,13 @@ static void wake_ups_do_not_fill_the_socket(void **state)
 	}
 }
 
-/* --- an other end that lies ----------------------------------------------------------------- */
+/* --- another end that writes wrong values --------------------------------------------------- */
 
 static void expect_broken_reader(void)
 {
 	assert_true(reader->ops->in_place->pending(reader, 1));
 	assert_int_equal(take(), -EPROTO);
-	atomic_store(&writers.shared->tail, 0); /* the ring stays broken */
+	atomic_store(&writers.shared->tail, 0); /* once broken, the ring stays broken */
 	assert_true(reader->ops->in_place->pending(reader, 1));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ends meet in shared memory. Some peers only claim to be one of the ends. */
+/* Two ends set up rings in shared memory ("meet"). Some callers only claim to be one of the
+ * ends. */
 #include "lib/unit.h"
 
 #include <dirent.h>
@@ -36,7 +37,7 @@ static void gone(struct eng_source *src)
 }
 
 /*
- * Counts sockets and memory files. Other files do not belong to this test: the engine's thread may
+ * Returns true for a socket or memory file. Other files are not the test's: the engine's thread may
  * be reading its configuration.
  */
 static bool is_ours(const char *target)
@@ -61,7 +62,7 @@ static int count_fds(void)
 	return n;
 }
 
-/* Descriptors that a peer has passed are closed by a thread that only does this. */
+/* Wait until this many descriptors are open: a special thread closes those that a peer passed. */
 static void expect_fds(int n)
 {
 	for (int ms = 0; ms < 10000 && count_fds() != n; ms++)
@@ -70,7 +71,7 @@ static void expect_fds(int n)
 }
 
 struct meeting {
-	struct meet *i, *r; /* initiator, responder */
+	struct meet *i, *r; /* i: initiator; r: responder */
 	uint8_t token[EXT_LINK_TOKEN];
 	int fds;
 };
@@ -91,7 +92,7 @@ static void meeting_close(struct meeting *m)
 	expect_fds(m->fds);
 }
 
-/* Pass the step of one end to the other. */
+/* Pass the step of one end on to the other. */
 static enum meet_next pass(struct meet *from, enum ext_link_step step, struct meet *to)
 {
 	uint8_t token[EXT_LINK_TOKEN];
@@ -101,7 +102,7 @@ static enum meet_next pass(struct meet *from, enum ext_link_step step, struct me
 }
 
 /*
- * Up to the step before the last: the responder has a proof of the peer, and the initiator has sent
+ * Go up to the step before the last: the responder has the peer's proof, and the initiator has sent
  * its own.
  */
 static void meet_until_proof(struct meeting *m)
@@ -147,7 +148,7 @@ static void both_ends_have_the_same_memory(void **state)
 	meeting_close(&m);
 }
 
-/* The peer's answer about a call that is not the peer's own proves nothing. */
+/* A denial proves nothing about the caller: it concerns a call that is not the peer's. */
 static void expect_denial(struct meet *i)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];
@@ -203,7 +204,7 @@ static void a_responder_passes_no_memory_to_a_peer_without_its_nonce(void **stat
 
 /* --- callers that are not the peer ---------------------------------------------------------- */
 
-/* Call the abstract socket. The test has to close the returned socket. */
+/* Connect to the abstract socket. The test has to close the returned socket. */
 static int call(const struct meeting *m, const void *bytes, size_t len)
 {
 	int fd = shm_socket_connect(m->token);
@@ -213,7 +214,7 @@ static int call(const struct meeting *m, const void *bytes, size_t len)
 	return fd;
 }
 
-/* A program that got the name from another program, or that guesses it, calls like this. */
+/* Connect, and receive a nonce, as a program does that has learned or guessed the name. */
 static int call_with_a_nonce(const struct meeting *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){6});
@@ -223,7 +224,7 @@ static int call_with_a_nonce(const struct meeting *m)
 	return fd;
 }
 
-/* The peer denies calls about which the responder asks, until the peer's own call is due. */
+/* The responder asks its peer about each call. The peer denies all calls but its own. */
 static void meet_after_others(struct meeting *m, unsigned asked)
 {
 	assert_int_equal(meet_on_step(m->i, EXT_LINK_MEET, m->token), MEET_WAIT);
@@ -269,7 +270,7 @@ static void a_caller_that_is_not_the_peer_does_not_keep_it_away(void **state)
 	meeting_close(&m);
 }
 
-/* The nonce that the first caller got proves nothing for another caller. */
+/* The nonce that one caller got proves nothing for another caller. */
 static void each_caller_gets_a_nonce_of_its_own(void **state)
 {
 	struct shm_packet first, second;
@@ -301,7 +302,8 @@ static void silent_callers_take_few_descriptors_and_keep_no_other_away(void **st
 		fd[i] = call(&m, "", 0);
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
 	/*
-	 * the listener, and both ends of each connection that is kept, or that one end has closed
+	 * open are: the listener, and both ends of each call that is kept or that one end has
+	 * closed
 	 */
 	assert_int_equal(count_fds(), m.fds + 1 + SILENT + SHM_CALLERS_MAX);
 	meet_after_others(&m, 0);
@@ -331,7 +333,7 @@ static void a_responder_that_many_call_stays_on_tcp(void **state)
 	meeting_close(&m);
 }
 
-/* --- the way -------------------------------------------------------------------------------- */
+/* --- the steps ------------------------------------------------------------------------------ */
 
 static void steps_out_of_turn_end_it(void **state)
 {
@@ -342,7 +344,8 @@ static void steps_out_of_turn_end_it(void **state)
 		if (step != EXT_LINK_MEET)
 			assert_int_equal(meet_on_step(m.i, step, m.token), MEET_FAILED);
 		assert_int_equal(meet_on_step(m.r, step, m.token), MEET_FAILED);
-		assert_int_equal(meet_look(m.r), MEET_WAIT); /* the responder does nothing more */
+		/* the responder takes no further step */
+		assert_int_equal(meet_look(m.r), MEET_WAIT);
 		meeting_close(&m);
 	}
 }
@@ -372,21 +375,21 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 	struct meeting m;
 
 	meeting_open(&m);
-	close(shm_socket_connect(m.token)); /* the caller leaves before its nonce comes */
+	close(shm_socket_connect(m.token)); /* the caller closes before it gets its nonce */
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
 	meet_after_others(&m, 0);
 	meeting_close(&m);
 
 	meeting_open(&m);
 	assert_int_equal(meet_on_step(m.i, EXT_LINK_MEET, m.token), MEET_WAIT);
-	meet_delete(m.r); /* the responder leaves before it accepts */
+	meet_delete(m.r); /* the responder ends before it accepts */
 	m.r = NULL;
 	assert_int_equal(meet_look(m.i), MEET_FAILED);
 	meeting_close(&m);
 
 	meeting_open(&m);
 	meet_until_proof(&m);
-	meet_delete(m.r); /* the caller leaves before the memory comes */
+	meet_delete(m.r); /* the caller closes before it gets the memory */
 	m.r = NULL;
 	assert_int_equal(meet_look(m.i), MEET_FAILED);
 	meeting_close(&m);
@@ -395,8 +398,8 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 /* --- the memory ----------------------------------------------------------------------------- */
 
 /*
- * A listener of the test, to which the initiator has proven itself. Returns the initiator's end of
- * the socket.
+ * A listener of the test that the initiator accepts as its responder. Returns the initiator's end
+ * of the socket.
  */
 static int hostile_responder(struct meet *i)
 {
@@ -427,7 +430,7 @@ static int memory_file(unsigned flags, int seals, uint64_t len)
 	return fd;
 }
 
-/* Returns the initiator's verdict on this file. */
+/* Pass this file to the initiator. Returns the initiator's decision. */
 static enum meet_next offer_file(int file, uint64_t ring_size)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -479,7 +482,7 @@ static void huge_pages_are_refused(void **state)
 	assert_int_equal(offer_file(fd, 512u << 10), MEET_FAILED);
 }
 
-/* If a packet has several descriptors, none of them is kept. */
+/* If a packet has several descriptors, the receiver keeps none of them. */
 static void surplus_descriptors_are_closed(void **state)
 {
 	union {
@@ -512,7 +515,8 @@ static void surplus_descriptors_are_closed(void **state)
 	expect_fds(before);
 }
 
-/* A wake-up may carry descriptors, too. Its sender no longer counts as the peer. */
+/* The receiver does not keep descriptors that come with a wake-up, and stops trusting the
+ * sender. */
 static void descriptors_with_a_wake_up_are_not_kept(void **state)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -527,9 +531,9 @@ static void descriptors_with_a_wake_up_are_not_kept(void **state)
 	close(pair[1]);
 }
 
-/* --- whose process it is -------------------------------------------------------------------- */
+/* --- the user of the other process ---------------------------------------------------------- */
 
-/* A process of this user connects. Is the process permitted? */
+/* Returns true if a process of this user may connect. */
 static bool permitted_as(uid_t uid)
 {
 	uint8_t name[EXT_LINK_TOKEN] = {8, (uint8_t)uid};
@@ -549,7 +553,7 @@ static bool permitted_as(uid_t uid)
 	return permitted;
 }
 
-/* SOFTRNIC_SHM_UIDS is 4242,65534 here. */
+/* SOFTRNIC_SHM_UIDS is 4242,65534 in this test. */
 static void only_our_user_and_those_that_are_listed_are_permitted(void **state)
 {
 	if (geteuid() != 0)
@@ -557,7 +561,8 @@ static void only_our_user_and_those_that_are_listed_are_permitted(void **state)
 	assert_true(permitted_as(0));
 	assert_true(permitted_as(4242));
 	assert_false(permitted_as(4243));
-	assert_false(permitted_as(config_get()->overflow_uid)); /* listed, but still refused */
+	/* the overflow uid is in the list, but is refused all the same */
+	assert_false(permitted_as(config_get()->overflow_uid));
 }
 
 static void a_stranger_does_not_keep_the_peer_away(void **state)
@@ -593,7 +598,7 @@ static enum meet_next begin_with_limit(int resource, rlim_t limit, struct meetin
 	return next;
 }
 
-/* The application, and connections that have only a TCP socket, need descriptors, too. */
+/* Leave descriptors for the application, and for connections that have only a TCP socket. */
 static void half_of_the_descriptors_are_left(void **state)
 {
 	struct meeting m = {.fds = count_fds()};
@@ -607,7 +612,7 @@ static void half_of_the_descriptors_are_left(void **state)
 	meeting_close(&m);
 }
 
-/* The signal for a file that becomes too long would end the process. */
+/* A file that exceeds the limit must not be made: SIGXFSZ would end the process. */
 static void a_limit_for_files_is_not_run_into(void **state)
 {
 	struct rlimit before, now;
@@ -625,8 +630,7 @@ static void a_limit_for_files_is_not_run_into(void **state)
 	meeting_close(&m);
 }
 
-/* Many connections get rings. The more connections there are, the shorter are the rings of a new
- * one. */
+/* Many connections get rings: the more there are, the shorter are the rings of the next one. */
 static void rings_become_shorter_the_more_there_are(void **state)
 {
 	const struct config *conf = config_get();
@@ -657,7 +661,7 @@ static void neither_end_gets_longer_rings_than_it_wishes(void **state)
 	assert_int_equal(shm_memory_ring_size(most / 2), most / 2);
 	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN), SHM_RING_MIN);
 	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN / 2),
-			 most); /* fewer would be impossible */
+			 most); /* a size below the minimum is no valid wish */
 	assert_int_equal(shm_memory_ring_size(most / 2 + 1), most);
 	assert_int_equal(shm_memory_ring_size(UINT64_MAX), most);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection meets its peer in shared memory once: a peer cannot make it call one socket after
- * another. */
+/* A connection sets up rings with its peer only once, so that a peer cannot make it call one socket
+ * after another. */
 #include "ends.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Take this step as if the peer had sent it. */
+/* Handle this step as if the peer had sent it. */
 static void take_step(enum ext_link_step step, const uint8_t *token)
 {
 	struct conn *c = container_of(ends.client.id, struct cmid, pub)->conn;

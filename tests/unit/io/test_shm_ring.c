@@ -50,7 +50,7 @@ static void bytes_come_out_as_they_went_in_at_every_position(void **state)
 		in[i] = (uint8_t)(i + 1);
 	for (uint64_t before = 0; before < 2 * SIZE; before++)
 		for (size_t len = 1; len <= SIZE; len++) {
-			rings_at(before + UINT64_MAX - SIZE); /* positions wrap around */
+			rings_at(before + UINT64_MAX - SIZE); /* the ring's positions wrap around */
 			memset(out, 0, sizeof(out));
 			assert_int_equal(put(in, len), len);
 			assert_int_equal(get(out, sizeof(out)), len);
@@ -82,7 +82,7 @@ static void a_full_ring_takes_nothing_and_an_empty_one_gives_nothing(void **stat
 
 	rings_at(13);
 	assert_int_equal(get(out, 1), 0);
-	assert_int_equal(put(in, sizeof(in)), SIZE); /* limited by the room */
+	assert_int_equal(put(in, sizeof(in)), SIZE); /* the free space limits the amount */
 	assert_int_equal(put(in, 1), 0);
 	assert_false(ring_has_room(&w));
 	assert_int_equal(get(out, 5), 5);
@@ -102,25 +102,27 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_int_equal(put(in, 1), 1);
 	assert_true(ring_wakes_reader(&w));
 	assert_false(ring_wakes_reader(&w));
-	assert_int_equal(ring_reader_sleeps(&r), 1); /* bytes: the reader must not wait */
+	/* there are bytes, so the reader must not sleep */
+	assert_int_equal(ring_reader_sleeps(&r), 1);
 	assert_false(ring_wakes_reader(&w));
 	assert_int_equal(put(in, SIZE), SIZE - 1);
 	assert_int_equal(ring_writer_sleeps(&w), 0);
 	assert_int_equal(get(out, 1), 1);
 	assert_int_equal(ring_readable(&r), SIZE - 1);
-	assert_false(ring_wakes_writer(&r)); /* room of one byte is not worth a wake-up */
+	assert_false(ring_wakes_writer(&r)); /* one free byte is not worth a wake-up */
 	assert_int_equal(get(out, SIZE), SIZE - 1);
 	assert_true(ring_wakes_writer(&r));
 	assert_false(ring_wakes_writer(&r));
-	assert_int_equal(ring_writer_sleeps(&w), 1); /* room: the writer must not wait */
+	/* there is free space, so the writer must not sleep */
+	assert_int_equal(ring_writer_sleeps(&w), 1);
 	assert_false(ring_wakes_writer(&r));
 }
 
-/* --- a reader that only looks, and a writer that
- * fills the ring and sleeps each time ----------- */
+/* --- the reader polls; the writer fills the ring and sleeps each time
+ * -------------------------- */
 
 #define FILLS  20000u
-#define WAKE_S 30 /* after this time a wake-up counts as lost */
+#define WAKE_S 30 /* seconds after which a wake-up counts as lost */
 
 static sem_t room;
 
@@ -132,7 +134,7 @@ static void *look_and_take(void *arg)
 	while (taken < (uint64_t)FILLS * SIZE) {
 		ssize_t got = get(out, 1 + taken % SIZE);
 
-		if (got == 0) { /* if threads share a CPU */
+		if (got == 0) { /* in case both threads share a CPU */
 			sched_yield();
 			continue;
 		}
@@ -198,13 +200,15 @@ static void a_position_that_cannot_be_is_refused(void **state)
 		assert_int_equal(ring_writer_sleeps(&w), -EPROTO);
 	}
 	rings_at(100);
-	shared.head = 101;                      /* ahead of the written bytes */
-	assert_int_equal(put(out, SIZE), SIZE); /* as long as there is room, the tail is not read */
+	shared.head = 101; /* a position after the last written byte */
+	/* as long as there is free space the writer does not read the tail */
+	assert_int_equal(put(out, SIZE), SIZE);
 	shared.head = w.at + 1;
 	assert_int_equal(put(&byte, 1), -EPROTO);
 }
 
-/* A hostile writer changes everything at any time. No byte outside the ring is read or written. */
+/* A hostile end changes all positions and flags at any time. This end reads and writes no byte
+ * outside the ring. */
 static void random_positions_and_flags_do_no_harm(void **state)
 {
 	uint64_t seed = 42;

@@ -29,7 +29,7 @@ static void expect_silent(unsigned n)
 	assert_int_equal(pair_silent(), n);
 }
 
-/* The server's CQ is not polled, so the engine's thread receives at that end. */
+/* No thread polls the server's CQ, so the engine's thread receives there. */
 static void message(struct ends *e, uint64_t id)
 {
 	assert_int_equal(end_post_recv(&e->server, id), 0);
@@ -57,7 +57,7 @@ static void it_looks_for_a_while_at_what_was_active(void **state)
 	ends_close(&e);
 }
 
-/* Three gaps of four, and then all gaps, are longer than the time for which the thread spins. */
+/* First three gaps of four, then all gaps, are longer than the time for which the thread spins. */
 static void it_does_not_look_when_messages_are_rare(void **state)
 {
 	struct ends e;

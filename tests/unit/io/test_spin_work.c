@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time for which a thread of the engine looks does not depend on the time that its callbacks
- * take. */
+/* How long a thread of the engine spins does not depend on how long its callbacks take. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -11,12 +10,13 @@
 #include "softrnic/io/engine.h"
 
 #define SPIN_US "4000"
-#define WORK_US 6000u /* of a callback: longer than a spin; the guard steps in after 20 ms */
-#define WARM    10u   /* callbacks after which the engine has learned */
+/* time of a callback: longer than a spin, shorter than the 20 ms after which the guard acts */
+#define WORK_US 6000u
+#define WARM    10u /* callbacks until the engine knows its spin time */
 #define ROUNDS  10u
 #define WAIT_NS (10 * NSEC_PER_SEC)
 
-static struct eng_source source; /* until the process ends */
+static struct eng_source source; /* lives until the process ends */
 static int fd;
 static atomic_uint served, looks;
 
@@ -50,7 +50,7 @@ static void work_add(void)
 	assert_int_equal(engine_add(&source, fd, false), 0);
 }
 
-/* Make one event, as soon as the last event's callback has ended. */
+/* Cause one event, when the callback of the last event has ended. */
 static void work_once(void)
 {
 	uint64_t one = 1, end = clock_now_ns() + WAIT_NS;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An event of a former socket, or of a former dial: it was under way to the connection while
- * another thread dialed again. The test uses the room's inside, on a dial that stays under way.
+ * The connection gets an event of a former socket or dial, because another thread dialed again
+ * while the event was under way. The test calls inner functions of src/softrnic/io, on a dial that
+ * does not complete.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ static int tcp_state(int fd)
 	return info.tcpi_state;
 }
 
-/* A listener whose queue is full: a dial gets no answer now. */
+/* A listener whose queue is full, so that a dial gets no answer. */
 static int full_listener(struct sockaddr_in *sin, int crowd[CROWD])
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

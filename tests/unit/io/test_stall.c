@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A callback does not end: the tests show other threads' work meanwhile, and the events
- * afterwards. */
+/* A callback does not end: other threads must do the remaining work meanwhile, and no event is
+ * lost. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -49,7 +49,7 @@ static void slow_free(struct eng_source *src)
 {
 	engine_set_timer(&slow.timer, CLOCK_NEVER);
 	if (atomic_fetch_add(&slow.released, 1) > 0)
-		usleep(1000); /* again and again, as long as the callback is held */
+		usleep(1000); /* repeat, as long as the callback is held */
 }
 
 static void slow_forked(struct eng_source *src)
@@ -93,7 +93,7 @@ static void run(struct eng_task *task)
 }
 static struct eng_task task = {.link = LIST_INIT(task.link), .run = run};
 
-/* An application's sink may also call the library. */
+/* The log function of an application, which calls the library itself. */
 static void sink(enum log_level level, const char *file, int line, const char *func,
 		 const char *text)
 {

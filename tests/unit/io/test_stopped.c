@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A receiver does not run for longer than SOFTRNIC_DRAIN_MS. Its peer's Sends completed, and the
- * peer disconnected in good order and stopped waiting. The Sends still arrive, whatever the
- * receiver sends to the peer in between.
+ * A receiver is stopped for longer than SOFTRNIC_DRAIN_MS. Meanwhile its peer's Sends complete, and
+ * the peer disconnects in good order and stops waiting. The Sends must still arrive when the
+ * receiver runs again, whatever it sends to the peer before.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,16 +14,16 @@
 #include "ends.h"
 
 /*
- * More than a sleeping receiver's system takes, or the receiver parks; less than a sender's system
- * holds.
+ * More messages than a stopped receiver's kernel holds, or the receiver parks; fewer than the
+ * sender's kernel holds.
  */
 #define MESSAGES 120
-#define POSTED   4 /* receives posted at a time */
+#define POSTED   4 /* receives that are posted at the same time */
 
 struct pair {
 	pid_t receiver;
 	struct end sender;
-	void (*spoil)(struct end *receiver); /* an extra action of the receiver */
+	void (*spoil)(struct end *receiver); /* what the receiver does in addition */
 };
 
 /* --- the receiver: a process of its own ------------------------------------------------------ */
@@ -94,7 +94,7 @@ static void send_all(struct end *e)
 		assert_int_equal(end_wait_wc(e).status, IBV_WC_SUCCESS);
 }
 
-/* Returns the number of messages that the receiver gets after it runs again. */
+/* Let the receiver run again. Returns how many messages it gets. */
 static unsigned resume(struct pair *p)
 {
 	int status;
@@ -111,10 +111,11 @@ static void be_silent(struct end *e)
 {
 }
 
-/* The receiver's own messages reach a peer that has no more receives. */
+/* The receiver sends messages for which the peer has no receive. */
 static void answer(struct end *e)
 {
-	end_post_send(e, 1000, 16); /* EINVAL after the connection's end is noticed */
+	/* the post fails with EINVAL once the connection's end is noticed */
+	end_post_send(e, 1000, 16);
 }
 
 static void what_was_sent_in_good_order_arrives(void (*spoil)(struct end *))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_timers.c -- deadlines come in their order, whatever timers are set, moved and removed
- * before. */
+/* test_timers.c -- timers expire in the order of their deadlines, whichever timers were set, moved
+ * and removed before. */
 #include "lib/unit.h"
 
 #include "base/clock.h"

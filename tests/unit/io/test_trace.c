@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_trace.c -- the trace has exactly the bytes of the wire, and tracing changes nothing else.
+ * test_trace.c -- a trace has exactly the bytes of the wire, and does not change the connection.
  */
 #include "lib/unit.h"
 
@@ -62,13 +62,13 @@ static void packets_tell_addresses(void)
 	packets_fini(&p);
 }
 
-/* A socket for both families shows ::ffff:127.0.0.1; packets on the wire are IPv4. */
+/* A socket for both families shows ::ffff:127.0.0.1, but packets on the wire are IPv4. */
 static void packets_have_the_connections_real_addresses_and_time(void **state)
 {
 	in_child(packets_tell_addresses, FILE_NAME);
 }
 
-/* Changes by the application are allowed: hide them from ThreadSanitizer. */
+/* The application may change these bytes at any time: hide this from ThreadSanitizer. */
 static uint8_t changing[60000];
 static atomic_bool stop;
 
@@ -80,7 +80,7 @@ __attribute__((no_sanitize("thread"))) static void *change(void *arg)
 	return arg;
 }
 
-/* Wait until the other thread is changing the bytes. */
+/* Wait until the other thread changes the bytes. */
 __attribute__((no_sanitize("thread"))) static void wait_for_change(void)
 {
 	volatile uint8_t *last = changing + sizeof(changing) - 1;
@@ -231,7 +231,7 @@ static void the_end_is_the_one_that_the_kernel_makes(void **state)
 
 #define FRAMES 30
 
-/* A start-up frame and FPDUs; the last FPDU is cut off. */
+/* Make a start-up frame and FPDUs; the last FPDU is incomplete. */
 static size_t make_frames(uint8_t *stream, size_t begin[FRAMES], size_t of_last)
 {
 	struct mpa_start start = {.revision = 1, .pd_len = 3};
@@ -255,7 +255,7 @@ static bool within_a_head(const size_t begin[FRAMES], size_t at)
 	return at > begin[i] && at - begin[i] < (i ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX);
 }
 
-/* Except at the end of the stream, after which no bytes come. */
+/* No packet may end within the head of a frame, except for the last packet of the stream. */
 static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_t begin[FRAMES])
 {
 	size_t said[2] = {0};
@@ -271,7 +271,7 @@ static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_
 	packets_fini(&p);
 }
 
-/* Send the same bytes both ways, one by one, over a connected and traced pair. */
+/* Send the same bytes in both directions, one at a time, over a traced connection. */
 static void drip(struct rig *r, const uint8_t *bytes, size_t len)
 {
 	rig_connect(r, RIG_IPV4, true);
@@ -304,7 +304,7 @@ static void drip_and_stop_within_a_head(void)
 	drip_frames(5);
 }
 
-/* A packet that ends there makes a dissector lose track of the stream. */
+/* If a packet ends within the head of a frame, a dissector loses track of the stream. */
 static void no_packet_ends_where_a_frame_has_hardly_begun(void **state)
 {
 	in_child(drip_and_close, FILE_NAME);

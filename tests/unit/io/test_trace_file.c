@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_trace_file.c -- which file a trace uses, which processes share the file, and that the file's
- * failures harm nothing else.
+ * test_trace_file.c -- which file a trace uses, which processes share it, and what happens when it
+ * cannot be written.
  */
 #include "lib/unit.h"
 
@@ -58,7 +58,7 @@ static void a_name_may_have_the_process_id(void **state)
 	in_child(look_for_pid, "a-%p-%p.pcapng");
 }
 
-/* Fork with the trace's handlers, as the engine's own handlers call them. */
+/* Fork, and call the trace's fork handlers, as the engine's handlers do. */
 static pid_t fork_tracing(void)
 {
 	pid_t pid;
@@ -93,7 +93,7 @@ static void trace_in_parent_and_child(void)
 	if (pid == 0) {
 		trace_forget(r.trace);
 		/*
-		 * The parent writes this connection, so the child must not write the other end as
+		 * The parent records this connection, so the child must not record its other end as
 		 * well.
 		 */
 		MUST(!link_tcp_trace_new(r.peer, false));
@@ -103,7 +103,7 @@ static void trace_in_parent_and_child(void)
 		rig_expect(&other, FILE_NAME, TCP_ACK);
 		_exit(0);
 	}
-	close(other.us); /* this process's copies would keep the connection open */
+	close(other.us); /* while this process has copies, the connection stays open */
 	close(other.peer);
 	expect_success(pid);
 	rig_exchange(&r, 3);
@@ -119,7 +119,7 @@ static void a_forked_child_appends_connections_of_its_own(void **state)
 	in_child(trace_in_parent_and_child, FILE_NAME);
 }
 
-/* Looks at the file after all are done: a block that is being written may be seen in part. */
+/* Read the file only after all processes are done: an unfinished block can be visible in part. */
 static _Noreturn void trace_among_others(int i, int done, const int go[2])
 {
 	struct rig r;
@@ -149,7 +149,7 @@ static void trace_in_many_processes(void)
 		if (pid[i] == 0)
 			trace_among_others(i, done[1], go);
 	}
-	close(done[1]); /* a process that fails must not be awaited */
+	close(done[1]); /* do not wait for a process that has failed */
 	for (int i = 0; i < 4; i++)
 		MUST(read(done[0], &c, 1) == 1);
 	close(go[1]);
@@ -176,7 +176,7 @@ static void trace_both_ends(void)
 	rig_exchange(&r, 2);
 	link_tcp_trace_delete(r.trace, r.us);
 	rig_expect(&r, FILE_NAME, TCP_FIN | TCP_ACK);
-	/* The ports may be used again. */
+	/* A later connection may use the same ports. */
 	second = link_tcp_trace_new(r.peer, false);
 	MUST(second);
 	link_tcp_trace_delete(second, r.peer);
@@ -195,7 +195,7 @@ static void expect_refusal(const char *why)
 	MUST(!link_tcp_trace_new(r.us, true));
 	MUST(!link_tcp_trace_new(r.peer, false));
 	MUST(complaints(why) == 1);
-	MUST(complaints("") == 1); /* reported once, and never again */
+	MUST(complaints("") == 1); /* the failure is reported once */
 }
 
 static void over_a_text(void)
@@ -227,7 +227,7 @@ static void into_nowhere(void)
 
 static void over_a_file_of_another_user(void)
 {
-	if (geteuid() != 0) /* only root can give a file away */
+	if (geteuid() != 0) /* only root can change the owner of a file */
 		return;
 	MUST(close(open(FILE_NAME, O_CREAT | O_WRONLY, 0666)) == 0);
 	MUST(!chown(FILE_NAME, 65534, 65534));
@@ -254,7 +254,7 @@ static void expect_whole_blocks(long limit)
 	packets_fini(&p);
 }
 
-/* Beyond the limit, SIGXFSZ would end the process. */
+/* A write beyond the limit would end the process with SIGXFSZ. */
 static void beyond_the_limit_of_sizes(void)
 {
 	struct rlimit limit = {300001, RLIM_INFINITY};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs of datagrams of this process, and strangers' messages to their port. */
+/* Datagram queue pairs of one process, and messages that other programs ("strangers") send to their
+ * port. */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
@@ -26,14 +27,14 @@ struct end {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
-	struct ibv_ah *ah; /* address of this host */
+	struct ibv_ah *ah; /* address handle of this host */
 	struct ibv_qp *qp;
 	uint8_t buf[DEPTH * SLOT];
 };
 
 static struct end a, b;
 
-/* The socket takes no message for so many calls. */
+/* The next so many calls of sendmmsg() send nothing, as on a full socket. */
 static atomic_int busy_calls;
 
 int __real_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags);
@@ -48,7 +49,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 	return __real_sendmmsg(fd, m, n, flags);
 }
 
-/* The socket of datagrams: the socket for which a buffer is requested. */
+/* udp_fd: the datagram socket, recognized by the request for its buffer size. */
 static int udp_fd = -1;
 
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
@@ -60,7 +61,7 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return __real_setsockopt(fd, level, name, value, len);
 }
 
-/* The socket seems to have the kernel's default buffer, so that the window stays at 23. */
+/* Report the kernel's default size of the buffer, so that the window stays at 23 messages. */
 int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
@@ -172,7 +173,7 @@ static int send_to(struct end *e, uint32_t qpn, const char *text)
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-/* Returns the next completion, within 10 s. */
+/* Wait at most 10 s for the next completion. */
 static struct ibv_wc wait_for(struct end *e)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
@@ -210,7 +211,8 @@ static void expect_message(struct end *e, uint32_t from, const char *text)
 	assert_int_equal(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
 	assert_int_equal(wc.imm_data, htonl(7));
 	assert_int_equal(wc.byte_len, UD_GRH_LEN + strlen(text));
-	assert_memory_equal(at + 32, "\x7f\0\0\1\x7f\0\0\1", 8); /* IPv4: from, to */
+	/* addresses in the IPv4 header: source, destination */
+	assert_memory_equal(at + 32, "\x7f\0\0\1\x7f\0\0\1", 8);
 	assert_memory_equal(at + UD_GRH_LEN, text, strlen(text));
 }
 
@@ -246,7 +248,7 @@ static void one_sends_to_itself(void **state)
 	expect_message(&a, a.qp->qp_num, "hello");
 }
 
-/* The header before the payload has the values of the address handle. */
+/* The 40 bytes before the payload have the values of the address handle. */
 static void a_message_has_the_handles_traffic_class_and_hop_limit(void **state)
 {
 	struct ibv_ah_attr attr = {
@@ -257,7 +259,8 @@ static void a_message_has_the_handles_traffic_class_and_hop_limit(void **state)
 	a.ah = softrnic_create_ah(a.pd, &attr);
 	assert_non_null(a.ah);
 	talk(&a, &b);
-	assert_int_equal(b.buf[21], 0x68); /* the IPv4 header begins at byte 20 */
+	/* traffic class, at byte 1 of the IPv4 header, which begins at byte 20 */
+	assert_int_equal(b.buf[21], 0x68);
 	assert_int_equal(b.buf[28], 7);
 	assert_int_equal(softrnic_destroy_ah(a.ah), 0);
 	a.ah = plain;
@@ -285,7 +288,7 @@ static void a_message_wakes_a_thread_that_waits(void **state)
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
-/* Poll so often in a loop that only the polls receive. */
+/* Poll so often that only the polls receive. */
 static void poll_in_a_loop(struct end *e)
 {
 	struct ibv_wc wc;
@@ -305,8 +308,7 @@ static void a_message_wakes_a_thread_that_polled_before_it_waited(void **state)
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
-/* Both queue pairs have the same port, and the polling thread received a message for the other
- * one. */
+/* Both queue pairs use one port. The polling thread received a message for the other queue pair. */
 static void a_message_wakes_a_thread_after_another_has_stopped_to_poll(void **state)
 {
 	assert_int_equal(ud_port_of(a.qp->qp_num), ud_port_of(b.qp->qp_num));
@@ -325,7 +327,7 @@ static void *wait_in_a_thread(void *end)
 	return NULL;
 }
 
-/* Both ends have the same port: each thread may read the other thread's messages. */
+/* Both queue pairs use one port, so each thread may read a message for the other. */
 static void two_threads_wait_at_one_port(void **state)
 {
 	pthread_t thread;
@@ -347,7 +349,7 @@ static void two_threads_wait_at_one_port(void **state)
 	}
 }
 
-/* A wait that has ended leaves the port to a thread of the engine. */
+/* When a wait ends, a thread of the engine reads the port again. */
 static void a_message_wakes_a_thread_after_another_has_stopped_to_wait(void **state)
 {
 	struct ibv_cq *cq;
@@ -380,8 +382,8 @@ static void what_the_socket_does_not_take_leaves_later_in_order(void **state)
 	assert_int_equal(atomic_load(&busy_calls), 0);
 }
 
-/* Only the program's polls read, so nothing is read during the posts. The kernel doubles the
- * buffer's size; each of these messages takes 768 bytes of the buffer. */
+/* Only the program's polls read the socket, so nothing is read while the test posts. The kernel
+ * doubles the requested buffer size; each of these messages takes 768 bytes of the buffer. */
 static void a_burst_waits_for_room_in_the_receivers_socket(void **state)
 {
 	static const char *const texts[] = {"1", "22", "333", "4444"};
@@ -399,7 +401,7 @@ static void a_burst_waits_for_room_in_the_receivers_socket(void **state)
 	set_buffer(1 << 20);
 }
 
-/* No host has such a queue pair: the message is lost on the way. */
+/* No host has such a queue pair, so the message is lost; but its request completes. */
 static void a_message_to_no_queue_pair_completes(void **state)
 {
 	static const uint32_t nowhere[] = {0, 0x00ffff, 0xffffff, 0x0400ff};
@@ -468,15 +470,15 @@ static void what_strangers_send_has_no_effect(void **state)
 	assert_int_equal(send(fd, "sRUD", 4, 0), 4);
 	assert_int_equal(send(fd, "what is this? 24 bytes..", 24, 0), 24);
 	tell(fd, &good, UD_PAYLOAD_MAX + 1);
-	tell(fd, &good, UD_PAYLOAD_MAX); /* longer than the receive */
+	tell(fd, &good, UD_PAYLOAD_MAX); /* more bytes than the receive takes */
 	bad = good;
-	bad.to_qpn ^= 0xff; /* an index that no queue pair has */
+	bad.to_qpn ^= 0xff; /* no queue pair has this number */
 	tell(fd, &bad, 1);
 	bad = good;
-	bad.to_qpn ^= 0x100; /* the number of another port */
+	bad.to_qpn ^= 0x100; /* this number belongs to another port */
 	tell(fd, &bad, 1);
 	bad = good;
-	bad.from_qpn ^= 0x100; /* a queue pair that is not at the sender's port */
+	bad.from_qpn ^= 0x100; /* the sending queue pair's number does not fit the sender's port */
 	tell(fd, &bad, 1);
 	bad = good;
 	bad.qkey++;
@@ -492,7 +494,7 @@ static void what_strangers_send_has_no_effect(void **state)
 	talk(&a, &b);
 }
 
-/* The next message from a, which the stranger's socket holds. */
+/* Receive the next message of `a`, which arrives at the stranger's socket. */
 static struct ud_header hear(int fd)
 {
 	uint8_t bytes[UD_DATAGRAM_MAX];
@@ -515,7 +517,7 @@ static void grant(int fd, uint8_t serial)
 	tell(fd, &credit, 0);
 }
 
-/* Returns the number of sends that complete within 50 ms. */
+/* Returns how many sends complete within 50 ms. */
 static unsigned completed(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -538,7 +540,7 @@ static void messages_to_a_peer_that_grants_no_credit_leave_after_a_while(void **
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(send_to(&a, number_of(fd), "hello"), 0);
 	assert_int_equal(completed(), UD_WINDOW);
-	grant(fd, 200); /* the grant is for bytes that were not sent */
+	grant(fd, 200); /* a grant for more bytes than were sent */
 	assert_int_equal(completed(), 0);
 	for (int i = 0; i < UD_WINDOW; i++)
 		serial = hear(fd).serial;
@@ -563,11 +565,11 @@ static void a_queue_pair_that_waits_for_a_credit_is_destroyed(void **state)
 	talk(&a, &b);
 }
 
-/* --- ends of queue pairs -------------------------------------------------------------------- */
+/* --- queue pairs are destroyed, and processes fork ------------------------------------------ */
 
 static atomic_bool over;
 static atomic_uint target;
-static unsigned fired; /* messages fired and not completed */
+static unsigned fired; /* messages that were posted and have not completed */
 
 static void *fire(void *unused)
 {
@@ -604,8 +606,8 @@ static void one_is_destroyed_while_messages_come(void **state)
 	talk(&b, &a);
 }
 
-/* The inherited queue pairs stay the parent's; queue pairs that the child makes have a port of
- * their own. */
+/* Inherited queue pairs still belong to the parent; new queue pairs of the child use another
+ * port. */
 static int in_child(void)
 {
 	uint32_t parents = b.qp->qp_num;

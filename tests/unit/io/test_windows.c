@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory windows as programs use them, between plain queue pairs of this process. */
+/* Memory windows between queue pairs without rdma_cm in one process, used as programs use them. */
 #include "plain.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #define OPEN_AT  1024
 #define OPEN_LEN 1024
 
-static struct plain user, owner; /* the user writes to the owner's memory */
-static struct ibv_mr *home;      /* owner.buf, for windows alone */
+static struct plain user, owner; /* user: writes to the owner's memory */
+static struct ibv_mr *home;      /* region of owner.buf, which only windows can access */
 static struct ibv_mw *window;
 
 static int open_pair(void **state)
@@ -58,7 +58,7 @@ static struct ibv_mw_bind_info part(void)
 					 .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
 }
 
-/* Binds a window of type 1, and returns its key. */
+/* Bind a window of type 1. Returns its key. */
 static uint32_t bind_type_1(void)
 {
 	struct ibv_mw_bind bind = {
@@ -136,7 +136,7 @@ static void type_1_is_bound_again(void **state)
 	uint32_t key;
 
 	make(IBV_MW_TYPE_1);
-	for (int i = 0; i < 300; i++) { /* the keys of the window come again */
+	for (int i = 0; i < 300; i++) { /* this often, so that keys of the window occur again */
 		key = bind_type_1();
 		assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
 	}
@@ -155,7 +155,8 @@ static void type_2_ends_with_its_queue_pair(void **state)
 	plain_ready(&user, owner.qp->qp_num);
 	plain_ready(&owner, user.qp->qp_num);
 	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(softrnic_dereg_mr(home), EBUSY); /* until the window is given back */
+	/* the region cannot be deregistered before the window is */
+	assert_int_equal(softrnic_dereg_mr(home), EBUSY);
 }
 
 static void a_window_that_is_given_back_opens_nothing(void **state)
@@ -170,7 +171,7 @@ static void a_window_that_is_given_back_opens_nothing(void **state)
 	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_REM_ACCESS_ERR);
 }
 
-/* The former binding stays as it was. */
+/* The former binding stays in force. */
 static void a_bind_that_is_not_posted_changes_nothing(void **state)
 {
 	struct ibv_mw_bind bind = {.send_flags = 1u << 30, .bind_info = part()};
@@ -203,9 +204,9 @@ static void objects_are_checked(void **state)
 	assert_int_equal(softrnic_dealloc_pd(pd), 0);
 }
 
-/* --- the medium ------------------------------------------------------------------------------ */
+/* --- writes that reach the medium ------------------------------------------------------------ */
 
-static struct end_file file; /* the owner's, for windows alone */
+static struct end_file file; /* file of the owner, which only windows can access */
 
 static int open_file(void **state)
 {
@@ -235,7 +236,7 @@ static uint32_t bind_to_file(void)
 	return bind_type_2_to(info);
 }
 
-/* One request of the user's at the beginning of the window; op 0: a request of verbs. */
+/* Post one request of the user to the begin of the window; op 0: a request of verbs. */
 static void ask_file(uint32_t key, enum ibv_wr_opcode opcode, enum vext_op op)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)user.buf, .length = 64, .lkey = user.mr->lkey};
@@ -271,13 +272,13 @@ static void a_flush_through_it_reaches_the_medium(void **state)
 	expect_durable_after(0, VEXT_OP_FLUSH);
 }
 
-/* Programs that know only verbs flush by a Read. */
+/* A program that uses only verbs flushes by a Read. */
 static void a_read_through_it_reaches_the_medium(void **state)
 {
 	expect_durable_after(IBV_WR_RDMA_READ, 0);
 }
 
-/* --- at the same time ----------------------------------------------------------------------- */
+/* --- several threads ------------------------------------------------------------------------ */
 
 static atomic_bool writes;
 
@@ -302,7 +303,8 @@ static void begin_writes(pthread_t *thread, uint32_t *key)
 		plain_expect_none(&owner, 1);
 }
 
-/* The window ends while a peer writes to it. After that the memory is the owner's alone. */
+/* The window ends while a peer writes to it. After the call only the owner may change the
+ * memory. */
 static void nothing_is_placed_after_the_end(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -350,7 +352,7 @@ static void *bind_again(void *arg)
 	return (void *)(intptr_t)ibv_bind_mw(owner.qp, window, &bind);
 }
 
-/* As mr_release(), which the library does not export. */
+/* Do what mr_release() does, which the library does not export. */
 static void release(struct mr *mr)
 {
 	atomic_fetch_sub(&mr->holds, 1);
@@ -359,7 +361,7 @@ static void release(struct mr *mr)
 	pthread_mutex_unlock(&mr->table->lock);
 }
 
-/* Another connection holds the former binding, as if it answered a Read. */
+/* Another connection still uses the former binding, as while it answers a Read. */
 static void a_bind_goes_on_when_the_former_binding_is_idle(void **state)
 {
 	pthread_t thread;
@@ -373,7 +375,7 @@ static void a_bind_goes_on_when_the_former_binding_is_idle(void **state)
 	mr_hold_again(former);
 	assert_int_equal(pthread_create(&thread, NULL, bind_again, NULL), 0);
 	plain_expect_none(&owner, 50);
-	/* Acks leave meanwhile. */
+	/* Meanwhile Acks are sent. */
 	assert_int_equal(write_at(owner.mr->rkey, OPEN_AT), IBV_WC_SUCCESS);
 	release(former);
 	assert_int_equal(plain_wait(&owner).status, IBV_WC_SUCCESS);
@@ -383,7 +385,7 @@ static void a_bind_goes_on_when_the_former_binding_is_idle(void **state)
 	assert_int_equal(write_at(window->rkey, OPEN_AT), IBV_WC_SUCCESS);
 }
 
-/* As verbs have it: only ibv_bind_mw() binds one of type 1. */
+/* In verbs only ibv_bind_mw() binds a window of type 1. */
 static void a_request_of_the_program_binds_no_type_1(void **state)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW}, *bad;
@@ -396,7 +398,8 @@ static void a_request_of_the_program_binds_no_type_1(void **state)
 	assert_ptr_equal(bad, &wr);
 }
 
-/* The window no longer uses what the bind copied from the region's description. */
+/* The bind copied values of the region's description; the window must not use them after the
+ * region's end. */
 static void a_window_outlives_its_region(void **state)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED}, *bad;

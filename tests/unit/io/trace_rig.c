@@ -136,7 +136,7 @@ static void note(struct rig *r, int side, const uint8_t *bytes, size_t len)
 	r->len[side] += len;
 }
 
-/* The wire has the bytes that the peer receives. */
+/* Take what the peer receives: these are the bytes of the wire. */
 static size_t drain_peer(struct rig *r)
 {
 	static uint8_t buf[LONGEST];

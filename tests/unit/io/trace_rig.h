@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace_rig.h -- a TCP connection with one traced end. A process reads the environment once, so
- * each case runs in a child, where MUST() replaces assertions.
+ * trace_rig.h -- a TCP connection with one traced end. A process reads the environment only once,
+ * so each case runs in a child process, where MUST() replaces assertions.
  */
 #ifndef UNIT_IO_TRACE_RIG_H
 #define UNIT_IO_TRACE_RIG_H
@@ -26,36 +26,38 @@
 
 #define FILE_NAME "trace.pcapng"
 
-/* Run body in a child, in a folder of its own, with SOFTRNIC_TRACE=name. Standard error goes to
- * the file "err". */
+/* Run `body` in a child process, in a folder of its own, with SOFTRNIC_TRACE=name. Its standard
+ * error goes to the file "err". */
 void in_child(void (*body)(void), const char *name);
-/* Returns the number of lines of "err" that contain the text. */
+/* Returns how many lines of "err" contain the text. */
 int complaints(const char *text);
 long size_of(const char *path);
 
 enum rig_family { RIG_IPV4, RIG_IPV6, RIG_MAPPED };
 
 struct rig {
-	int us, peer;        /* sockets; `us` does not block */
-	uint16_t port[2];    /* ports of us, of the peer */
+	int us, peer;        /* the two sockets; `us` does not block */
+	uint16_t port[2];    /* ports of `us` and of the peer */
 	struct trace *trace; /* the trace of `us` */
 	bool initiator;
-	uint8_t *bytes[2]; /* bytes sent by us, by the peer */
+	uint8_t *bytes[2]; /* bytes that `us` and the peer have sent */
 	size_t len[2];
 };
 
-/* Connect without a trace. */
+/* Connect, without a trace. */
 void rig_connect(struct rig *r, enum rig_family family, bool initiator);
-void rig_trace(struct rig *r); /* fails the test if the trace is impossible */
-/* All bytes arrive: ours are gathered from pieces, the peer's are scattered into two. */
+void rig_trace(struct rig *r); /* begins the trace; if that is impossible, the test fails */
+/* Send or receive all the bytes: the traced end gathers them from pieces, and scatters received
+ * bytes to two pieces. */
 void rig_send(struct rig *r, const void *bytes, size_t len);
 void rig_receive(struct rig *r, const void *bytes, size_t len);
-void rig_exchange(struct rig *r, unsigned rounds); /* exchange random bytes */
-void rig_end(struct rig *r);                       /* close in good order, the peer first */
+void rig_exchange(struct rig *r, unsigned rounds); /* exchanges random bytes */
+/* closes the connection in good order, the peer first */
+void rig_end(struct rig *r);
 
 /*
- * Check that the packets of the rig's connection are valid for TCP and carry the connection's
- * bytes; `flags` are the last packet's.
+ * Check that the packets of the connection in the file are valid TCP and carry the connection's
+ * bytes. The last packet must have these `flags`.
  */
 void rig_expect(const struct rig *r, const char *path, uint8_t flags);
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-/* --- the clock ---------------------------------------------------------------------------- */
+/* --- a clock that can stand still --------------------------------------------------------- */
 
 static atomic_bool stopped;
 static _Atomic uint64_t stopped_at;
@@ -44,7 +44,7 @@ void start_clock(void)
 	atomic_store(&stopped, false);
 }
 
-/* --- two ends, one of which writes to the other's memory ---------------------------------- */
+/* --- two ends; one writes to the other's memory ------------------------------------------- */
 
 void pair_register(struct pair *p)
 {
@@ -117,7 +117,8 @@ int post_write(struct pair *p, uint32_t len, unsigned flags)
 	if (len == sizeof(p->next)) {
 		p->next++;
 		memcpy(e->buf, &p->next, sizeof(p->next));
-		if (!(flags & IBV_SEND_SIGNALED)) /* so that the next Write may change the word */
+		/* wait until it is placed, so that the next Write may change the word */
+		if (!(flags & IBV_SEND_SIGNALED))
 			wr.send_flags |= IBV_SEND_INLINE;
 	}
 	return ibv_post_send(e->id->qp, &wr, &bad);

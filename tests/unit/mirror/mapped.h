@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mapped.h -- a mapped set of three members, for a program of tests. */
+/* mapped.h -- a mapped set of three members, for test programs. */
 #ifndef TESTS_MIRROR_MAPPED_H
 #define TESTS_MIRROR_MAPPED_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* opened.h -- the objects that the library has opened for a set's file, which only inner headers
- * show. */
+/* opened.h -- which objects the library has opened for a set's file; only inner headers declare
+ * them. */
 #ifndef TESTS_MIRROR_OPENED_H
 #define TESTS_MIRROR_OPENED_H
 

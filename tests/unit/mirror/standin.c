@@ -84,7 +84,7 @@ static void standin_make_meta(struct standin *s)
 	uint64_t len = meta_size_for(STANDIN_SIZE);
 	struct meta_super super = {.uuid = s->record.config.uuid,
 				   .set = STANDIN_SET,
-				   /* fewer slots than extents, so that some become cold */
+				   /* fewer slots than extents, so that some extents become cold */
 				   .hot_slots = 2,
 				   .member_id = s->record.config.members[0].id,
 				   .size = STANDIN_SIZE};
@@ -307,7 +307,7 @@ void standin_set_lease(struct standin *s, bool renewed)
 	STANDIN_LOCKED(s, s->lease_renewed = renewed);
 }
 
-/* Promote another primary, which member 1 has promised. */
+/* Let another member become primary, with the promise of member 1. */
 static void standin_promote_other(struct standin *s)
 {
 	s->record.view.epoch.number++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standin.h -- a replacement for the daemons, in one thread of the test: this host's daemon with
- * its socket and a register, and the daemons of other members with their copies. Tests make the
- * replacement fail on purpose.
+ * standin.h -- replaces all daemons by one thread of the test: this host's daemon with its socket
+ * and a register, and the other members' daemons with their copies. Tests make the replacement fail
+ * on purpose.
  */
 #ifndef TESTS_MIRROR_STANDIN_H
 #define TESTS_MIRROR_STANDIN_H
@@ -16,17 +16,17 @@
 
 struct standin;
 
-/* Make a set with that many members in S, with slot 0 on this host; RPMIRROR_SOCKET is set. */
+/* Make a set with this many members in S; slot 0 is this host's. Sets RPMIRROR_SOCKET. */
 struct standin *standin_new(unsigned members);
 void standin_delete(struct standin *s);
 
-/* The content of a member's file, also for slot 0. */
+/* Returns the content of a member's file; slot 0 is this host's. */
 const uint8_t *standin_copy(struct standin *s, unsigned slot);
-/* Write other bytes to the beginning of a member's file, by write(2). */
+/* Change the begin of a member's file by write(2). */
 void standin_spoil(struct standin *s, unsigned slot);
 /*
- * Truncate the member's file here, so that its last pages can be neither read nor stored into. When
- * the member is asked to clear the pages, they become zeros, or the call fails with that errno.
+ * Truncate the member's file at `end`, so that its last pages can be neither read nor written. When
+ * the member is asked to clear these pages, they become zeros, or the call fails with `error`.
  */
 void standin_set_bad(struct standin *s, unsigned slot, uint64_t end, int error);
 /* Returns the present record of the register. */
@@ -39,30 +39,30 @@ void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);
 void standin_set_replica_timeout_ms(struct standin *s, uint32_t ms);
 
-/* Break the member's connections; the member does not listen until it is restored. */
+/* Break the member's connections. standin_mend() lets it listen again. */
 void standin_cut(struct standin *s, unsigned slot);
 void standin_mend(struct standin *s, unsigned slot);
-/* The register stops answering: swaps and reads fail. */
+/* works == false: the register answers neither swaps nor reads. */
 void standin_set_register(struct standin *s, bool works);
 /*
- * This host's daemon stops answering swaps and reads, as if the daemon were stopped. Later it
+ * silent: this host's daemon answers no swaps and reads, as if it were stopped. Afterwards it
  * answers all of them.
  */
 void standin_set_silent(struct standin *s, bool silent);
-/* End this host's daemon, with its socket; and start the daemon again. */
+/* End this host's daemon, with its socket, and start it again. */
 void standin_stop_daemon(struct standin *s);
 void standin_start_daemon(struct standin *s);
-/* Stop the renewal of leases. */
+/* renewed == false: leases are no longer renewed. */
 void standin_set_lease(struct standin *s, bool renewed);
-/* Another member promotes itself, and this host's daemon sees the promotion. */
+/* Let another member become primary; this host's daemon sees this. */
 void standin_overtake(struct standin *s);
-/* The last primary did not end in good order. */
+/* Act as if the last primary had not ended in good order. */
 void standin_set_unclean(struct standin *s);
 /* Set the ranges that a member reports as possibly different. */
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
-/* The member no longer reports the epoch whose flushes it may hold. */
+/* The member stops reporting the epoch whose flushes it may have. */
 void standin_forget_epoch(struct standin *s, unsigned slot);
-/* The number of questions of a kind that a member got. */
+/* Returns how many questions of this type a member got. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 /* Give the primary an order, and wait for the answer. */
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
@@ -70,7 +70,7 @@ struct packet_ordered standin_order(struct standin *s, const struct packet_order
 enum mirror_health standin_health(struct standin *s);
 /* Returns the primary's last report. */
 struct message_status standin_status(struct standin *s);
-/* Has the last UNMAP come, and was that UNMAP clean? */
+/* Returns true if the last UNMAP has arrived and was clean. */
 bool standin_unmapped_clean(struct standin *s);
 
 #endif

@@ -15,10 +15,10 @@
 #define STANDIN_CONNS 16
 
 struct standin_conn {
-	struct rpma_conn *conn; /* NULL: the place is free */
+	struct rpma_conn *conn; /* NULL: this entry is free */
 	struct greeting greeting;
 	bool established;
-	uint8_t buffers[2][8][MESSAGE_SIZE]; /* buffers of receives and sends */
+	uint8_t buffers[2][8][MESSAGE_SIZE]; /* buffers for receives and sends */
 	unsigned out;
 	struct rpma_mr_local *mr, *data, *ring;
 };
@@ -29,13 +29,13 @@ struct standin_member {
 	struct rpma_ep *ep; /* NULL: the member is cut off */
 	char port[8];
 	struct standin_conn conns[STANDIN_CONNS];
-	struct mirror_epoch promised, epoch; /* epoch: the copy may hold its flushes */
-	bool is_syncing;                     /* copies from member 0 */
+	struct mirror_epoch promised, epoch; /* epoch: the copy may have flushes of this epoch */
+	bool is_syncing;                     /* a resync from member 0 is under way */
 	struct mirror_view seen;
 	struct mirror_range records[4];
 	unsigned record_count;
 	unsigned asked[MESSAGE_TYPE_END];
-	uint64_t bad_from; /* 0: the whole copy is readable */
+	uint64_t bad_from; /* offset from which the copy cannot be read; 0: all of it can */
 	int bad_error;
 };
 
@@ -55,7 +55,7 @@ struct standin {
 	struct packet packet, answer;
 	struct packet_ordered ordered;
 	bool has_ordered;
-	struct message_status status; /* the last status */
+	struct message_status status; /* the last status that arrived */
 };
 
 void standin_step_member(struct standin *s, unsigned slot);
@@ -66,7 +66,7 @@ void standin_answer(struct standin *s, unsigned slot, const struct message *q, s
 void standin_step_daemon(struct standin *s);
 void standin_send_order(struct standin *s, const struct packet_order_request *order);
 
-/* Works even if assertions are compiled out. */
+/* Unlike assert(), this check is always compiled. */
 #define STANDIN_MUST(condition)                                                                    \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

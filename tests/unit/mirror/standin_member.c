@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A member's daemon: it grants every request, and answers a primary's questions. */
+/* The daemon of a member: it grants every request of a primary, and answers its questions. */
 #include <string.h>
 #include <unistd.h>
 
@@ -89,7 +89,8 @@ static void standin_clear(struct standin_member *m, const struct message_clear *
 	bool is_bad = m->bad_from && clear->offset + clear->len > m->bad_from;
 
 	a->type = MESSAGE_ERRORS_CLEARED;
-	if (m->asked[MESSAGE_CLEAR_ERRORS] % 3) { /* the work takes a while */
+	/* the work takes some time: report that it is under way */
+	if (m->asked[MESSAGE_CLEAR_ERRORS] % 3) {
 		a->cleared = (struct message_cleared){.is_under_way = true};
 		return;
 	}

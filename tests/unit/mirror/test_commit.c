@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One write-back serves all threads that wait for a write-back. */
+/* One write-back serves all threads that wait for one. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #define TAKES_US 200
 #define FAILS_AT 3
 
-/* A file of numbers: the stored ones, and the durable ones. */
+/* A file that holds numbers: those that were stored, and those that are durable. */
 struct store {
 	struct commit commit;
 	atomic_ulong put, durable;
 	atomic_uint runs, at_once;
-	unsigned fails_at; /* 0: no write-back fails */
+	unsigned fails_at; /* number of the write-back that fails; 0: none fails */
 };
 
 static int store_write_back(void *arg)
@@ -85,7 +85,7 @@ static void alone_each_call_is_a_write_back(void **state)
 	commit_fini(&s.commit);
 }
 
-/* Each thread sees the failure, whatever its turn was, and no later write-back is made. */
+/* Each thread gets the failure, whenever it called, and no later write-back is made. */
 static void a_failure_is_everybodys(void **state)
 {
 	struct store s = {.fails_at = FAILS_AT};

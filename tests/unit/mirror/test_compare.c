@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order VERIFY finds differences, and only real ones, while flushes go on. */
+/* The order VERIFY finds real differences between copies, and no false ones while flushes go on. */
 #include "mapped.h"
 
 #include <pthread.h>
@@ -64,7 +64,7 @@ static void test_what_differs_is_named_and_repaired_on_request(void **state)
 	assert_verified(&o, 1, 0);
 	o = verify(2, true);
 	assert_verified(&o, 1, 4096);
-	/* The answer comes when the member is back in-sync. */
+	/* The answer comes after the member is in-sync again. */
 	assert_int_equal(standin_record(s).view.insync, 7);
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 	assert_int_equal(rpmirror_get_state(m, &st), 0);
@@ -91,7 +91,8 @@ static void assert_difference(const struct packet_ordered *o, unsigned member,
 	assert_int_equal(d->range.len, 4096);
 }
 
-/* A verdict of the copies does not order an overwrite. But the copy cannot be promoted any more. */
+/* The copies' majority does not cause an overwrite, but the wrong copy cannot be promoted any
+ * more. */
 static void test_a_member_that_is_wrong_is_excluded_until_it_is_resumed(void **state)
 {
 	struct packet_order_request resume = {
@@ -148,7 +149,7 @@ static void test_a_scrub_repairs_what_a_majority_decides(void **state)
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* The primary's medium has lost acknowledged data that two other copies still have. */
+/* The primary's medium has lost acknowledged data that two other copies have. */
 static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state)
 {
 	struct packet_ordered o;
@@ -171,12 +172,12 @@ static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state
 	assert_int_equal(standin_record(s).view.insync, 7);
 	assert_true(take_event(RPMIRROR_EVENT_VERIFIED, &ev));
 	assert_non_null(strstr(ev.text, "the primary's copy is the one that differs"));
-	o = verify(MIRROR_NO_SLOT, true); /* now an operator decides */
+	o = verify(MIRROR_NO_SLOT, true); /* an operator decides, and orders the repair */
 	assert_int_equal(o.verified.left, 0);
 	assert_memory_equal(standin_copy(s, 1), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* With one more copy either content could have the majority. */
+/* Of two copies neither has a majority. */
 static void test_a_scrub_of_two_copies_decides_nothing(void **state)
 {
 	struct packet_ordered o;
@@ -227,7 +228,7 @@ static void *flush_until_stopped(void *arg)
 	return (void *)(uintptr_t)failed;
 }
 
-/* The flushes write all the time to the pages that are compared. */
+/* Flushes constantly write to the pages that are compared. */
 static void test_flushes_are_no_differences(void **state)
 {
 	pthread_t threads[FLUSHERS];
@@ -253,7 +254,7 @@ static void test_flushes_are_no_differences(void **state)
 
 static void test_a_copy_that_cannot_be_compared_is_reported(void **state)
 {
-	struct packet_ordered o = verify(0, false); /* the primary */
+	struct packet_ordered o = verify(0, false); /* member 0 is the primary */
 
 	assert_int_equal(o.status, PACKET_NOT_INSYNC);
 	standin_cut(s, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A flush writes into this host's copy by pwrite(2) or by stores. Meanwhile another process looks
- * at the copy through a mapping; SYSTEM_OBSERVATIONS is the number of its looks.
+ * A flush writes into this host's copy by pwrite(2) or by stores, while another process reads the
+ * copy through a mapping. SYSTEM_OBSERVATIONS is the number of its reads.
  */
 #include "lib/unit.h"
 
@@ -86,7 +86,7 @@ static void words_and_what_is_not_aligned_are_stored(void **state)
 	assert_int_equal(copy.shared[4 + BLOCK], 0);
 }
 
-/* A write beyond the limit would end the process by SIGXFSZ. */
+/* A write beyond the limit would end the process with SIGXFSZ. */
 static void a_limit_on_the_size_of_files_leaves_stores(void **state)
 {
 	struct rlimit before, limit;
@@ -101,7 +101,8 @@ static void a_limit_on_the_size_of_files_leaves_stores(void **state)
 	assert_true(copy_takes_writes(&copy));
 }
 
-/* The application has closed the descriptor, and opened another file, which has the number now. */
+/* The application has closed the library's descriptor, and opened another file that got its
+ * number. */
 static void another_file_is_not_written_to(void **state)
 {
 	int other = open("/dev/null", O_RDWR | O_CLOEXEC), kept;
@@ -134,7 +135,7 @@ struct writer {
 	atomic_bool done;
 };
 
-/* Eight equal bytes, so that a mixture of two values can be seen. */
+/* Write eight equal bytes each time, so that a mixture of two values is visible. */
 static void *write_on_and_on(void *arg)
 {
 	struct writer *w = arg;
@@ -142,7 +143,8 @@ static void *write_on_and_on(void *arg)
 
 	assert_non_null(bytes);
 	for (unsigned n = 0; !atomic_load(&w->done); n++) {
-		/* like staging memory: at a multiple of eight that is not a multiple of sixteen */
+		/* like staging memory, the source is at a multiple of eight that is no multiple of
+		 * sixteen */
 		memset(bytes + 8, (int)(n % 255 + 1), w->len);
 		assert_true(copy_put_by_write(&copy, w->offset, bytes + 8, w->len));
 	}
@@ -194,7 +196,7 @@ static void an_aligned_word_is_never_torn(void **state)
 	}
 }
 
-/* Wait a while until the bytes are on their way to the medium. */
+/* Wait a while. Returns true once the kernel is writing the bytes to the medium. */
 static bool leaves(int fd, off_t at, size_t len)
 {
 	for (int ms = 0; medium_dirty(fd, at, len) != 0 && ms < WRITE_OUT_MAX_MS; ms++)
@@ -202,7 +204,7 @@ static bool leaves(int fd, off_t at, size_t len)
 	return medium_dirty(fd, at, len) == 0;
 }
 
-/* The flush writes out no other bytes: those that another thread writes meanwhile stay. */
+/* A flush writes back only its own bytes, not those that another thread writes meanwhile. */
 static void what_is_written_out_leaves_at_once(void **state)
 {
 	const struct mirror_range v[] = {{0, BLOCK}, {2 * BLOCK, BLOCK}};

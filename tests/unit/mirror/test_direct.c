@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct mappings: stores reach the file, and an extent is recorded before a store to the extent.
- * The table has fewer slots than the file has extents (standin.c).
+ * Direct mappings: stores reach the file at once, and an extent is recorded before the first store
+ * to it. The table of slots is smaller than the number of extents (standin.c).
  */
 #include "mirror/set.h"
 
@@ -23,8 +23,8 @@ enum { PATIENCE_MS = 20000 };
 
 static sigjmp_buf on_fault;
 
-/* Call this in the test itself: before each test cmocka replaces the library's handler by its
- * own. */
+/* Call this in each test: before a test cmocka installs its own handler in place of the
+ * library's. */
 static void map_direct(unsigned flags)
 {
 	void *at;
@@ -57,7 +57,7 @@ static int flush(size_t offset, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* Does the metadata file have a slot with the extent? */
+/* Returns true if a slot in the metadata file names the extent. */
 static bool is_recorded(uint32_t extent)
 {
 	const uint64_t *slots = (const uint64_t *)(const void *)(meta_ring(&m->hot.meta) -
@@ -107,7 +107,7 @@ static void assert_all_equal(void)
 		assert_memory_equal(standin_copy(s, slot), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* There are more extents than slots. The extents that become cold are mirrored. */
+/* There are more extents than slots. An extent that loses its slot is flushed to all members. */
 static void test_a_clean_end_leaves_equal_copies(void **state)
 {
 	map_direct(0);
@@ -121,7 +121,7 @@ static void test_a_clean_end_leaves_equal_copies(void **state)
 	assert_all_equal();
 }
 
-/* An instruction that stores to two extents needs both. */
+/* An instruction that stores to two extents needs slots for both. */
 static void test_stores_across_extents(void **state)
 {
 	map_direct(0);
@@ -190,7 +190,8 @@ static void test_sync_of_all_is_of_what_was_stored(void **state)
 	assert_int_equal(rpmirror_store8(m, (uint64_t *)(void *)(addr + 16), 3), 0);
 	assert_int_equal(copy_word(2, 16), 3);
 	assert_int_equal(rpmirror_get_state(m, &st), 0);
-	assert_true(st.acked_seq < 40); /* in parts of half a MiB */
+	/* a flush sends its bytes in parts of half a MiB, each with a number */
+	assert_true(st.acked_seq < 40);
 }
 
 /* ---- stores by the kernel ---- */
@@ -206,7 +207,7 @@ static void test_the_kernel_stores_to_what_was_touched(void **state)
 	assert_int_equal(read(ends[0], addr + 4096, 8), -1);
 	assert_int_equal(errno, EFAULT);
 	assert_int_equal(rpmirror_touch(m, addr + 4096, 8), 0);
-	for (uint64_t i = 1; i < EXTENTS; i++) /* the other extents need slots, too */
+	for (uint64_t i = 1; i < EXTENTS; i++) /* take all slots for other extents */
 		store(i * MIRROR_EXTENT, i);
 	assert_int_equal(read(ends[0], addr + 4096, 8), 8);
 	assert_int_equal(flush(4096, 8), 0);
@@ -228,7 +229,7 @@ static void test_no_more_is_touched_than_there_are_slots(void **state)
 	assert_int_equal(rpmirror_touch(m, addr, STANDIN_SIZE + 1), RPMIRROR_E_INVAL);
 }
 
-/* ---- faults that are not ours ---- */
+/* ---- faults that are not stores to the mapping ---- */
 
 static volatile sig_atomic_t faults;
 
@@ -265,7 +266,7 @@ static void test_the_applications_handler_gets_the_others(void **state)
 }
 
 #ifdef __x86_64__
-/* A handler that took the jump for a store would fault without end. */
+/* If the library took the jump for a store, the fault would occur again and again. */
 static void test_a_jump_into_the_mapping_is_no_store(void **state)
 {
 	void (*code)(void);
@@ -356,8 +357,8 @@ static bool is_protected(void)
 	return is;
 }
 
-/* Without a lease no page can be accessed. Afterwards the pages that were accessible before are
- * so again. */
+/* Without a lease no page can be accessed. When the lease returns, the pages that were accessible
+ * before are accessible again. */
 static void test_a_lease_that_returns_opens_what_was_open(void **state)
 {
 	struct timespec pause = {0, 10000000};
@@ -402,7 +403,8 @@ static void *thread_mend(void *arg)
 	return NULL;
 }
 
-/* Unflushed data cannot be mirrored meanwhile, so no slot becomes free, and the store waits. */
+/* Unflushed data cannot be sent to the members meanwhile, so no slot becomes free, and the store
+ * waits. */
 static void test_a_store_waits_for_a_slot(void **state)
 {
 	pthread_t mending;
@@ -468,8 +470,8 @@ static void test_a_mapping_is_direct_or_something_else(void **state)
 #define DIRECT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /*
- * The resync copies stores that were not flushed, and that other members lack. These stores stay
- * recorded at the member that joined until every member has them.
+ * A resync copies stores that were not flushed, and that the other members lack. The member that
+ * joined keeps records of these stores until every member has them.
  */
 static void test_data_of_a_resync_are_flushed_to_all_members(void **state)
 {
@@ -480,8 +482,9 @@ static void test_data_of_a_resync_are_flushed_to_all_members(void **state)
 	store(MIRROR_EXTENT, 1);
 	assert_int_equal(flush(MIRROR_EXTENT, 8), 0);
 	await_insync(3);
-	assert_int_equal(rpmirror_touch(m, addr + MIRROR_EXTENT, 64), 0); /* the range stays open */
-	store(MIRROR_EXTENT + 8, 2); /* in a block that the resync has to copy */
+	/* the touched range stays writable */
+	assert_int_equal(rpmirror_touch(m, addr + MIRROR_EXTENT, 64), 0);
+	store(MIRROR_EXTENT + 8, 2); /* this block is one that the resync has to copy */
 	assert_int_equal(copy_word(1, MIRROR_EXTENT + 8), 0);
 	retired = standin_asked(s, 2, MESSAGE_RETIRE);
 	standin_mend(s, 2);
@@ -502,7 +505,8 @@ static int setup_going_on(void **state)
 	return 0;
 }
 
-/* The mapping shows the medium's content, which may be older than the flushed bytes. */
+/* The mapping shows the medium's content, which may be older than the flushed bytes, so no flush
+ * may succeed. */
 static void test_no_flush_succeeds_when_the_own_copy_has_failed(void **state)
 {
 	map_direct(0);

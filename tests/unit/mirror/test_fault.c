@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The faults that a watch gets, and the handlers that get the other faults. */
+/* Which faults the library's watch on a mapping handles, and which handlers get the other
+ * faults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 #define PAGES   64u
 #define THREADS 4
 
-static uint8_t *area, *other; /* two mappings whose pages cannot be written */
+static uint8_t *area, *other; /* two mappings without write access */
 static struct fault_watch *watch;
 static atomic_uint calls;
 static sigjmp_buf back;
@@ -105,7 +106,7 @@ static void test_the_application_gets_what_is_not_watched(void **state)
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, PAGE, fn_open, area), 0);
 	store(other);
 	assert_int_equal(atomic_load(&handled), 1);
-	store(area + PAGE); /* the address is past the end */
+	store(area + PAGE); /* this address is past the end of the watched mapping */
 	assert_int_equal(atomic_load(&handled), 2);
 	store(area);
 	assert_int_equal(atomic_load(&handled), 2);
@@ -136,7 +137,7 @@ static void test_handlers_are_installed_again(void **state)
 {
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, (size_t)PAGES * PAGE, fn_open, area),
 			 0);
-	install_handler(); /* replaces the library's handler */
+	install_handler(); /* the application's handler replaces the library's */
 	store(area);
 	assert_int_equal(atomic_load(&handled), 1);
 	assert_int_equal(fault_renew(), 0);
@@ -167,7 +168,7 @@ static void test_a_watch_may_leave_the_access(void **state)
 			fail_msg("the store went on");
 		}
 	}
-	fault_unwatch(&watch); /* the watch counts no user */
+	fault_unwatch(&watch); /* the watch has no user any more */
 	assert_int_equal(area[0], 0);
 }
 
@@ -219,7 +220,7 @@ static void test_a_childs_faults_are_not_the_parents(void **state)
 
 	install_handler();
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, PAGE, fn_refuse, NULL), 0);
-	/* the application's handler resolves the fault, so no watch is asked */
+	/* the application's handler resolves the fault, so the watch is not called */
 	status = child_of(child_store);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes without failures: the tests look at the copies. */
+/* Flushes without failures; the tests check the copies of the members. */
 #include "mirror/set.h"
 
 #include "mapped.h"
@@ -103,7 +103,7 @@ static void test_ranges_of_all_sizes_and_places(void **state)
 	assert_flushed(7, 0, STANDIN_SIZE);
 }
 
-/* A part has 512 KiB: it may end within a range, or be the middle of one. */
+/* A flush is sent in parts of 512 KiB. A part may end within a range, or lie within one. */
 static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 {
 	static uint8_t expected[STANDIN_SIZE];
@@ -121,15 +121,15 @@ static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 		assert_memory_equal(standin_copy(s, slot), expected, STANDIN_SIZE);
 }
 
-/* Scattered pages, in more runs than one flush takes, are sent; pages that were only read are
- * not. */
+/* A sync of the whole mapping sends scattered pages that were stored to, more runs than one flush
+ * takes; it sends no pages that were only read. */
 static void test_a_sync_of_everything_sends_what_was_stored(void **state)
 {
 	uint8_t spoiled[8];
 
 	standin_spoil(s, 1);
 	memcpy(spoiled, standin_copy(s, 1), sizeof(spoiled));
-	assert_memory_not_equal(spoiled, addr, sizeof(spoiled)); /* this reads the page */
+	assert_memory_not_equal(spoiled, addr, sizeof(spoiled)); /* this call reads the page */
 	for (size_t page = 1; page < STANDIN_SIZE / 4096; page += 3)
 		memset(addr + page * 4096 + 100, (int)page, 300);
 	assert_int_equal(rpmirror_sync(m, NULL, 0), 0);
@@ -148,7 +148,7 @@ static void test_tickets_are_waited_for_in_any_order(void **state)
 
 		memset(addr + 4096 * i, (int)i + 1, 100);
 		assert_int_equal(rpmirror_flush_start(m, &range, 1, 0, &tickets[i]), 0);
-		memset(addr + 4096 * i, 0xff, 100); /* the flush has already copied the content */
+		memset(addr + 4096 * i, 0xff, 100); /* the flush has copied the bytes by now */
 	}
 	for (unsigned i = 3; i--;) {
 		assert_int_equal(rpmirror_flush_wait(m, tickets[i], -1, &res), 0);
@@ -168,14 +168,14 @@ static void test_verified_is_what_every_medium_has(void **state)
 	memset(addr, 0x77, 400000);
 	rc = rpmirror_flush_verify(m, v, 2, &res);
 	if (rc == RPMIRROR_E_NOSUPP)
-		skip(); /* the test's folder is in memory */
+		skip(); /* the test's folder is on tmpfs */
 	assert_int_equal(rc, 0);
 	assert_int_equal(res.durable_mask, 7);
 	assert_flushed(7, 1000, 5000);
 }
 
 static bool spoil_stops;
-static unsigned spoiled; /* mask of members */
+static unsigned spoiled; /* mask of members whose copies are spoiled */
 
 static void *spoil(void *arg)
 {
@@ -187,11 +187,11 @@ static void *spoil(void *arg)
 }
 
 /*
- * Flush and verify while the copies of the mask are spoiled, until the result names each of them.
+ * Flush and verify with spoiled copies, until the result names each of them.
  */
 static int verify_spoiled(unsigned mask, struct rpmirror_result *res)
 {
-	struct rpmirror_range v[MANY]; /* a flushed range, compared many times */
+	struct rpmirror_range v[MANY]; /* a flushed range that is compared many times */
 	pthread_t thread;
 	int rc;
 
@@ -223,7 +223,7 @@ static void test_a_copy_that_differs_is_named_and_excluded(void **state)
 	assert_non_null(strstr(rpmirror_errormsg(), "; excluded"));
 }
 
-/* If two copies differ, the text names both. */
+/* If two copies differ, the error text names both. */
 static void test_what_cannot_be_excluded_is_not_called_so(void **state)
 {
 	struct rpmirror_result res;
@@ -241,7 +241,7 @@ static void test_what_cannot_be_excluded_is_not_called_so(void **state)
 	assert_non_null(strstr(rpmirror_errormsg(), "not excluded, since "));
 }
 
-/* Each thread counts in a word of its own. All words are in one range that every thread flushes. */
+/* Each thread counts in its own word. All words are in one range that every thread flushes. */
 static void *count_up(void *arg)
 {
 	uint64_t *words = (uint64_t *)(void *)addr, *own = words + (uintptr_t)arg;
@@ -255,8 +255,8 @@ static void *count_up(void *arg)
 			const uint64_t *copy = (const void *)standin_copy(s, slot);
 
 			/*
-			 * An acknowledged value must be there, and an older one must never come
-			 * back.
+			 * The copy must have the acknowledged value, and an older value must never
+			 * return.
 			 */
 			if (__atomic_load_n(copy + (uintptr_t)arg, __ATOMIC_ACQUIRE) != i)
 				return (void *)"a word is older at a copy than its acknowledged flush";
@@ -295,7 +295,8 @@ enum { WORD_AT = 4096, BESIDE_AT = 1000 * 1000, BESIDE = 512, STORES = 1000 };
 
 static bool observer_stops;
 
-/* Both halves have the number. Data that were flushed before the number are there, whole. */
+/* The two halves of a record must have the same number, and data that were flushed before the
+ * number must be complete. */
 static const char *observe(const uint8_t *copy, uint64_t *last)
 {
 	const uint64_t *word = (const void *)(copy + WORD_AT),
@@ -324,7 +325,7 @@ static void *observe_copies(void *arg)
 	return (void *)failed;
 }
 
-/* A reader of a copy sees at any time what a crash at that time would leave. */
+/* A reader of a copy sees at any time what a crash at this time would leave. */
 static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 {
 	uint64_t *word = (uint64_t *)(void *)(addr + WORD_AT), *beside = (void *)(addr + BESIDE_AT),
@@ -349,8 +350,7 @@ static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 	assert_flushed(7, WORD_AT, 8);
 }
 
-/* Replaces libc's fdatasync(): the file of this host's copy cannot be written back, or only
- * slowly. */
+/* Replaces libc's fdatasync(): writing back this host's copy fails, or is slow. */
 static const struct stat *bad_file;
 static bool syncs_are_slow;
 static unsigned fdatasyncs;
@@ -376,7 +376,8 @@ static void fail_write_backs(struct stat *st)
 	bad_file = st;
 }
 
-/* One failure is final: the next call does not write pages that the kernel has dropped. */
+/* One failed write-back is final: the kernel has dropped the pages, so a later call does not write
+ * them. */
 static void expect_a_failed_copy(int rc)
 {
 	struct rpmirror_range range = {addr, 8};
@@ -387,7 +388,7 @@ static void expect_a_failed_copy(int rc)
 
 	rpma_utils_get_durability(standin_copy(s, 0), STANDIN_SIZE, &durability, NULL, 0);
 	if (durability == RPMA_DURABILITY_VOLATILE)
-		skip(); /* this file system writes nothing back */
+		skip(); /* this file system writes no pages back */
 	fail_write_backs(&st);
 	memset(addr, 7, 8);
 	assert_int_equal(rpmirror_flush(m, &range, 1, 0, &res), rc);
@@ -405,7 +406,8 @@ static void expect_a_failed_copy(int rc)
 	assert_flushed(6, 0, 8);
 }
 
-/* Replaces libc's msync(): this thread's second call, for a flush's record, is slow. */
+/* Replaces libc's msync(): the second call of this thread, which makes a flush's record durable, is
+ * slow. */
 static bool msync_stalls;
 static pthread_t msync_thread;
 static unsigned msyncs;
@@ -430,7 +432,7 @@ static void *flush_on_and_on(void *arg)
 	return NULL;
 }
 
-/* The number of flush operations that a member has answered. */
+/* Returns how many flush operations the member has answered. */
 static unsigned answered_by(unsigned slot)
 {
 	unsigned count;
@@ -441,7 +443,7 @@ static unsigned answered_by(unsigned slot)
 	return count;
 }
 
-/* The threads share write-backs on this host and at the other members. */
+/* Threads share the write-backs on this host and on the other members. */
 static void test_threads_share_write_backs(void **state)
 {
 	pthread_t threads[SHARERS];
@@ -482,7 +484,8 @@ static int setup_impatient(void **state)
 	return 0;
 }
 
-/* The first parts of a flush have reached the members, which were not asked to confirm them yet. */
+/* The first parts of a flush have reached the members; no member was asked to acknowledge them
+ * yet. */
 static void test_members_are_not_late_while_the_rest_of_a_flush_is_not_posted(void **state)
 {
 	struct rpmirror_range v[2] = {{addr, 512 << 10}, {addr + (4 << 20), 8}};
@@ -495,7 +498,7 @@ static void test_members_are_not_late_while_the_rest_of_a_flush_is_not_posted(vo
 	assert_int_equal(rpmirror_flush(m, v, 2, 0, &res), 0);
 	__atomic_store_n(&msync_stalls, false, __ATOMIC_RELEASE);
 	if (msyncs < 2)
-		skip(); /* the test's folder is in memory */
+		skip(); /* the test's folder is on tmpfs */
 	assert_int_equal(res.durable_mask, 7);
 	assert_int_equal(res.failed_mask, 0);
 	assert_flushed(7, 0, 512 << 10);

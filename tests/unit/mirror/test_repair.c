@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Members are made equal: after an absence, after a crash, and while flushes go on. */
+/* A member becomes equal to the primary's copy: after an absence, after a crash, and while flushes
+ * go on. */
 #include "mirror/repair_impl.h"
 
 #include "mapped.h"
@@ -25,7 +26,7 @@ static void store(size_t offset, size_t len, int value)
 	assert_int_equal(flush_range(offset, len), 0);
 }
 
-/* Wait until the members of the mask, and no others, are in-sync. */
+/* Wait until exactly the members of the mask are in-sync. */
 static void await_insync(unsigned mask)
 {
 	struct timespec pause = {0, 5000000};
@@ -74,7 +75,8 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 	/*
-	 * At most the blocks flushed meanwhile and those of the flushes at the time of the loss.
+	 * At most these blocks are copied: those flushed meanwhile, and those of flushes under way
+	 * at the loss.
 	 */
 	assert_true(progress_of(2).copied <= 4 * BLOCK);
 	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_BEGIN) > 0);
@@ -85,7 +87,8 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 
 #define BAD_FROM (STANDIN_SIZE - 16 * BLOCK)
 
-/* The data flushed meanwhile belong to pages of the member's file that cannot be stored into. */
+/* The data that were flushed meanwhile belong to pages of the member's file that cannot be
+ * written. */
 static void return_with_bad_pages(int error)
 {
 	store(0, BLOCK, 1);
@@ -122,7 +125,7 @@ static void await_reason(const char *words)
 	assert_int_equal(st.insync_mask, 3);
 }
 
-/* The member is excluded, and reports the reason and what to do. */
+/* The member is excluded, and reports the reason and the remedy. */
 static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
 {
 	char words[128];
@@ -134,7 +137,7 @@ static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
 	await_reason(words);
 	await_reason("'rpmirror member replace'");
 	store(5 * BLOCK, BLOCK, 5);
-	standin_set_bad(s, 2, BAD_FROM, ENOSPC); /* no copy has to be replaced */
+	standin_set_bad(s, 2, BAD_FROM, ENOSPC); /* no copy has to be replaced after this error */
 	await_reason("No space left on device");
 	standin_set_bad(s, 2, BAD_FROM, 0);
 	await_insync(7);
@@ -149,8 +152,8 @@ static void restart(void)
 }
 
 /*
- * Three blocks were flushed before the restart, and one block after it. No other block is sent or
- * compared.
+ * Three blocks were flushed before the restart, one after it. The resync sends and compares no
+ * other block.
  */
 static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
 {
@@ -166,11 +169,12 @@ static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 	assert_int_equal(progress_of(2).copied, 4 * BLOCK);
 	assert_int_equal(progress_of(2).equal, 0);
-	assert_int_equal(m->counted, 0); /* in-sync: no block counts as missing there any more */
+	/* the member is in-sync, so no block is recorded as missing on it */
+	assert_int_equal(m->counted, 0);
 }
 
-/* The bitmap does not show what the member lacks, so the primary compares everything and copies
- * differences. */
+/* The bitmap belongs to another epoch and does not show what the member lacks, so the primary
+ * compares all blocks. */
 static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **state)
 {
 	standin_cut(s, 2);
@@ -185,7 +189,7 @@ static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **stat
 	assert_int_equal(progress_of(2).equal, STANDIN_SIZE - BLOCK);
 }
 
-/* The restart comes in the middle of a resync, of either kind. */
+/* The restart happens in the middle of a resync, of either kind. */
 static void test_a_resync_goes_on_after_a_restart(void **state)
 {
 	standin_cut(s, 2);
@@ -204,7 +208,7 @@ static void test_a_resync_goes_on_after_a_restart(void **state)
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 }
 
-/* After a planned end there are no records, and nothing is compared or read. */
+/* After a planned end there are no records, so no block is compared or read. */
 static void test_after_a_clean_end_nothing_is_compared(void **state)
 {
 	store(5 * BLOCK, BLOCK, 1);
@@ -228,13 +232,13 @@ static int setup_records(void **state)
 	return 0;
 }
 
-/* The records name the ranges that a former primary may have written. */
+/* The members' records name the ranges that an earlier primary may have written. */
 static void test_copies_are_equal_before_the_application_reads(void **state)
 {
 	for (unsigned slot = 1; slot < 3; slot++)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 	assert_int_equal(addr[17 * BLOCK], 0);
-	/* On this host the records are hot slots, which the process that holds the copy writes
+	/* On this host the hot slots are the record, which the process that has the copy writes
 	 * itself. */
 	assert_int_equal(standin_asked(s, 0, MESSAGE_RECORD_RANGES), 0);
 	assert_true(standin_asked(s, 1, MESSAGE_RECORD_RANGES) > 0);
@@ -254,14 +258,14 @@ static int setup_many_records(void **state)
 }
 
 /*
- * There are more records than this host's table has slots, so its daemon records that everything
- * may differ.
+ * There are more records than this host's table has slots. So its daemon records that all bytes may
+ * differ.
  */
 static void test_records_that_do_not_fit_are_all_of_the_file(void **state)
 {
 	assert_memory_equal(standin_copy(s, 1), addr, STANDIN_SIZE);
 	assert_true(standin_asked(s, 0, MESSAGE_RECORD_RANGES) > 0);
-	/* the slots were dropped when the primary began to serve */
+	/* the slots were cleared when the primary began to serve */
 	assert_int_equal(m->hot.meta.hot_count, 0);
 }
 
@@ -272,7 +276,7 @@ struct flusher {
 	uint64_t flushes;
 };
 
-/* Each thread has words of its own, in blocks that all threads use. */
+/* Each thread flushes its own words, in blocks that all threads share. */
 static void *flush_words(void *arg)
 {
 	struct flusher *f = arg;
@@ -320,7 +324,7 @@ static void test_members_return_while_flushes_go_on(void **state)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 }
 
-/* Cut the resync again and again, at any place. */
+/* Cut the resync again and again, at random moments. */
 static void test_a_resync_that_is_cut_off_goes_on(void **state)
 {
 	struct timespec pause = {0, 0};
@@ -374,8 +378,8 @@ static uint64_t start_flush(size_t offset, int value)
 }
 
 /*
- * A flush waits only for the lost copy, which cannot be excluded. The third copy records the part
- * of the flush that the resync carries, until the flush is acknowledged.
+ * Flushes wait for a lost copy that cannot be excluded. Meanwhile a third copy joins: until these
+ * flushes are acknowledged, it records the parts of them that its resync carried.
  */
 static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
 {
@@ -409,8 +413,7 @@ static void *unmap_set(void *arg)
 	return rpmirror_unmap(&set) ? arg : NULL;
 }
 
-/* A member that returns while the set is being unmapped still gets the data that were flushed
- * without it. */
+/* A member that returns while the set is being unmapped still gets the data that it missed. */
 static void test_a_flush_under_way_ends_before_the_set_is_given_up(void **state)
 {
 	pthread_t thread;

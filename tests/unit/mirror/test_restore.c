@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreadable pages of this host's copy come from another member unnoticed, or the loss is reported.
+ * Unreadable pages of this host's copy are replaced from another member without notice by the
+ * application, or their loss is reported.
  */
 #include "mapped.h"
 
@@ -18,12 +19,12 @@
 #define PAGE    4096u
 #define PAGES   1024u
 #define THREADS 8
-/* The use of the two ends of the file: pages that are lost, and pages that are flushed. */
+/* Offset of the pages that the tests flush; the pages that are lost come before. */
 #define FLUSHED (6u << 20)
 
 static int watch, shared;
 
-/* ---- the set: all copies have a pattern, and no page of the mapping is a private one ---- */
+/* ---- the set: each copy has a pattern, and no page of the mapping is private ---- */
 
 static uint64_t pattern(uint64_t offset)
 {
@@ -56,7 +57,7 @@ static int teardown_filled(void **state)
 	return teardown(state);
 }
 
-/* Call this in each test: cmocka installs handlers of its own before each test. */
+/* Call this in each test, because cmocka installs its own handlers before each test. */
 static void need_bad_pages(void)
 {
 	if (watch < 0 || shared < 0)
@@ -95,7 +96,7 @@ static int flush_word(uint64_t offset, uint64_t value)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* All pending errors, combined. */
+/* The sum of all pending errors. */
 struct errors {
 	unsigned count, dirty, repaired;
 	uint64_t bytes, offset;
@@ -123,7 +124,7 @@ static struct errors take_errors(void)
 	return sum;
 }
 
-/* The application's access continues before the report is made. */
+/* Wait for the report, which comes after the application's access has already succeeded. */
 static struct errors await_errors(uint64_t bytes)
 {
 	struct errors sum = {.offset = UINT64_MAX};
@@ -154,7 +155,7 @@ static bool has_event(enum rpmirror_event_type type)
 	return found;
 }
 
-/* ---- nothing is lost ---- */
+/* ---- all bytes come back ---- */
 
 static void test_pages_come_back_with_every_byte(void **state)
 {
@@ -163,7 +164,7 @@ static void test_pages_come_back_with_every_byte(void **state)
 	need_bad_pages();
 	lose(0, PAGES * PAGE);
 	assert_int_equal(count_right(), PAGES);
-	/* The pages are in the file, too, for a later mapping. */
+	/* The file has the pages, too, for later mappings. */
 	assert_memory_equal(standin_copy(s, 0), standin_copy(s, 1), STANDIN_SIZE);
 	assert_int_equal(flush_word(FLUSHED, 5), 0);
 	errors = await_errors(PAGES * PAGE);
@@ -269,7 +270,7 @@ static void test_another_member_has_it_when_one_is_lost(void **state)
 	standin_mend(s, 1);
 }
 
-/* ---- the library's own accesses ---- */
+/* ---- accesses by the library ---- */
 
 static void test_a_flush_of_what_cannot_be_read(void **state)
 {
@@ -285,7 +286,7 @@ static void test_a_flush_of_what_cannot_be_read(void **state)
 static void test_a_flush_into_what_cannot_be_written(void **state)
 {
 	need_bad_pages();
-	*(uint64_t *)(void *)(addr + 8) = 1; /* private */
+	*(uint64_t *)(void *)(addr + 8) = 1; /* this store makes the page private */
 	lose(0, PAGE);
 	assert_int_equal(flush_word(0, 99), 0);
 	assert_flushed(7, 0, 8);
