@@ -31,7 +31,7 @@ static void admission_lock(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* Called with the lock. Returns the time until which connections of the peer are held. */
+/* Called with the lock. Returns the time until which connections of this peer must be held. */
 static uint64_t admission_until(const struct link_addr *peer, uint64_t now)
 {
 	return rate_limit_until(&record, peer, now);
@@ -70,7 +70,7 @@ static struct link *admission_held_take(struct admission *a, struct held *h)
 	return conn;
 }
 
-/* Called with the lock. Returns the link that was held longest; NULL: none is held. */
+/* Called with the lock. Returns the link that was held longest, or NULL if no link is held. */
 static struct link *admission_held_take_first(struct admission *a)
 {
 	struct list *first = list_first(&a->held);
@@ -104,8 +104,8 @@ void admission_forked(struct admission *a)
 		conn->ops->forked(conn);
 }
 
-/* Called with the lock. Returns the link to close: an older one that makes room, or the new one;
- * NULL: none. */
+/* Called with the lock. Returns the link that the caller must close: the one that was held longest
+ * if the limit is reached, the new one if it cannot be held, or NULL. */
 static struct link *admission_held_add(struct admission *a, struct link *conn,
 				       const struct link_addr *peer)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admission.h -- decides which connections a listener begins to serve now. Connections from
- * addresses that exceed the rate limit of violations (rate_limit.h) are accepted and held, unread,
- * until the limit admits them. Thread-safe.
+ * admission.h -- decides which connections a listener begins to serve now. If an address exceeds
+ * the rate limit of violations (rate_limit.h), its connections are accepted but held: no byte is
+ * read from them until the limit admits them. Thread-safe.
  */
 #ifndef IO_ADMISSION_H
 #define IO_ADMISSION_H
@@ -13,8 +13,8 @@
 #include "base/list.h"
 #include "softrnic/io/link.h"
 
-/* Number of links that one listener holds. For a further one, the link that was held longest is
- * closed. */
+/* Greatest number of links that one listener holds. When one more is held, the link that was held
+ * longest is closed. */
 #define ADMISSION_MAX 256
 
 struct admission {
@@ -28,12 +28,12 @@ void admission_fini(struct admission *a);
 /* In a forked child: drop the links without any effect on parent and peers. */
 void admission_forked(struct admission *a);
 
-/* Hold the link if its peer exceeds the rate limit. Returns whether the link is held, and so owned
- * by the admission. */
+/* Hold the link if its peer exceeds the rate limit. Returns true if the link is held; the admission
+ * then owns it. *until is the time for the next admission_next(). */
 bool admission_hold(struct admission *a, struct link *link, const struct link_addr *peer,
 		    uint64_t now, uint64_t *until);
-/* Returns a link that may be served now, or NULL. *next is the time of the next call (CLOCK_NEVER:
- * no link is held). */
+/* Returns a link that may be served now, or NULL. *next is the time of the next call, or
+ * CLOCK_NEVER if no link is held. */
 struct link *admission_next(struct admission *a, uint64_t now, uint64_t *next);
 
 /* Count a violation: the peer accessed memory without permission. Called from any thread. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alarm.c -- an alarm uses a timerfd(2), because putting off a deadline of the engine itself would
- * wake the engine. */
+/* alarm.c -- implements an alarm by a timerfd(2). A deadline of the engine would not do: changing
+ * it to a later time would wake the engine. */
 #include "softrnic/io/alarm.h"
 
 #include <sys/timerfd.h>

@@ -5,7 +5,7 @@
 
 enum buf_kind { BUF_RX, BUF_TX, BUF_KINDS };
 
-void *buf_get(enum buf_kind kind);           /* NULL: out of memory */
+void *buf_get(enum buf_kind kind);           /* returns NULL if out of memory */
 void buf_put(enum buf_kind kind, void *buf); /* accepts NULL */
 
 #endif

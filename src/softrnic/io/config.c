@@ -14,12 +14,13 @@
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_sockaddr.h"
 
-#define THREADS_MAX 8  /* default limit */
+#define THREADS_MAX 8  /* default limit of progress threads */
 #define SPIN_US     20 /* a little longer than the gap between two messages of a ping-pong */
 
-#define OVERFLOW_UID 65534 /* Linux's default */
+#define OVERFLOW_UID 65534 /* the overflow user number that Linux uses by default */
 
-/* The rings' size: a large message keeps both ends busy; see doc/architecture/io.md. */
+/* Default size of a ring. A large message then keeps both ends busy at the same time; see
+ * doc/architecture/io.md. */
 #define SHM_KIB     1024
 #define SHM_KIB_MIN 64
 #define SHM_KIB_MAX 16384
@@ -69,7 +70,8 @@ static enum config_ack config_ack(void)
 	return asked[config_number("SOFTRNIC_ACK", 1, 2)];
 }
 
-/* The user of a set-user-ID program must not be able to read its connections. */
+/* Returns the name of the trace file. A set-user-ID program gets none, because its user must not be
+ * able to read its connections. */
 static const char *config_trace(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_TRACE");
@@ -88,7 +90,8 @@ static const char *config_trace(void)
 	return path;
 }
 
-/* Read SOFTRNIC_TRACE. If tracing is impossible, log the reason, because the user requested it. */
+/* Read SOFTRNIC_TRACE. If the file cannot be written, log the reason, because the user has asked
+ * for a trace. */
 static void config_read_trace(void)
 {
 	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
@@ -98,7 +101,8 @@ static void config_read_trace(void)
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
 }
 
-/* Parse user numbers between commas. If one is not a number, log that and permit no other user. */
+/* Parse user numbers separated by commas. If one of them is not a number, log this and permit no
+ * other user. */
 static void config_read_shm_uids(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_SHM_UIDS");
@@ -150,7 +154,8 @@ static void config_read_shm(void)
 }
 
 /*
- * The device looks like iWARP, as librpma and iWARP programs expect, unless the user requests RoCE.
+ * Does the device look like RoCE? By default it looks like iWARP, as librpma and iWARP programs
+ * expect.
  */
 static bool config_is_roce(void)
 {
@@ -167,7 +172,8 @@ static const char *config_gids(void)
 {
 	const char *s = getenv("SOFTRNIC_GIDS");
 
-	return s && *s ? strdup(s) : NULL; /* a copy: the program may change its environment */
+	/* copied, because the program may change its environment */
+	return s && *s ? strdup(s) : NULL;
 }
 
 static bool config_is_port(unsigned long port)
@@ -196,7 +202,8 @@ static void config_read_qp_ports(void)
 	conf.qp_ports[1] = (unsigned)hi;
 }
 
-/* Returns LINK_NONE for a text that is not a list of addresses; the device logs this. */
+/* Returns the address to which queue pairs without an id bind. Returns LINK_NONE if the text is not
+ * one address; the device logs invalid texts. */
 static struct link_addr config_qp_address(const char *gids)
 {
 	struct link_addr addr = {.family = LINK_NONE};
@@ -212,11 +219,12 @@ static int config_cpus(void)
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
-		return CPU_SETSIZE; /* the process has more CPUs than the set has room for */
+		return CPU_SETSIZE; /* the process has more CPUs than the set can contain */
 	return CPU_COUNT(&set);
 }
 
-/* Half of the CPUs: the program's own threads, and peers on this host, need the others. */
+/* Default limit of progress threads: half of the CPUs. The program's own threads, and peers on this
+ * host, need the other half. */
 static uint64_t config_threads(void)
 {
 	int n = config_cpus() / 2;
@@ -226,7 +234,7 @@ static uint64_t config_threads(void)
 
 static void config_read(void)
 {
-	/* On a machine with few CPUs, spinning takes the CPU that the peer needs. */
+	/* With few CPUs do not spin: spinning takes the CPU that the peer needs. */
 	uint64_t spin_us = config_cpus() > 2 ? SPIN_US : 0;
 
 	log_set_from_env("SOFTRNIC_LOG");

@@ -104,8 +104,8 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	return 0;
 }
 
-/* In a forked child, a thread of the parent may have been in the middle of a call of the stream.
- * Then the stream is not touched. */
+/* Delete the stream. In a forked child a thread of the parent may have been in the middle of a call
+ * on the stream; the stream is left alone then. */
 static void conn_delete_stream(struct conn *c)
 {
 	if (conn_is_removed(c)) {
@@ -137,8 +137,8 @@ void conn_get(struct conn *c)
 	atomic_fetch_add(&c->refs, 1);
 }
 
-/* For callbacks, which may run after the last reference is gone. The connection is not freed while
- * a callback runs, but must not be freed twice. */
+/* Get a reference for a callback. Callbacks may run after the last reference is dropped. The
+ * connection is not freed while a callback runs; this function prevents that it is freed twice. */
 static bool conn_get_unless_dead(struct conn *c)
 {
 	unsigned refs = atomic_load(&c->refs);
@@ -175,7 +175,7 @@ bool conn_try_enter(struct conn *c)
 
 bool conn_enter_until(struct conn *c, unsigned ms)
 {
-	/* Usually the lock is free, and reading the clock is unnecessary. */
+	/* In most cases the lock is free, and the clock need not be read. */
 	return conn_try_enter(c) ||
 	       (ms > 0 && lock_enter_until(&c->lock, clock_now_ns() + ms * NSEC_PER_MS));
 }
@@ -193,8 +193,9 @@ bool conn_may_touch(struct conn *c)
 	return !conn_can_stall(c) || engine_may_stall();
 }
 
-/* Serve bits that other threads set while this thread held the lock: their trylock failed. Bits are
- * set before the trylock, and read after the unlock, so no bit is missed. */
+/* Do the work for bits of `want` that other threads set while this thread held the lock, because
+ * their trylock failed. A bit is set before the trylock and read after the unlock, so no bit is
+ * missed. */
 static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 {
 	bool served = true, here;
@@ -207,11 +208,11 @@ static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 		if (here)
 			conn_run_job_here(c);
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
-	if (!served) /* only after the unlock: the other thread's trylock fails before */
+	if (!served) /* only after the unlock, because until then trylocks of other threads fail */
 		conn_again(c);
 }
 
-/* Usually no bit of `want` is set. */
+/* In most cases no bit of `want` is set. */
 void conn_leave(struct conn *c)
 {
 	if (__builtin_expect(atomic_load(&c->want) || c->job_due, 0)) {
@@ -236,7 +237,8 @@ static void conn_ready(struct eng_source *src, unsigned ready)
 
 	if (!conn_get_unless_dead(c))
 		return;
-	if (__builtin_expect(ready & READY_HANGUP, 0)) /* another thread may hold the lock */
+	/* set before the lock is taken, because another thread may hold the lock */
+	if (__builtin_expect(ready & READY_HANGUP, 0))
 		atomic_store_explicit(&c->alarm, 1, memory_order_relaxed);
 	conn_want(c, ready);
 	conn_put(c);
@@ -274,12 +276,13 @@ static void conn_fire(struct eng_timer *timer)
 	conn_put(c);
 }
 
-/* The queued task holds a reference. */
+/* Run a queued task. The task holds a reference to the connection. */
 static void conn_run_task(struct eng_task *task)
 {
 	struct conn *c = container_of(task, struct conn, task);
 
-	/* False may mean that the task was queued again meanwhile, with its own reference. */
+	/* engine_hand_over() also returns false if the task was queued again meanwhile; that entry
+	 * has its own reference. */
 	if (!conn_may_touch(c) && engine_hand_over(task))
 		return;
 	conn_want(c, CONN_AGAIN);
@@ -313,8 +316,8 @@ void conn_wait_change(struct conn *c, uint64_t deadline)
 	conn_enter(c);
 }
 
-/* In a forked child a thread of the parent may hold the lock for ever. So only close the link,
- * without any effect on the peer. */
+/* In a forked child a thread of the parent may hold the lock for ever. So do not take the lock, and
+ * only close the link without any effect on the peer. */
 static void conn_forked(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_calls.c -- the calls of an id on its connection: connect, answer, disconnect and end. */
+/* conn_calls.c -- the calls by which an id configures, connects, answers, disconnects and ends its
+ * connection. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -104,8 +105,8 @@ int conn_disconnect(struct conn *c, bool *reports)
 	return ret;
 }
 
-/* Wait for the peer's FIN: after it no byte is on its way. At the time limit of a disconnect the
- * connection ends by a reset. */
+/* Wait for the peer's FIN. No byte is on its way after it. If the FIN does not come within the time
+ * limit of a disconnect, the connection ends by a reset. */
 static void conn_await_orderly_end(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
@@ -140,7 +141,7 @@ void conn_release(struct conn *c)
 	conn_put(c);
 }
 
-/* --- from inside an event ------------------------------------------------------------------- */
+/* --- calls during an event ------------------------------------------------------------------ */
 
 const struct stream_params *conn_remote(const struct conn *c)
 {

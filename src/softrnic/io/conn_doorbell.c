@@ -14,7 +14,8 @@ static void doorbell_count(struct conn *c, int by)
 						  memory_order_relaxed);
 }
 
-/* Returns false if nothing may be deferred, because no alarm would end the wait. */
+/* Note the time from which requests are deferred. Returns false if nothing may be deferred, because
+ * there is no alarm that would end the wait. */
 static bool doorbell_wait_since(struct conn *c, uint64_t now)
 {
 	if (!watch_write(c, now, watch_write_ns()))
@@ -31,7 +32,8 @@ static bool doorbell_wait(struct conn *c)
 	return true;
 }
 
-/* Can deferring the posted requests save a send, and are they complete in themselves? */
+/* Returns the kind of the posted requests. POLICY_OTHER: they must not be deferred, or deferring them
+ * would save no send. */
 static enum policy_posted doorbell_posted(const struct conn *c)
 {
 	static const enum policy_posted posted[] = {[QP_AWAITED] = POLICY_OTHER,
@@ -45,8 +47,8 @@ static enum policy_posted doorbell_posted(const struct conn *c)
 
 /* --- Acks ------------------------------------------------------------------------------------ */
 
-/* Requests were posted after an Ack: record whether they followed soon. The rules are those of a
- * deferred Write. */
+/* Requests were posted after an Ack was due. Record whether they followed soon, because the Ack
+ * could then be sent with them. The rules are those of a deferred Write. */
 static void doorbell_ack_followed(struct conn *c)
 {
 	struct policy_send *s = &c->policy.ack;
@@ -56,7 +58,8 @@ static void doorbell_ack_followed(struct conn *c)
 			       policy_post_needs_time(s) ? clock_now_ns() : 0);
 }
 
-/* The poll is over, and only an Ack is due. */
+/* The poll is over, and nothing but an Ack is due. `completes` is true if the poll returns a
+ * completion. */
 static void doorbell_ack(struct conn *c, bool completes)
 {
 	struct policy_send *s = &c->policy.ack;
@@ -73,8 +76,8 @@ static void doorbell_ack(struct conn *c, bool completes)
 		policy_sent(s, now);
 }
 
-/* The previous poll returned a completion, but the thread posted nothing since: the Ack waited in
- * vain. */
+/* The previous poll returned a completion, but the thread has posted nothing since. So the Ack was
+ * deferred in vain. */
 static void doorbell_ack_in_vain(struct conn *c)
 {
 	policy_sent_by_alarm(&c->policy.ack);
@@ -171,7 +174,7 @@ void doorbells_ring(unsigned ms)
 
 	while ((c = watch_next_write(&left))) {
 		if (conn_is_removed(c)) {
-			/* a forked child does not send requests of its parent */
+			/* A forked child does not send the requests of its parent. */
 		} else if (conn_enter_until(c, ms)) {
 			conn_ring(c);
 			conn_leave(c);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_exit.c -- before the process ends or becomes another program, links take all posted
- * requests.
+ * conn_exit.c -- sends all posted requests before the process ends or becomes another program.
  *
  * This thread or a thread of the engine sends deferred requests; for some connections only the
  * engine may send (conn_may_touch()). The sending thread holds the connection's lock, so each
  * connection is checked with its lock.
  *
- * In exit() the FIN is the last step, and the peer's answer to it is not reported: threads of the
- * program still run, and some programs and libraries have already freed the data that these threads
- * use at the end of a connection. A library that ends its connections later, in its own destructor,
- * gets reports again (conn_end_quiet()).
+ * In exit() the FIN is the last step, and the end of the connection that follows is not reported.
+ * The reason is that threads of the program still run, while some programs and libraries have
+ * already freed the data that these threads use at the end of a connection. A library that ends its
+ * connections later, in its own destructor, gets reports again (conn_end_quiet()).
  */
 #include <unistd.h>
 
 #include "softrnic/io/conn_parts.h"
 
-#define EXIT_MS      200u /* in all: a hanging file system must not keep the process alive */
+/* limit for all connections together; a hanging file system must not keep the process alive */
+#define EXIT_MS      200u
 #define EXIT_LOOK_US 50u
 
-/* In full operation, or on its way to an orderly end. */
+/* Is the connection in full operation, or on its way to an orderly end? */
 static bool conn_is_open(const struct conn *c)
 {
 	return c->link && !c->dialing &&
@@ -28,7 +28,8 @@ static bool conn_is_open(const struct conn *c)
 }
 
 /*
- * Does the link take bytes, and does the stream have some to send? True before the first send, too.
+ * Does the link take bytes, and does the stream have bytes to send? Also true before the first
+ * send.
  */
 static bool conn_has_unsent(const struct conn *c)
 {
@@ -40,15 +41,15 @@ static bool conn_has_unsent(const struct conn *c)
 	return u.todo & STREAM_DO_SEND;
 }
 
-/* Have the sent bytes left the host? The kernel sends the rest after the process has ended, except
- * after a reset, which happens if bytes of the peer are unread. */
+/* Have the sent bytes left this host? The kernel continues to send them after the process has
+ * ended. It does not after a reset, which happens if bytes of the peer are unread. */
 static bool conn_has_left(const struct conn *c)
 {
 	return !conn_is_open(c) || c->link->ops->has_left(c->link);
 }
 
-/* Send the FIN after all bytes: after a mere reset the peer drops its unread bytes. Returns false
- * if the FIN was already sent. */
+/* Send the FIN after all bytes, because after a mere reset the peer drops the bytes that it has not
+ * read. Returns false if the FIN was already sent. */
 static bool conn_end_here(struct conn *c)
 {
 	if (!conn_is_open(c) || c->outlives)
@@ -58,8 +59,8 @@ static bool conn_end_here(struct conn *c)
 	return true;
 }
 
-/* Other threads may have set bits of `want` meanwhile. The engine serves them, because this thread
- * may be in a signal handler. */
+/* Release the lock. Other threads may have set bits of `want` meanwhile. The engine does that work,
+ * because this thread may be in a signal handler. */
 static void conn_leave_to_others(struct conn *c)
 {
 	lock_leave(&c->lock);
@@ -67,7 +68,8 @@ static void conn_leave_to_others(struct conn *c)
 		conn_again(c);
 }
 
-/* Has the link taken all posted bytes that it can take? here: this thread may send them. */
+/* Has the link taken all posted bytes that it can take? If `here` is true, this thread may send
+ * them. */
 static bool conn_is_sent(struct conn *c, bool here)
 {
 	if (here && conn_has_unsent(c)) {
@@ -77,8 +79,8 @@ static bool conn_is_sent(struct conn *c, bool here)
 	return !conn_has_unsent(c) && conn_has_left(c);
 }
 
-/* One step for each connection. is_done is called with the lock, until it returns true or the time
- * is over (last). leave releases the lock. */
+/* One step that is taken for each connection. is_done() is called with the lock until it returns
+ * true, or until the time is over (`last` is true then). leave() releases the lock. */
 struct exit_step {
 	bool (*is_done)(struct conn *c, bool last);
 	void (*leave)(struct conn *c);
@@ -94,7 +96,8 @@ static bool conn_sends_here(struct conn *c, bool last)
 	return conn_is_sent(c, true);
 }
 
-/* The call that sends the FIN returns false; the next call checks that the peer has received it. */
+/* The first call sends the FIN and returns false. The next call checks that the peer has received
+ * it. */
 static bool conn_ends_elsewhere(struct conn *c, bool last)
 {
 	if (!conn_is_sent(c, false) && !last)
@@ -108,17 +111,18 @@ static bool conn_ends_quietly(struct conn *c, bool last)
 	return true;
 }
 
-/* If a reset overtook the FIN, the peer would drop its unread bytes. */
+/* Has the FIN arrived? If a reset overtook the FIN, the peer would drop the bytes that it has not
+ * read. */
 static bool conn_has_arrived(struct conn *c, bool last)
 {
 	return conn_has_left(c);
 }
 
-/* For exit(): FINs are sent after all connections have sent their bytes. */
+/* The steps of exit(): FINs are sent after all connections have sent their bytes. */
 static const struct exit_step send_here = {conn_sends_here, conn_leave};
 static const struct exit_step end_quietly = {conn_ends_quietly, conn_leave_alone};
 static const struct exit_step wait_for_arrival = {conn_has_arrived, conn_leave_alone};
-/* For execve(), which may fail. */
+/* The step of execve(). Because execve() may fail, the connections must stay usable. */
 static const struct exit_step end_elsewhere = {conn_ends_elsewhere, conn_leave_to_others};
 
 void conn_end_quiet(struct conn *c)
@@ -126,7 +130,8 @@ void conn_end_quiet(struct conn *c)
 	if (!c->quiet)
 		return;
 	c->quiet = false;
-	c->readable = c->hangup = true; /* events that came meanwhile were not handled */
+	/* events that came during the quiet state were not handled */
+	c->readable = c->hangup = true;
 	conn_again(c);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_impl.h -- the inside of a connection, for the files of this room. conn.h is the interface
- * for others.
+ * conn_impl.h -- the struct of a connection, for the files of this folder. conn.h is the interface
+ * for other code.
  *
  * Each connection has one lock. A thread with work for a connection sets a bit in `want` and tries
- * the lock. If another thread holds the lock, that thread finds the bit when it leaves, and does
- * the work. So the engine never waits for an application's thread, and an application's thread that
- * posts or polls does its own I/O without a switch.
+ * the lock. If another thread holds the lock, that thread finds the bit when it releases the lock,
+ * and does the work. So the engine never waits for an application's thread. And an application's
+ * thread that posts or polls does its I/O itself, without a switch to another thread.
  *
  * The connection owns its stream, and the stream owns the queue pair. A call on the stream lists
  * the tasks that are due (struct stream_update), and conn_perform() performs them.
@@ -30,50 +30,55 @@
 #include "softrnic/stream/former.h"
 #include "softrnic/stream/stream.h"
 
-/* Bits of conn.want. */
+/* Bits of conn.want: work for the thread that holds the lock. */
 enum {
-	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP, /* of the link */
+	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP, /* events of the link */
 	CONN_TIME = 16,                                       /* the deadline has passed */
 	CONN_RESUME = 32,    /* the SRQ has receives again, and bytes wait for them */
 	CONN_WRITEBACK = 64, /* the write-back is done */
-	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
-	CONN_EVICT = 256,    /* end the connection: too many handshakes */
+	CONN_AGAIN = 128,    /* the work exceeded its limit of bytes or time; there is more to do */
+	CONN_EVICT = 256,    /* end the connection, because too many handshakes are in progress */
 	CONN_DISCONNECT = 512,
-	CONN_DISOWN = 1024,   /* its threads will no longer poll or wait */
-	CONN_OWN = 2048,      /* the threads that check for bytes have changed */
+	CONN_DISOWN = 1024,   /* no thread will poll or wait for the connection any more */
+	CONN_OWN = 2048,      /* the set of threads that check for bytes has changed */
 	CONN_BELL = 4096,     /* call conn_bell_is_due() */
 	CONN_RING = 8192,     /* send deferred requests */
-	CONN_CUT = 16384,     /* a later connection has named this one: end it */
-	CONN_FENCED = 32768,  /* the connections that this one has named are cut */
-	CONN_PLAIN = 65536,   /* conn_plain_run() */
-	CONN_UNUSED = 131072, /* no thread has polled or waited since the last check of the lease */
+	CONN_CUT = 16384,     /* a later connection has named this one as given up: end it */
+	CONN_FENCED = 32768,  /* the connections that this one named as given up are ended */
+	CONN_PLAIN = 65536,   /* call conn_plain_run() */
+	CONN_UNUSED = 131072, /* no thread has polled or waited since the lease was checked last */
 };
 
 /*
- * A connection's state for policy.h, and the measures taken. Flags come first, which saves memory.
+ * State that policy.h decides on, and measured times. Flags come first, which saves memory. A
+ * *lease* means that threads of the application, not the engine, check for the connection's bytes.
  */
 struct conn_policy {
 	/* conn_own.c: which thread receives */
-	atomic_bool leased;  /* threads poll, or wait repeatedly (conn_watch.c) */
-	atomic_bool waits;   /* the lease is of waiting threads, which arm the CQ, too */
-	atomic_bool armed;   /* a CQ was armed since the last wait */
-	atomic_bool spun;    /* a leader of the engine checks the link, too */
-	bool awaited;        /* the link was told of a wait: wait_end() must follow */
-	bool silent;         /* the link reports no bytes */
-	bool unfinished;     /* a turn ended, and the polling thread does the rest */
+	atomic_bool leased; /* there is a lease: threads poll, or wait repeatedly (conn_watch.c) */
+	atomic_bool waits;  /* the lease belongs to waiting threads, which also arm the CQ */
+	atomic_bool armed;  /* a CQ was armed since the last wait */
+	atomic_bool spun;   /* a leader of the engine also checks the link */
+	bool awaited;       /* the link's wait_begin() was called: wait_end() must follow */
+	bool silent;        /* the link does not report bytes */
+	/* a receive stopped at its limit, and the polling thread does the rest */
+	bool unfinished;
 	atomic_bool sends;   /* a send is in progress */
 	atomic_uint waiters; /* threads that wait for the link themselves */
-	unsigned strays;     /* among them, those that wait for the link below */
-	atomic_uint polls;   /* polls and waits; written by one thread of a CQ at a time */
-	unsigned seen;       /* value of `polls` at the last check of leases */
-	uint64_t waited_at;  /* start of the wait */
+	/* among `waiters`: threads that wait for the link that rings have replaced */
+	unsigned strays;
+	/* number of polls and waits; only one thread of a CQ at a time writes it */
+	atomic_uint polls;
+	unsigned seen;      /* value of `polls` at the last check of leases */
+	uint64_t waited_at; /* start of the wait */
 
 	/* conn_doorbell.c: when a Write is sent */
-	_Atomic uint64_t since;  /* conn_doorbell_since() */
+	_Atomic uint64_t since;  /* see conn_doorbell_since() */
 	struct policy_send send; /* decides whether the next Write is deferred */
 	struct policy_send ack;  /* decides whether the next Ack is deferred */
-	bool holds_ack;          /* an Ack alone is not sent now: conn_poll_for_user() decides */
-	atomic_bool ack_waits;   /* `since` belongs to an Ack */
+	/* an Ack alone is not sent now, because conn_poll_for_user() decides when */
+	bool holds_ack;
+	atomic_bool ack_waits; /* `since` is the time of an Ack, not of a Write */
 
 	/* conn_watch.c: link in the list of watched connections, which holds a reference; guarded
 	 * by that file's lock */
@@ -89,47 +94,54 @@ struct conn {
 	atomic_uint refs;
 	atomic_uint alarm; /* the link may have ended; set without the lock */
 	unsigned generation;
-	atomic_uint caps;  /* VEXT_CAP_* after establishment; read without the lock */
-	struct link *link; /* NULL: none */
+	atomic_uint caps;  /* VEXT_CAP_* flags, valid after establishment; read without the lock */
+	struct link *link; /* NULL: the connection has no link */
 	bool registered;   /* the link reports its readiness to the engine */
 	bool dialing, readable, writable, hangup;
-	bool reading;   /* this round of work takes bytes from the link */
-	bool watching;  /* the link reports when it takes bytes again */
-	bool outlives;  /* the process ends, and sent bytes must arrive (conn_exit.c) */
-	bool quiet;     /* the process is in exit(), and the link's events are not reported
+	bool reading;  /* bytes are taken from the link in the present round of work */
+	bool watching; /* the link will report when it takes bytes again */
+	/* the process is about to end, and sent bytes must still arrive (conn_exit.c) */
+	bool outlives;
+	bool quiet; /* the process is in exit(), and the link's events are not reported
 			    (conn_exit.c) */
-	bool abandoned; /* the id has released it: conn_perform() ends it in good order */
+	/* the id has released the connection, and conn_perform() ends it in good order */
+	bool abandoned;
 	bool same_host;
-	bool may_meet; /* may change to shared memory after enough messages */
-	bool has_met;  /* one attempt was made; no second one follows */
-	/* error that ended the link, though unread bytes may remain: -errno; 0: none */
+	bool may_meet; /* the connection may change to shared memory after enough messages */
+	bool has_met;  /* one attempt to change to shared memory was made; there is no second one */
+	/* -errno: error that ended the link, although unread bytes may remain; 0: none */
 	int reset;
 	uint64_t patient_until; /* a refused dial is repeated until this time; 0: not dialed yet */
-	/* time of the next dial after a refusal; CLOCK_NEVER: none follows */
+	/* time of the next dial after a refusal; CLOCK_NEVER: there is none */
 	uint64_t redial_at;
 	struct stream *stream;
-	struct conn_plain *plain; /* of a home (conn_plain.h); NULL: an id's, or a carrier */
+	/*
+	 * state of a home connection (conn_plain.h); NULL for an id's connection and for a carrier
+	 */
+	struct conn_plain *plain;
 	struct conn_turn {
 		size_t moved;
 		/*
-		 * time at which the second piece began: most turns have one piece, and read no
+		 * time at which the second piece began. Most turns have only one piece and read no
 		 * clock
 		 */
 		uint64_t begun;
 	} rx_turn, tx_turn;
 	struct meet *meet;               /* the meeting that prepares rings; NULL: there is none */
-	struct ibv_qp_init_attr qp_init; /* the granted limits */
-	/* Counters of the send CQ and of the receive CQ. Each has the number of the CQ's
-	 * connections with data to send, and is changed under this connection's lock. NULL: this
-	 * connection is not counted. */
+	struct ibv_qp_init_attr qp_init; /* the limits that were granted to the queue pair */
+	/* Counters of the send CQ and of the receive CQ. Each counts the connections of its CQ that
+	 * have data to send. It is changed under this connection's lock. NULL: this connection is
+	 * not counted. */
 	atomic_uint *cq_waiting[2];
-	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
-	struct stall_count *stall_before;    /* counter of the previous QP */
+	/* counter of the QP's protection domain; NULL: there was no QP yet */
+	_Atomic(struct stall_count *) stall;
+	struct stall_count *stall_before; /* counter of the previous QP's protection domain */
 
 	conn_event_fn *event;
-	void *owner; /* NULL after the id has released it */
+	void *owner; /* NULL after the id has released the connection */
 
-	struct link_addr src, dst; /* the addresses to dial; src LINK_NONE: any */
+	/* addresses of this end and of the peer for a dial; src LINK_NONE: any */
+	struct link_addr src, dst;
 
 	struct conn_receive { /* the last receive */
 		/* bytes offered to the link, and the part of them in registered memory */
@@ -139,8 +151,8 @@ struct conn {
 	struct conn_policy policy;
 
 	/*
-	 * Guarded by the tables' lock of conn_origin.c. The stream's role decides which one is
-	 * used.
+	 * Guarded by the lock of the tables in conn_origin.c. The stream's role decides which
+	 * member is used.
 	 */
 	union {
 		struct conn_initiator {
@@ -152,19 +164,20 @@ struct conn {
 		struct fence_member fenced; /* used by a responder */
 	};
 
-	struct list everyone; /* in the list of all connections */
+	struct list everyone; /* link in the list of all connections */
 	struct eng_source source;
 	struct eng_timer timer;
-	/* time to which the timer was set; only the engine uses the timer's own fields */
+	/* time to which the timer was set; only the engine reads the timer's own fields */
 	uint64_t timer_at;
 	struct eng_task task;
 
 	struct persist_job job;
 	struct vext_digest job_digest;
-	struct vext_digest *job_answer; /* place for the result; NULL: none */
-	struct mr *job_mr;              /* the description that it holds */
-	bool job_lasting;               /* the job needs no registration of its region */
-	bool job_due;                   /* the job begins when the lock is released */
+	/* where the job's result is stored; NULL: the job has none */
+	struct vext_digest *job_answer;
+	struct mr *job_mr; /* description of the region that the job holds */
+	bool job_lasting;  /* the job does not need the registration of its region */
+	bool job_due;      /* the job begins after the lock is released */
 	atomic_int job_status;
 
 	pthread_mutex_t wait_lock; /* signalled when the connection changes */
@@ -173,56 +186,61 @@ struct conn {
 	atomic_uint waiters;
 };
 
-/* Time at which the first deferred Write was posted, or an Ack was deferred; 0: nothing is
+/* Time at which the first deferred Write was posted, or at which an Ack was deferred. 0: nothing is
  * deferred. */
 static inline uint64_t conn_doorbell_since(const struct conn *c)
 {
 	return atomic_load_explicit(&c->policy.since, memory_order_relaxed);
 }
 
-/* Is an Ack deferred, and not a Write? */
+/* Is an Ack deferred, and no Write? */
 static inline bool conn_ack_waits(const struct conn *c)
 {
 	return atomic_load_explicit(&c->policy.ack_waits, memory_order_relaxed);
 }
 
-/* Take the lock. conn_leave() serves the bits that other threads set meanwhile. */
+/* Take and release the lock. conn_leave() first does the work for bits that other threads set
+ * meanwhile. */
 void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
 /*
- * For a thread of the application: as conn_enter(), but with a time limit if this connection's
- * memory may wait for a file system: then another thread may hold the lock for long. Returns 0 or
- * ETIMEDOUT.
+ * Takes the lock for a thread of the application. If this connection's memory may wait for a file
+ * system, another thread may hold the lock for long, so the function then has a time limit. Returns
+ * 0 or ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
-#define CONN_LOOK_MS   100u /* longer than a busy scheduler's pause of the lock's holder */
+#define CONN_LOOK_MS   100u /* longer than a busy scheduler pauses the thread that holds the lock */
 int conn_enter_caller(struct conn *c, unsigned ms);
-bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was not free within `ms` */
+/* returns false if the lock did not become free within `ms` */
+bool conn_enter_until(struct conn *c, unsigned ms);
 /*
- * May the calling thread access the memory of this connection? If the memory can wait for a file
- * system, a thread of the application may not, and no thread may while others wait. The engine has
- * threads for this.
+ * May the calling thread access the memory of this connection? If accesses to the memory can wait
+ * for a file system, threads of the application may not access it, and no thread may while other
+ * threads wait. The engine has worker threads for this case.
  */
 bool conn_may_touch(struct conn *c);
-/* Called with the lock: has the peer given up, so that bytes before its end no longer count? They
- * count if its FIN came first (conn_io.c). */
+/* Called with the lock: has the peer given up the connection, so that bytes before its end must not
+ * be executed? If the peer's FIN came first, they are executed (conn_io.c). */
 bool conn_is_over(struct conn *c);
-/* Set bits of `want`, and have a thread serve them. Called from any thread, without the lock. */
+/*
+ * Set bits of `want`, and cause a thread to do the work. Called from any thread, without the lock.
+ */
 void conn_want(struct conn *c, unsigned bits);
-/* Called with the lock: perform the tasks of the update, as far as possible now. The rest stays due
- * until an event of the link, a timer, the end of a job or another thread continues it. */
+/* Called with the lock: perform the tasks of the update that are possible now. The other tasks stay
+ * due until an event of the link, a timer, the end of a job or another thread continues them. */
 void conn_perform(struct conn *c, struct stream_update *u);
-/* As conn_perform(), with a fresh update. */
+/* Does the same as conn_perform(), with a new update. */
 void conn_settle(struct conn *c);
 /*
- * Called with the lock: process the link's arrived bytes. Returns whether there were any. A link in
- * memory is checked `looks` times: this costs less than to leave and to enter the connection again,
- * and finds bytes as soon as they arrive.
+ * Called with the lock: process the link's arrived bytes. Returns true if bytes had arrived. If the
+ * link is in memory it is checked `looks` times, because this costs less than releasing and taking
+ * the lock again, and finds bytes as soon as they arrive.
  */
 bool conn_poll(struct conn *c, unsigned looks);
-#define CONN_LOOKS 256                                  /* for a thread without other work */
-static inline unsigned conn_looks(const struct conn *c) /* for a polling thread */
+/* number of checks by a thread that has no other work */
+#define CONN_LOOKS 256
+static inline unsigned conn_looks(const struct conn *c) /* number of checks by a polling thread */
 {
 	return atomic_load_explicit(&c->policy.leased, memory_order_relaxed) &&
 			       !atomic_load_explicit(&c->policy.waits, memory_order_relaxed)
@@ -231,9 +249,9 @@ static inline unsigned conn_looks(const struct conn *c) /* for a polling thread 
 }
 /*
  * Which thread checks for bytes (conn_own.c). A polling thread counts each of its polls. When polls
- * follow each other quickly, conn_own() is called with the lock. From then on an arrival wakes no
- * thread, until the polls cease or conn_disown() is called with the lock. Such threads call
- * conn_leases_renew() now and then.
+ * follow each other quickly, conn_own() is called with the lock. From then on no thread is woken
+ * when bytes arrive, until the polls cease or conn_disown() is called with the lock. Polling
+ * threads call conn_leases_renew() from time to time.
  */
 static inline void conn_count_poll(struct conn *c)
 {
@@ -243,45 +261,49 @@ static inline void conn_count_poll(struct conn *c)
 }
 void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);
-/* Called without the lock: threads of the application may no longer access the connection's memory,
- * or may again. */
+/* Called without the lock: the answer of conn_may_touch() has changed for threads of the
+ * application. */
 void conn_untouchable(struct conn *c);
-/* Called with the lock, after a receive was posted: as conn_perform(), and also take bytes from the
- * link. */
+/* Called with the lock after a receive was posted: does the same as conn_perform(), and also
+ * receives from the link. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
-/* Called with the lock, which is released meanwhile: wait for any change, at most until the
+/* Called with the lock, which is released meanwhile: wait until anything changes, at most until the
  * deadline. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
 /*
- * Called with the lock: the queue pair no longer waits for its write-back or digest, and other
- * threads do not wait for the region's memory. A failure is still remembered for the file. Returns
- * false if the job uses the memory, so that the caller must wait for its end.
+ * Called with the lock: give up the running write-back or digest. The queue pair no longer waits
+ * for it, and other threads need not wait until it releases the region's memory. A failure is still
+ * remembered for the file. Returns false if the job uses the memory, so that the caller must wait
+ * for its end.
  */
 bool conn_abandon_job(struct conn *c, struct stream_update *u);
 
-/* Called with the lock. */
-/* bound: a link that the connection takes over, or NULL */
+/* The following functions are called with the lock. */
+/* `bound` is a link that the connection takes over, or NULL. */
 int conn_dial(struct conn *c, struct link *bound);
 int conn_adopt(struct conn *c, struct link *link); /* take over an accepted link */
 void conn_close(struct conn *c);                   /* close the link at once */
 /*
- * The owner is destroyed, so events are dropped from now on. After this call conn_settle(), or the
- * event that the call comes from, ends the connection in good order, and rejects an unanswered
- * request.
+ * The owner is being destroyed, so events are dropped from now on. The next conn_settle() ends the
+ * connection in good order; if this call comes from an event, the code after the event does so. An
+ * unanswered request is rejected.
  */
 void conn_abandon(struct conn *c);
-/* Called with the lock, before the dial: set the owner, which may later be another process. */
+/* Called with the lock, before the dial: set the owner of the connection. A later process may have
+ * the same owner. */
 void conn_set_owner(struct conn *c, const struct conn_owner *owner);
-/* Called with the lock, before stream_accept(). */
+/* Called with the lock before stream_accept(): list the connection among those that this process
+ * has accepted. */
 void conn_origin_arrives(struct conn *c);
-/* Called with the lock: the user is about to see that the connection has ended. */
+/* Called with the lock when the user is about to see that the connection has ended: note that it is
+ * given up. */
 void conn_origin_give_up(struct conn *c);
-uint32_t conn_segment(const struct conn *c); /* 0: the connection has no link */
-/* Called with the lock, in a call that ends the connection: end the quiet state of
- * conn_end_quiet(), if there is one. */
+uint32_t conn_segment(const struct conn *c); /* returns 0 if the connection has no link */
+/* Called with the lock, in a call that ends the connection: end the quiet state that exit() began
+ * (conn_exit.c), if there is one. */
 void conn_end_quiet(struct conn *c);
 
-/* fork.c: around fork() */
+/* Called by fork.c around fork(). */
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
 void conn_origin_atfork_prepare(void);

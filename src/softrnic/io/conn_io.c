@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_io.c -- moves bytes between the link and the stream, in turns of bounded length. */
+/* conn_io.c -- moves bytes between the link and the stream, in turns (pieces of work) of bounded
+ * length. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
 
-/* The limits of one turn: a number of bytes, and a time in case that small messages or a slow
- * machine make bytes expensive. After a turn, other connections and the timers have their turn. */
+/* The limits of one turn, in bytes and in time. The time limit matters if small messages or a slow
+ * machine make each byte expensive. After a turn the thread first serves other connections and
+ * timers. */
 #define CONN_BUDGET  (1u << 20)
 #define CONN_TURN_NS (10 * NSEC_PER_MS)
 
@@ -22,7 +24,8 @@ static bool conn_turn_is_over(struct conn_turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-/* A polling thread continues by itself; otherwise the engine continues. */
+/* The turn has ended with work left. A polling thread continues by itself; otherwise the engine
+ * continues. */
 static void conn_end_turn(struct conn *c)
 {
 	c->policy.unfinished = conn_is_polled(c);
@@ -30,7 +33,7 @@ static void conn_end_turn(struct conn *c)
 		conn_again(c);
 }
 
-/* The link returns its error only once. */
+/* Returns the error that ended the link. The link itself returns its error only once. */
 static int conn_error(struct conn *c)
 {
 	if (!c->reset)
@@ -51,10 +54,10 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A reset means that the peer has given up or died, and may connect again at once. Its unread bytes
- * must not be placed after those of its next connection, so they are dropped, except a Terminate.
- * Linux reports a reset after the peer's FIN as EPIPE: then the peer has ended in good order, and
- * all its bytes count.
+ * A reset means that the peer has given up or died, and may connect again at once. The unread bytes
+ * of this connection must not be placed after bytes of the peer's next connection, so they are
+ * dropped, except a Terminate. Linux reports a reset after the peer's FIN as EPIPE. In that case
+ * the peer has ended in good order, and all its bytes are executed.
  */
 bool conn_is_over(struct conn *c)
 {
@@ -62,7 +65,8 @@ bool conn_is_over(struct conn *c)
 
 	if (!c->link || c->dialing)
 		return false;
-	atomic_store_explicit(&c->alarm, 0, memory_order_relaxed); /* read before the look */
+	/* cleared before the link is checked, so that a later alarm is not lost */
+	atomic_store_explicit(&c->alarm, 0, memory_order_relaxed);
 	err = conn_error(c);
 	if (err != -ECONNRESET && err != -ETIMEDOUT)
 		return false;
@@ -71,16 +75,17 @@ bool conn_is_over(struct conn *c)
 }
 
 /*
- * After a reset: a peer that closes its socket with unread bytes, as siw does, sends the reset
- * directly after its Terminate, which is still in the socket. No byte follows the reset, so the
- * loop ends.
+ * Search for a Terminate after a reset. A peer that closes its socket with unread bytes, as siw
+ * does, sends the reset directly after its Terminate, which is still in the socket. No byte follows
+ * the reset, so the loop ends.
  */
 static void conn_find_terminate(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
 	ssize_t got = 1;
 
-	if (c->link->ops->in_place) /* a peer on this link reads all bytes before it closes */
+	/* a peer on this link reads all bytes before it closes, so there is no such Terminate */
+	if (c->link->ops->in_place)
 		return;
 	while (got > 0 && stream_rx_give_up(c->stream) && stream_rx_begin(c->stream, &rx, u)) {
 		got = c->link->ops->recv(c->link, rx.iov, rx.n);
@@ -88,7 +93,7 @@ static void conn_find_terminate(struct conn *c, struct stream_update *u)
 	}
 }
 
-/* Called before bytes are received. */
+/* Called before bytes are received: has the connection ended? If so, the stream gets the report. */
 static bool conn_finds_end(struct conn *c, struct stream_update *u)
 {
 	if (!atomic_load_explicit(&c->alarm, memory_order_relaxed) || !conn_is_over(c))
@@ -99,9 +104,10 @@ static bool conn_finds_end(struct conn *c, struct stream_update *u)
 }
 
 /*
- * If fewer bytes arrived than there was room for, the link is empty and reports the next byte. This
- * does not hold if the bytes end in registered memory: if that memory has vanished, the kernel
- * stops there as well, and only the next call returns the error.
+ * Is the link empty after this receive? If fewer bytes arrived than were asked for, the link is
+ * empty, and it reports the next byte. This does not hold if the bytes end in registered memory: if
+ * that memory has vanished, the kernel stops there as well, and only the next call returns the
+ * error.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
@@ -111,25 +117,27 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 	       (!ops->in_place || !ops->in_place->pending(c->link, 1));
 }
 
-/* Handle the result of a receive. Returns the number of bytes; 0: nothing more to do now. */
+/* Handle the result of a receive. Returns the number of bytes, or 0 if there is nothing more to do
+ * now. */
 static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stream_update *u)
 {
 	if (got == 0 && c->reset)
 		got = c->reset;
 	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
 		c->readable = false;
-	/* After a fault the rest is still read: closing with unread bytes causes a reset, which may
-	 * overtake our Terminate. */
+	/* After a fault continue to read: closing with unread bytes causes a reset, which may
+	 * overtake this end's Terminate. */
 	if (got <= 0)
 		c->readable = got == -EINTR || got == -EFAULT;
 	stream_rx_end(c->stream, got, now, u);
-	return got > 0 ? (size_t)got : c->readable; /* the end counts as one byte */
+	return got > 0 ? (size_t)got : c->readable; /* the end of the stream counts as one byte */
 }
 
 /* --- over a link in memory ------------------------------------------------------------------ */
 
 /*
- * Build short messages in the link's own memory. Returns their length; 0: the caller uses send().
+ * Build short messages in the link's own memory. Returns their length, or 0 if the caller must use
+ * send().
  */
 static size_t conn_tx_in_place(struct conn *c)
 {
@@ -149,9 +157,9 @@ static size_t conn_tx_in_place(struct conn *c)
 }
 
 /*
- * Parse the link's bytes in place. Returns the number of processed bytes; 0: none can be processed
- * now. *calm: see stream_is_calm(). The answer is sent before the bytes are released, because the
- * peer waits for the answer.
+ * Parse the link's bytes in place. Returns the number of processed bytes, or 0 if none can be
+ * processed now. *calm is set to stream_is_calm(). The answer is sent before the bytes are
+ * released, because the peer waits for the answer.
  */
 static size_t conn_rx_in_place(struct conn *c, bool *calm)
 {
@@ -175,7 +183,7 @@ static size_t conn_rx_in_place(struct conn *c, bool *calm)
 	return taken;
 }
 
-/* Do the connection and its link have nothing to do except moving bytes? */
+/* Is moving bytes the only work of the connection and its link? */
 static bool conn_is_plain(struct conn *c)
 {
 	return c->link && c->link->ops->in_place && c->writable &&
@@ -214,7 +222,7 @@ bool conn_receive_directly(struct conn *c)
 
 /* --- turns ---------------------------------------------------------------------------------- */
 
-/* Receive once. Returns as conn_rx_end(). */
+/* Receive once. The result is that of conn_rx_end(). */
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
@@ -269,9 +277,9 @@ static void conn_wait_writable(struct conn *c)
 }
 
 /*
- * A send detects first that the connection was reset. Bytes that came before the reset are still in
- * the socket. If they count, the engine reads them and then finds the end (conn_rx_end(),
- * conn_find_reset()). Nothing more is sent.
+ * A send may be the first call that detects a reset. Bytes that came before the reset are still in
+ * the socket. If they must be executed, the engine reads them and then finds the end
+ * (conn_rx_end(), conn_find_reset()). Nothing more is sent.
  */
 static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)
 {
@@ -291,7 +299,7 @@ static bool conn_is_reset(ssize_t sent)
 	return sent == -ECONNRESET || sent == -EPIPE;
 }
 
-/* Send once. Returns the number of sent bytes; 0: nothing more to do now. */
+/* Send once. Returns the number of sent bytes, or 0 if there is nothing more to do now. */
 static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 {
 	struct iovec iov[QP_TX_IOV];
@@ -317,7 +325,8 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }
 
-/* May sending the due bytes load from memory that waits for a file system? */
+/* Must this thread not send, because the due bytes may be in memory whose loads wait for a file
+ * system? */
 static bool conn_tx_must_wait(struct conn *c)
 {
 	return !conn_may_touch(c) && stream_send_can_stall(c->stream);

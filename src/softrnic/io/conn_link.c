@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_link.c -- the link of a connection: dialing, accepting, watching, closing. */
+/* conn_link.c -- the link of a connection: dials, accepts, watches and closes it. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -39,9 +39,10 @@ unsigned conn_ready_bits(struct conn *c, unsigned polled)
 }
 
 /*
- * Repeat a refused dial. Some programs send their port to the peer before they listen; rdma_cm on
- * hardware is too slow to expose this. If the next attempt would come after the connect limit, the
- * refusal is reported.
+ * Returns true if a refused dial will be repeated. Some programs send their port to the peer before
+ * they listen on it; with rdma_cm on hardware this goes unnoticed, because connecting is slow
+ * there. If the next attempt would come after the time limit for connecting, the refusal is
+ * reported instead.
  */
 static bool conn_redials_later(struct conn *c, int ret)
 {
@@ -54,7 +55,7 @@ static bool conn_redials_later(struct conn *c, int ret)
 	return true;
 }
 
-/* TCP is established. */
+/* The TCP connection is established. */
 static void conn_on_dialed(struct conn *c, struct stream_update *u)
 {
 	if (c->plain)
@@ -121,8 +122,8 @@ void conn_close(struct conn *c)
 	conn_close_as(c, c->outlives || stream_is_orderly(c->stream));
 }
 
-/* Returns 0 if the link is connected, usually on the same host; or `dialing` is set: the dial is in
- * progress, or will be repeated. */
+/* Returns 0 if the link is connected at once, which usually happens only on the same host. If
+ * `dialing` is set afterwards, the dial is in progress or will be repeated. */
 static int conn_dial_link(struct conn *c)
 {
 	int ret = c->link->ops->connecting->dial(c->link, &c->dst);
@@ -144,7 +145,7 @@ static int conn_create_link(struct conn *c)
 
 int conn_dial(struct conn *c, struct link *bound)
 {
-	struct stream_update u; /* the caller performs its tasks */
+	struct stream_update u; /* not used here: the caller performs the tasks */
 	int ret = 0;
 
 	if (!c->patient_until)

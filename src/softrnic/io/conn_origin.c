@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_origin.c -- the barrier between former connections and later ones. This process has two
- * tables: the connections that it has initiated (stream/former.h), and those that it has accepted
- * (stream/fence.h).
+ * conn_origin.c -- the barrier: bytes of former connections must not be placed after those of later
+ * ones. This process has two tables: the connections that it has initiated (stream/former.h), and
+ * those that it has accepted (stream/fence.h).
  *
  * One leaf lock guards both tables; a connection's lock is taken before it. To end a connection, a
  * thread sets a bit of its `want`, and the thread with the connection's lock ends it. So no thread
@@ -71,8 +71,8 @@ void conn_owner_of(struct conn_owner *owner, const void *name, size_t len)
 	crypto_generichash(owner->hash, sizeof(owner->hash), name, len, NULL, 0);
 }
 
-/* Each target gets a different name of the owner, so that no target can use its name at another
- * target. */
+/* Fill in the owner. Each target gets a different name for the same owner, so that no target can
+ * use the name at another target. */
 static void origin_put_owner(const struct conn *c, const uint8_t *instance,
 			     struct ext_origin *origin)
 {
@@ -126,7 +126,8 @@ void conn_origin_fenced(void *owner, const struct ext_origin *origin)
 	pthread_mutex_unlock(&origin_lock);
 }
 
-/* Called when the queue pair fails, and again when the end is reported. */
+/* Note that the connection is given up. Called when the queue pair fails, and again when the end is
+ * reported. */
 void conn_origin_give_up(struct conn *c)
 {
 	if (stream_role(c->stream) == STREAM_RESPONDER)
@@ -158,7 +159,9 @@ enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *ori
 	return fence;
 }
 
-/* A connection that is established without an ORIGIN has a peer that does not take part. */
+/*
+ * The connection is established. If it sent no ORIGIN, its peer does not take part in the barrier.
+ */
 void conn_origin_established(struct conn *c)
 {
 	if (stream_role(c->stream) == STREAM_INITIATOR)
@@ -191,7 +194,8 @@ void conn_origin_atfork_parent(void)
 	pthread_mutex_unlock(&origin_lock);
 }
 
-/* The connections belong to the parent. For peers the child is another process. */
+/* In a forked child: empty the tables. The connections belong to the parent, and for peers the
+ * child is another process. */
 void conn_origin_atfork_child(void)
 {
 	formers_reset(&formers);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_own.c -- which thread checks for a connection's bytes (doc/policy.md, R1 to R7).
+ * conn_own.c -- decides which thread checks for a connection's bytes (doc/policy.md, R1 to R7).
  *
  * Usually the link reports bytes, which wakes a thread of the engine. A polling thread checks for
- * them anyway. So after some polls in quick succession the link reports no bytes, and an arrival
- * wakes no thread, until the polls cease (conn_watch.c). When the completion queue is armed, the
- * link reports again at once, because the application will then wait.
+ * bytes without a report. So after some polls in quick succession the link stops reporting bytes,
+ * and no thread is woken when bytes arrive, until the polls cease (conn_watch.c). When the
+ * completion queue is armed, the link reports bytes again at once, because the application is about
+ * to wait.
  *
  * A thread that waits for a completion by poll(2) also waits for the link's descriptor, and owns
- * the connection meanwhile: an arrival wakes this thread directly, and not the engine's thread
- * first. If the thread soon waits again, it owns the connection between the waits, too: it arms the
- * queue, polls, and posts, and none of this costs a system call for the link. So arming the queue
- * once between two waits changes nothing; arming it twice ends the ownership.
+ * the connection while it waits: bytes that arrive wake this thread directly, and not the engine's
+ * thread first. If the thread soon waits again, it also owns the connection between the waits: it
+ * arms the queue, polls, and posts, and none of this costs a system call for the link. So arming
+ * the queue once between two waits changes nothing, but arming it twice ends the ownership.
  */
 #include <errno.h>
 
@@ -20,7 +21,7 @@
 #include "softrnic/io/conn_watch.h"
 #include "softrnic/io/policy.h"
 
-/* --- one connection, with its lock --------------------------------------------------------- */
+/* --- one connection, called with its lock -------------------------------------------------- */
 
 static bool conn_can_be_owned(const struct conn *c)
 {
@@ -28,7 +29,9 @@ static bool conn_can_be_owned(const struct conn *c)
 	       stream_state(c->stream) == STREAM_LIVE;
 }
 
-/* Does a thread wait for this link? A thread that waits for the link below does not count. */
+/*
+ * Does a thread wait for this link? A thread that still waits for a replaced link does not count.
+ */
 static bool conn_is_awaited(struct conn *c)
 {
 	unsigned waiters = atomic_load(&c->policy.waiters);
@@ -38,7 +41,8 @@ static bool conn_is_awaited(struct conn *c)
 	return waiters > c->policy.strays;
 }
 
-/* Called with or without the lock. conn_is_awaited() finds the threads that wait. */
+/* Returns which threads check for bytes, except waiting threads, which conn_is_awaited() finds.
+ * Called with or without the lock. */
 static struct policy_lookers conn_lookers(const struct conn *c)
 {
 	return (struct policy_lookers){
@@ -48,7 +52,7 @@ static struct policy_lookers conn_lookers(const struct conn *c)
 	};
 }
 
-/* Have the link report bytes exactly while no other thread checks for them. */
+/* Make the link report bytes exactly as long as no other thread checks for them. */
 static void conn_own_settle(struct conn *c)
 {
 	struct policy_lookers l = conn_lookers(c);
@@ -63,7 +67,8 @@ static void conn_own_settle(struct conn *c)
 		atomic_fetch_or(&c->want, READY_READ);
 }
 
-/* Called before bytes are received: later bytes then wake no thread. */
+/* Called before bytes are received. If no thread waits any more, end the link's wait, so that later
+ * bytes wake no thread. */
 static void conn_own_end_wait(struct conn *c)
 {
 	if (!c->registered || !c->policy.awaited || conn_is_awaited(c))
@@ -81,7 +86,7 @@ bool conn_is_polled(const struct conn *c)
 
 /* --- changes -------------------------------------------------------------------------------- */
 
-/* Do the work that a polling thread has left. */
+/* Do the work that a polling thread has left unfinished. */
 static void conn_own_finish(struct conn *c)
 {
 	if (c->policy.unfinished && !conn_is_polled(c))
@@ -189,7 +194,7 @@ void conn_own_forget(struct conn *c)
 	atomic_store(&c->policy.spun, false);
 }
 
-/* A new link replaces the old one, without the old one's settings: apply them. */
+/* A new link has replaced the old one. It does not have the old link's settings: apply them. */
 void conn_own_move(struct conn *c)
 {
 	if (c->policy.awaited)
@@ -205,7 +210,8 @@ void conn_own_move(struct conn *c)
 
 /* --- a spinning leader ---------------------------------------------------------------------- */
 
-/* Threads of the application have priority. */
+/* May a spinning leader of the engine check this connection? Threads of the application have
+ * priority. */
 static bool conn_can_be_spun(struct conn *c)
 {
 	return conn_can_be_owned(c) && conn_may_touch(c) && !c->policy.leased &&
@@ -217,7 +223,8 @@ enum eng_look conn_spin(struct conn *c)
 	enum eng_look look = ENG_LOOK_OVER;
 
 	if (!conn_try_enter(c))
-		return ENG_LOOK_NOTHING; /* the thread that holds the lock checks for bytes */
+		/* the thread that holds the lock checks for bytes itself */
+		return ENG_LOOK_NOTHING;
 	c->policy.spun = conn_can_be_spun(c);
 	conn_own_changed(c);
 	if (c->policy.spun)
@@ -234,7 +241,8 @@ void conn_spin_end(struct conn *c)
 
 /* --- threads that wait ---------------------------------------------------------------------- */
 
-/* If the connection waits for a receive, its unread bytes would end each wait at once. */
+/* Can a thread wait for this link by poll(2)? Not if the connection waits for a receive, because
+ * its unread bytes would end each wait at once. */
 static bool conn_can_be_awaited(const struct conn *c)
 {
 	return conn_can_be_owned(c) && !c->readable;
@@ -244,7 +252,7 @@ static int conn_own_await(struct conn *c)
 {
 	int fd;
 
-	conn_is_awaited(c); /* stray wake-ups of the former link do not count for this one */
+	conn_is_awaited(c); /* stray wake-ups of the former link do not count for the new link */
 	atomic_fetch_add(&c->policy.waiters, 1);
 	conn_own_settle(c);
 	fd = c->link->ops->polling->wait_begin(c->link);
@@ -258,7 +266,8 @@ static int conn_own_await(struct conn *c)
 	return -1;
 }
 
-/* The thread waits again soon after its last wait, so it will probably do so again. */
+/* The thread has waited twice within a short time, so it will probably wait again soon: give it the
+ * lease between its waits. */
 static void conn_own_between_waits(struct conn *c, uint64_t now)
 {
 	bool again = policy_waits_again(c->policy.waited_at, now);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_persist.c -- write-backs and digests that the queue pair asks for, done by the pool. */
+/* conn_persist.c -- gives the write-backs and digests that the queue pair asks for to the pool, and
+ * reports their ends. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,12 +8,13 @@
 #include "base/log.h"
 #include "softrnic/io/conn_parts.h"
 
-/* The connection that this thread runs a job for; NULL: none. */
+/* The connection for which this thread is running a job; NULL: none. */
 static __thread struct conn *conn_here;
 
 /*
- * Called without the lock, by a thread of the pool, or by one that ran a job of its own. The latter
- * continues with its connection afterwards: the next request may be a flush as well.
+ * Called without the lock when a job has ended, by a thread of the pool or by the thread that ran
+ * the job itself (conn_run_job_here()). The latter continues with its connection afterwards,
+ * because the next request may be a flush as well.
  */
 static void conn_on_job_end(struct persist_job *job, int status)
 {
@@ -30,7 +32,8 @@ static void conn_on_job_end(struct persist_job *job, int status)
 void conn_job_done(struct conn *c, int status, struct stream_update *u)
 {
 	persist_region_put(c->job.region);
-	if (status == -ECANCELED) /* reported like a range past the end of a truncated file */
+	/* a cancelled job is reported like a range past the end of a truncated file */
+	if (status == -ECANCELED)
 		status = -EFAULT;
 	if (stream_awaits_job(c->stream)) {
 		if (status)
@@ -60,7 +63,8 @@ bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms
 
 	if (!conn_enter_until(c, wait_ms))
 		return false;
-	/* A job that needs no hold of its region goes on without it. */
+	/* Abandon the job if it holds this region. A job that does not need the registration
+	 * continues. */
 	if (stream_awaits_job(c->stream) && c->job_mr == mr && !c->job_lasting)
 		conn_abandon_job(c, &u);
 	stream_detach_mr(c->stream, mr, forget, &u);
@@ -97,7 +101,8 @@ static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 	c->job.digest = &c->job_digest;
 }
 
-/* here: set if this thread is to run the job; NULL: another thread is. */
+/* If `here` is not NULL, *here tells whether this thread must run the job. If `here` is NULL, a
+ * thread of the pool runs it. */
 static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 {
 	int status = 0;
@@ -109,7 +114,8 @@ static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 	conn_job_done(c, status, u);
 }
 
-/* Returns whether the caller calls conn_run_job_here() next, which has all that it needs. */
+/* Returns true if the caller must call conn_run_job_here() next. The engine has then reserved what
+ * that call needs. */
 static bool conn_submit_due_job(struct conn *c, struct stream_update *u)
 {
 	bool may = engine_may_step_aside(), here = false;
@@ -120,7 +126,8 @@ static bool conn_submit_due_job(struct conn *c, struct stream_update *u)
 	return here;
 }
 
-/* At most one at a time: a stream's requests are executed in order. */
+/* Start the next job. There is at most one at a time, because a stream's requests are executed in
+ * order. */
 bool conn_start_job(void *owner, struct stream_update *u)
 {
 	struct conn *c = owner;
@@ -128,14 +135,15 @@ bool conn_start_job(void *owner, struct stream_update *u)
 
 	if (!stream_job_begin(c->stream, &wb, u))
 		return false;
-	if (wb.kind == QP_JOB_CLASS) { /* the region knows it: no thread of the pool is needed */
+	/* the region has this answer stored, so no thread of the pool is needed */
+	if (wb.kind == QP_JOB_CLASS) {
 		wb.answer->durability =
 			persist_region_class(wb.mr->backing.persist, wb.addr, wb.len);
 		stream_job_end(c->stream, 0, clock_now_ns(), u);
 		return true;
 	}
 	conn_fill_job(c, &wb);
-	/* This thread may write back by itself, once it has released the lock. */
+	/* This thread may do a write-back itself after it has released the lock. */
 	c->job_due = c->job.want == PERSIST_WRITE_BACK && engine_may_wait();
 	if (!c->job_due)
 		conn_submit_job(c, NULL, u);
@@ -162,6 +170,7 @@ void conn_run_job_here(struct conn *c)
 	conn_here = c;
 	engine_step_aside();
 	persist_run_here();
-	engine_step_back(); /* another thread may have to report the job's end */
+	/* the loop is needed, because another thread may have to report the job's end */
+	engine_step_back();
 	conn_here = NULL;
 }

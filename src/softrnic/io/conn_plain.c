@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_plain.c -- the home connection of a plain queue pair: it is made and freed, and its user moves
- * the queue pair. conn_plain_do.c does what the meeting makes of that.
+ * conn_plain.c -- makes and frees the home connection of a plain queue pair, and moves the queue
+ * pair for its user. conn_plain_do.c performs what the meeting decides.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -72,7 +72,8 @@ int conn_plain_reset(struct conn *c, struct qp *fresh)
 	conn_end_quiet(c);
 	conn_disown(c);
 	conn_ring(c);
-	while (!conn_abandon_job(c, &u)) /* it uses the application's memory */
+	/* the job uses the application's memory, so wait for its end */
+	while (!conn_abandon_job(c, &u))
 		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
 	plain_leave(c, MEETING_LEAVE_RESET);
 	qp = stream_take_back_qp(c->stream, &u);
@@ -107,7 +108,7 @@ void conn_plain_leave(struct conn *c)
 	conn_leave(c);
 }
 
-/* --- life ----------------------------------------------------------------------------------- */
+/* --- creation and end ----------------------------------------------------------------------- */
 
 int conn_plain_new(struct conn **out, uint32_t *qpn)
 {

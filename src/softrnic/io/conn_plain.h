@@ -2,9 +2,10 @@
 /*
  * conn_plain.h -- the connection of a queue pair without an id. Such a queue pair is called plain.
  *
- * It has one connection from its creation to its destruction, its home. What the peer's number and
- * GID lead to is decided by the meeting (meeting.h): the home dials, or takes the link of an inbound
- * dial over, or has no link. A reset of the queue pair ends the stream and not the home.
+ * It has one connection from its creation to its destruction, which is called its home. The meeting
+ * (meeting.h) decides how the home gets a link to the peer with the given number and GID: the home
+ * dials the peer, or takes over the link of an inbound dial. A move to RESET ends the stream, but
+ * not the home.
  *
  * Every function takes the connection's lock. Results are 0 or an errno value.
  */
@@ -14,16 +15,16 @@
 #include "softrnic/io/conn.h"
 #include "softrnic/stream/meeting.h"
 
-/* What a move to RTR states. */
+/* The attributes that a move to RTR states. */
 struct conn_plain_rtr {
 	struct meeting_ends ends;
-	struct link_addr from, to; /* the GIDs as addresses, without ports */
+	struct link_addr from, to; /* the GIDs converted to addresses, without ports */
 	uint32_t rq_psn;
 	uint8_t path_mtu;
 	uint8_t max_dest_rd_atomic;
 };
 
-/* And a move to RTS, or a change in RTS. */
+/* The attributes that a move to RTS, or a change in RTS, states. */
 struct conn_plain_rts {
 	uint32_t sq_psn;
 	uint8_t max_rd_atomic;
@@ -31,21 +32,25 @@ struct conn_plain_rts {
 };
 
 /*
- * A home, and the number of its queue pair, which is attached to it next (conn_attach_qp()). 0 or
- * -errno. It reports no events: its meeting takes them all.
+ * Make a home and the number of its queue pair. The caller then attaches the queue pair by
+ * conn_attach_qp(). The home reports no events to the caller, because its meeting handles all of
+ * them. Returns 0 or -errno.
  */
 int conn_plain_new(struct conn **out, uint32_t *qpn);
-/* Never waits, and does not fail once the attributes are checked. */
+/* The queue pair moves to RTR or RTS. These functions never wait, and they do not fail because of
+ * checked attributes. */
 int conn_plain_rtr(struct conn *c, const struct conn_plain_rtr *with);
 int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with);
 /*
- * To RESET: what is posted is dropped without completions, and the stream ends by a reset. `fresh`
- * is used up: it is made with the queue pair's own configuration, and takes its place.
+ * Move to RESET: posted requests are dropped without completions, and the stream ends by a reset.
+ * The new queue pair `fresh`, which the caller made with the same configuration, replaces the old
+ * one and must not be used afterwards.
  */
 int conn_plain_reset(struct conn *c, struct qp *fresh);
-/* Its user has moved it to ERR: conn_modify_qp() came before this. */
+/* The user has moved the queue pair to ERR, by a call of conn_modify_qp() before this one. */
 void conn_plain_failed(struct conn *c);
-/* It is about to be destroyed: conn_detach_qp() and conn_release() follow. */
+/* The queue pair is about to be destroyed. The caller calls conn_detach_qp() and conn_release()
+ * next. */
 void conn_plain_leave(struct conn *c);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_plain_carrier.c -- an inbound dial for a plain queue pair. The handshake makes a connection
- * for it, which carries its link and its request until the home takes both over, or rejects it.
+ * conn_plain_carrier.c -- handles an inbound dial for a plain queue pair. The handshake makes a
+ * separate connection for the dial, which is called its carrier. The carrier has the dial's link
+ * and request until the home takes over both, or rejects the dial.
  *
- * The lock of a home is outer to that of a carrier.
+ * A carrier's lock may be taken inside a home's lock, not the other way round.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ bool conn_plain_request(struct conn *carrier, struct meet_data *data)
 	return false;
 }
 
-/* Names as this end has them: what the request calls the sender is the receiver here. */
+/* Send a reject. The reply's names are exchanged: the request's receiver is the reply's sender. */
 void conn_plain_reject(struct conn *carrier, const struct meet_data *data, enum meet_reason reason)
 {
 	struct meet_data reply = {.uc = data->uc,
@@ -36,7 +37,7 @@ void conn_plain_reject(struct conn *carrier, const struct meet_data *data, enum 
 				  .sq_psn = MEET_NO_PSN,
 				  .max_rd_atomic = MEET_NO_RD,
 				  .reason = (uint8_t)reason};
-	struct stream_update u; /* the caller performs */
+	struct stream_update u; /* not used here: the caller performs the tasks */
 	uint8_t bytes[MEET_LEN];
 
 	reply.from.qpn &= MEET_QPN_MAX;
@@ -61,7 +62,7 @@ void conn_plain_drop(struct qp_dial *dial, enum meet_reason reason)
 	free(dial);
 }
 
-/* The link reports to the home from now on. */
+/* Give the carrier's link to the home. From now on the link reports to the home. */
 static int carrier_give_link(struct conn *carrier, struct conn *home)
 {
 	struct link *link = carrier->link;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_plain_do.c -- the home connection of a plain queue pair does what its meeting decides.
+ * conn_plain_do.c -- performs what the meeting of a plain queue pair decides, for its home
+ * connection.
  *
- * What happens to the present stream is noted, as the stream is in the middle of a call then, and
- * CONN_PLAIN asks the thread that holds the lock to report it to the meeting afterwards. A stream
- * is used once. For each attempt the home gets a new one, and the queue pair goes from the former
- * one to it with what is posted.
+ * An event of the present stream occurs in the middle of a call on the stream. So the event is only
+ * recorded, and the bit CONN_PLAIN makes the thread that holds the lock report it to the meeting
+ * after the call. Each stream is used only once. For each attempt the home gets a new stream, and
+ * the queue pair moves to it from the old stream, with all posted requests.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,9 +36,9 @@ static void plain_note(struct conn *c, unsigned news)
 /* --- the stream of an attempt --------------------------------------------------------------- */
 
 /*
- * End the stream and its link by a reset, and put the queue pair on a fresh stream. A stream that was
- * not used yet stays. same_host: both ends are on one host, on which it depends whether the stream
- * offers checksums and rings.
+ * End the stream and its link by a reset, and attach the queue pair to a new stream. A stream that
+ * was not used yet stays. `same_host` is true if both ends are on one host; the stream's offers of
+ * checksums and rings depend on it.
  */
 int conn_plain_renew_stream(struct conn *c, bool same_host)
 {
@@ -56,7 +57,7 @@ int conn_plain_renew_stream(struct conn *c, bool same_host)
 	if (!ret)
 		stream_set_meets(c->stream);
 	stream_attach_qp(c->stream, qp);
-	/* What was asked for, or has happened, on the former one. */
+	/* Forget work that was requested for the old stream, and its events. */
 	atomic_fetch_and(&c->want, ~(unsigned)(CONN_READY | CONN_CUT | CONN_FENCED));
 	c->plain->news &= PLAIN_TIME;
 	atomic_store(&c->caps, 0);
@@ -68,7 +69,7 @@ static void plain_close(struct conn *c)
 {
 	struct stream_update u;
 
-	if (stream_qp_is_failed(c->stream)) { /* it has no further stream */
+	if (stream_qp_is_failed(c->stream)) { /* a failed queue pair gets no new stream */
 		stream_abort(c->stream, &u);
 		conn_perform(c, &u);
 	} else {
@@ -76,7 +77,7 @@ static void plain_close(struct conn *c)
 	}
 }
 
-/* --- words to the peer ---------------------------------------------------------------------- */
+/* --- private data for the peer -------------------------------------------------------------- */
 
 static void plain_params(const struct conn_plain *p, struct stream_params *params)
 {
@@ -96,7 +97,7 @@ static void plain_params(const struct conn_plain *p, struct stream_params *param
 	(void)meet_data_encode(params->pdata, sizeof(params->pdata), &data);
 }
 
-/* The reply of the queue pair that was dialed? */
+/* Does the reply come from the queue pair that was dialed? */
 static bool plain_reply_fits(struct conn *c)
 {
 	const struct stream_params *remote = stream_remote(c->stream);
@@ -110,9 +111,10 @@ static bool plain_reply_fits(struct conn *c)
 }
 
 /*
- * A card drops all packets of a peer whose sequence numbers do not fit. TCP orders the bytes here, so
- * the program works; but it would not there. An end before RTS has no number of its own yet. Returns
- * false if the peer is refused for it.
+ * Do the packet sequence numbers (PSN) of the two ends match? A hardware card drops all packets of
+ * a peer whose numbers do not match. Here TCP orders the bytes, so such a program works
+ * nevertheless, and only a notice is logged, unless SOFTRNIC_STRICT_PSN is set. An end has no
+ * sending number before RTS. Returns false if the peer must be refused.
  */
 static bool plain_psns_permit(const struct conn_plain *p, const struct meet_data *peer)
 {
@@ -159,20 +161,22 @@ static void plain_ended(struct conn *c, uint32_t attempt, enum meeting_use use)
 		conn_plain_on_post(c);
 }
 
-/* An unreliable queue pair has lost its peer, and meets no other one before it is reset. */
+/* Has an unreliable queue pair lost its peer? It meets no other peer until it is reset. */
 static bool plain_is_alone(const struct conn_plain *p)
 {
 	return p->meeting.state == MEETING_LOST && p->meeting.ends.uc;
 }
 
-/* No attempt came of it; the meeting learns of that outside of its own call. */
+/* The attempt failed before it had a stream. This is recorded as its end, because the meeting must
+ * not be called from within its own call. */
 static void plain_came_to_nothing(struct conn *c)
 {
 	c->plain->use = MEETING_UNUSED;
 	plain_note(c, PLAIN_ENDED);
 }
 
-/* The only link without a descriptor: it calls the source by itself. */
+/* Connect the queue pair to itself. The link for this is the only one without a descriptor: it
+ * calls the event source directly. */
 static void plain_join_self(struct conn *c, uint32_t attempt)
 {
 	struct conn_plain *p = c->plain;
@@ -206,7 +210,7 @@ static void plain_dial(struct conn *c, uint32_t attempt)
 	struct stream_update u;
 
 	p->attempt = attempt;
-	/* The number of a card, or of an id: nothing listens for it. */
+	/* The number belongs to a hardware card or to an id, so no listener exists for it. */
 	if (QP_PORT_OF(p->rtr.ends.peer.qpn) < QP_PORT_MIN) {
 		plain_came_to_nothing(c);
 		return;
@@ -214,7 +218,8 @@ static void plain_dial(struct conn *c, uint32_t attempt)
 	c->src = p->rtr.from;
 	c->dst = p->rtr.to;
 	c->dst.port = (uint16_t)QP_PORT_OF(p->rtr.ends.peer.qpn);
-	c->patient_until = 1; /* the meeting repeats what is refused */
+	/* no repetition by the connection, because the meeting itself repeats a refused dial */
+	c->patient_until = 1;
 	plain_params(p, &params);
 	if (conn_plain_renew_stream(c, plain_is_same_host(c)) ||
 	    stream_connect(c->stream, &params, clock_now_ns(), &u)) {
@@ -302,7 +307,8 @@ void conn_plain_do(struct conn *c, const struct meeting_todo *todo)
 		plain_dial(c, todo->attempt);
 }
 
-/* The user of each end states how many requests it takes, and how many it makes. */
+/* Limit the outstanding requests: the user of each end has stated how many requests it sends and
+ * how many it accepts. */
 void conn_plain_limit_requests(struct conn *c, struct stream_update *u)
 {
 	const struct conn_plain *p = c->plain;
@@ -312,7 +318,7 @@ void conn_plain_limit_requests(struct conn *c, struct stream_update *u)
 		stream_limit_requests(c->stream, own < peer ? own : peer, u);
 }
 
-/* --- what is reported to the meeting -------------------------------------------------------- */
+/* --- reports to the meeting ----------------------------------------------------------------- */
 
 static void plain_run_stream(struct conn *c, unsigned news)
 {
@@ -373,7 +379,7 @@ void conn_plain_run(struct conn *c)
 		if (plain_is_alone(p))
 			conn_plain_on_post(c);
 	}
-	conn_settle(c); /* sets the timer */
+	conn_settle(c); /* also sets the timer */
 }
 
 void conn_plain_on_dialed(struct conn *c)
@@ -397,7 +403,7 @@ static enum meeting_use plain_use(const struct conn *c)
 void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 {
 	struct conn_plain *p = c->plain;
-	struct stream_update u; /* the event's caller looks anew */
+	struct stream_update u; /* not used here: the caller of the event looks for tasks again */
 
 	if (event == STREAM_EV_REPLIED && plain_reply_fits(c) && plain_psns_permit(p, &p->peer)) {
 		plain_note(c, PLAIN_REPLIED);
@@ -414,7 +420,8 @@ void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 	}
 }
 
-/* A reply may have left before this end had a number. The peer does not compare it later. */
+/* Compare the packet sequence numbers after the move to RTS. This end's reply may have been sent
+ * before this end had a number, and the peer does not compare numbers after the reply. */
 void conn_plain_compare_psns(struct conn *c)
 {
 	const struct conn_plain *p = c->plain;
@@ -430,8 +437,8 @@ void conn_plain_compare_psns(struct conn *c)
 }
 
 /*
- * The peer of an unreliable queue pair is gone, and nothing reports that. A Bind may have to wait for
- * another connection that uses its window.
+ * Complete posted requests of an unreliable queue pair whose peer is gone, because nothing else
+ * will. If a Bind has to wait for another connection that uses its window, try again later.
  */
 static void plain_give_away(struct conn *c)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_plain_impl.h -- what a home connection has beyond others, and its calls for this room. */
+/* conn_plain_impl.h -- the additional state of a home connection, and functions for the files of
+ * this folder. */
 #ifndef IO_CONN_PLAIN_IMPL_H
 #define IO_CONN_PLAIN_IMPL_H
 
@@ -7,9 +8,10 @@
 #include "softrnic/io/conn_plain.h"
 #include "softrnic/io/qp_port.h"
 
-/* What has happened to the present stream and was not reported to the meeting yet, in this order. */
+/* Events of the present stream that are not reported to the meeting yet. They are reported in this
+ * order. */
 enum {
-	PLAIN_ESTABLISHED = 1, /* TCP is */
+	PLAIN_ESTABLISHED = 1, /* the TCP connection is established */
 	PLAIN_REPLIED = 2,
 	PLAIN_LIVE = 4,
 	PLAIN_ENDED = 8,
@@ -23,42 +25,48 @@ struct conn_plain {
 	struct conn_plain_rts rts;
 	bool has_rts;
 	bool shut;             /* the queue pair is being destroyed */
-	unsigned news;         /* PLAIN_* */
-	uint32_t attempt;      /* which the stream is */
-	enum meeting_use use;  /* with PLAIN_ENDED */
-	uint64_t deadline;     /* of the meeting */
-	struct meet_data peer; /* the peer's words, once both ends have met */
+	unsigned news;         /* set of PLAIN_* events */
+	uint32_t attempt;      /* number of the attempt that the stream belongs to */
+	enum meeting_use use;  /* valid with PLAIN_ENDED */
+	uint64_t deadline;     /* deadline of the meeting */
+	struct meet_data peer; /* the peer's private data, valid after both ends have met */
 };
 
 /* conn_plain.c */
 void conn_plain_free(struct conn *c);
 
-/* conn_plain_do.c; all but the first with the lock */
-/* Ask the home to look at what is new. From any thread, without the lock. */
+/* conn_plain_do.c. All functions except the first are called with the home's lock. */
+/* Make the home handle new events and dials. Called from any thread, without the lock. */
 void conn_plain_ask(struct conn *c);
-/* With the lock, out of all calls on the stream: CONN_PLAIN. */
+/*
+ * Report recorded events to the meeting. Called for CONN_PLAIN, outside of all calls on the stream.
+ */
 void conn_plain_run(struct conn *c);
-/* With the lock, from an event of the stream. */
+/* Record an event of the stream. Called within this event. */
 void conn_plain_on_event(struct conn *c, enum stream_event event, int status);
 void conn_plain_on_dialed(struct conn *c); /* TCP is established, and the request is sent next */
 void conn_plain_on_time(struct conn *c);
 void conn_plain_on_post(struct conn *c);
-/* Out of all calls on the stream. */
+/* Perform the tasks of the todo. Called outside of all calls on the stream. */
 void conn_plain_do(struct conn *c, const struct meeting_todo *todo);
-/* End the present stream, if it was used, and put the queue pair on a fresh one. 0 or -errno. */
+/* If the present stream was used, end it, and attach the queue pair to a new one. Returns 0 or
+ * -errno. */
 int conn_plain_renew_stream(struct conn *c, bool same_host);
-/* The queue pair has moved to RTS. If its peer is refused for the sequence numbers, the stream ends. */
+/* The queue pair has moved to RTS. If its peer must be refused because of the sequence numbers, end
+ * the stream. */
 void conn_plain_compare_psns(struct conn *c);
-/* Not more requests than both users permit. */
+/* Limit outstanding requests to the number that both users permit. */
 void conn_plain_limit_requests(struct conn *c, struct stream_update *u);
 
-/* conn_plain_carrier.c: the connection that an inbound dial comes with */
-/* With its lock: the 64 bytes of its request. False: they are malformed; *data has what they name. */
+/* conn_plain_carrier.c: `carrier` is the connection of an inbound dial. */
+/* Called with the carrier's lock: decode the 64 bytes of the request. Returns false if they are
+ * malformed; *data then has the names as far as they were decoded. */
 bool conn_plain_request(struct conn *carrier, struct meet_data *data);
 void conn_plain_reject(struct conn *carrier, const struct meet_data *data, enum meet_reason reason);
-/* Without its lock: the same to a dial that is kept, which ends with that. */
+/* Called without the carrier's lock: reject a parked dial, and free it. */
 void conn_plain_drop(struct qp_dial *dial, enum meet_reason reason);
-/* With the home's lock: its link and its stream are the home's, if the result is 0. The dial ends. */
+/* Called with the home's lock: the home takes over the carrier's link and stream. Returns 0 or
+ * -errno. The dial is freed in any case. */
 int conn_plain_take_over(struct conn *home, struct qp_dial *dial);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_post.c -- the data path of the application's threads: posting work requests, and processing
+/* conn_post.c -- the data path for the application's threads: posts work requests, and processes
  * arrived bytes when a poll finds an empty CQ. */
 #include <errno.h>
 
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/conn_plain_impl.h"
 
-/* Returns 0 or an errno value. */
+/* Take the lock for a post. Returns 0 or an errno value. */
 static int conn_enter_to_post(struct conn *c)
 {
 	return conn_is_removed(c) ? ENODEV : conn_enter_caller(c, CONN_CALLER_MS);
@@ -62,7 +62,8 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 	return ret;
 }
 
-/* A thread that keeps the lock for long looks at them itself when it leaves. */
+/* Look at the send queue again. If another thread holds the lock for long, that thread does so when
+ * it releases the lock. */
 void conn_look_at_sends(struct conn *c)
 {
 	if (conn_enter_to_post(c)) {
@@ -75,7 +76,7 @@ void conn_look_at_sends(struct conn *c)
 	conn_leave(c);
 }
 
-/* If another thread holds the lock, the connection is skipped: that thread processes the bytes. */
+/* If another thread holds the lock, return: that thread processes the bytes. */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 {
 	bool learns;
@@ -94,7 +95,8 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 	if (now)
 		conn_own(c, now);
 	stream_set_taker(c->stream, taker);
-	/* Over a link in memory the Ack is sent before the bytes are released. */
+	/* (Over a link in memory the Ack is sent before the bytes are released, so it is not
+	 * deferred.) */
 	if (c->link && c->link->ops->gathers_sends && !c->link->ops->in_place)
 		conn_poll_for_user(c, conn_looks(c));
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_qp.c -- a connection's queue pair: its owner's functions, attaching, draining and detaching.
+ * conn_qp.c -- the queue pair of a connection: attaches, drains and detaches it, and implements its
+ * owner's functions.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static void conn_qp_notify(void *owner)
 	conn_put(owner);
 }
 
-/* The user may connect again as soon as it sees the first completion in error. */
+/* Note that the connection is given up. This must precede the first completion in error, because
+ * the user may connect again as soon as it sees this completion. */
 static void conn_qp_failing(void *owner)
 {
 	conn_origin_give_up(owner);
@@ -60,8 +62,8 @@ struct ibv_qp *conn_qp(const struct conn *c)
 void conn_attach_qp(struct conn *c, const struct conn_attachment *with)
 {
 	conn_enter(c);
-	/* Another thread may still read the previous QP's counter, because it does so without the
-	 * lock. So the counter is kept until the next QP is attached. */
+	/* Another thread may still read the previous QP's counter, because counters are read
+	 * without the lock. So this counter is kept until the next QP is attached. */
 	stall_count_put(c->stall_before);
 	c->stall_before = atomic_exchange(&c->stall, stall_count_get(with->stall));
 	c->qp_init = *with->granted;
@@ -99,7 +101,8 @@ int conn_move_qp(struct conn *c, const struct conn_qp_move *move)
 		return ret;
 	if (stream_qp_state(c->stream) == move->from) {
 		qp_move(stream_qp(c->stream), move->to, move->notify_drained);
-		stream_look(c->stream, &u); /* requests that SQD held back may be sent */
+		/* requests that the state SQD held back may be sent now */
+		stream_look(c->stream, &u);
 		conn_perform(c, &u);
 	} else {
 		ret = EINVAL;
@@ -163,14 +166,15 @@ void conn_leave_cqs(struct conn *c)
 	conn_leave(c);
 }
 
-/* The peer may still wait for the write-back. */
+/* May this end still send answers? The peer may be waiting for a write-back. */
 static bool conn_may_answer(const struct conn *c, uint64_t end)
 {
 	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
 }
 
-/* Wait, within the drain limit, until posted requests are sent and a running write-back has ended.
- * After the limit do not wait for the write-back, unless it uses the application's memory. */
+/* Wait until posted requests are sent and a running write-back has ended, but only within the time
+ * limit of a disconnect. After the limit, wait for the write-back only if it uses the application's
+ * memory. */
 static void conn_drain(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;

@@ -4,8 +4,9 @@
  *
  * The responder begins after the connection has carried some messages, because rings cost memory,
  * and most connections of a process may be idle. When both ends have mapped the memory, the
- * initiator switches its direction, and then the responder switches the other one. Until then
- * either end may stop, and the connection stays on TCP unchanged.
+ * initiator switches its direction to the ring, and then the responder switches the other
+ * direction. Before the first switch either end may stop, and the connection stays on TCP
+ * unchanged.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -31,7 +32,8 @@ static bool conn_rings_new(struct conn *c)
 	return c->meet;
 }
 
-/* A forked child must not find pointers to the objects that are deleted here. */
+/* Delete the meeting. The pointer is cleared first, because a forked child must not find a pointer
+ * to a deleted object. */
 void conn_rings_stop(struct conn *c)
 {
 	struct meet *meet = c->meet;
@@ -57,7 +59,7 @@ void conn_rings_allow(struct conn *c)
 	c->may_meet = fit && !conn_is_initiator(c);
 }
 
-/* Heartbeats do not count as use of a connection. */
+/* Number of messages that the connection has carried. Heartbeats do not count. */
 static uint64_t conn_messages(const struct conn *c)
 {
 	const struct qp_counters *n = stream_counters(c->stream);
@@ -83,8 +85,10 @@ void conn_rings_consider(struct conn *c, struct stream_update *u)
 
 /* --- the meeting ---------------------------------------------------------------------------- */
 
-/* The link and the Unix sockets share one source, so the end of a Unix socket looks like the
- * link's. If the link has really ended, its end is reported again. */
+/*
+ * Forget reported hang-ups. The link and the Unix sockets share one source, so the end of a Unix
+ * socket looks like the end of the link. If the link has really ended, its end is reported again.
+ */
 static void conn_rings_forget_hangups(struct conn *c)
 {
 	if (!c->hangup || c->reset || !c->registered)
@@ -93,8 +97,8 @@ static void conn_rings_forget_hangups(struct conn *c)
 	c->link->ops->watch_write(c->link, c->watching);
 }
 
-/* Take over the new link, which is switched later. A thread that polls the link below checks only
- * that one, so it has to begin anew. */
+/* Use the new link, whose directions are switched later. A thread that polls the old link checks
+ * only the old one, so it has to begin its polling again. */
 static void conn_rings_use(struct conn *c)
 {
 	struct shm_memory memory;
@@ -160,7 +164,7 @@ void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u)
 
 /* --- switching ------------------------------------------------------------------------------ */
 
-/* This end's SWITCH is sent: its further bytes go through the ring. */
+/* This end's SWITCH is sent, so all further bytes of this end go through the ring. */
 static void conn_rings_switch_tx(struct conn *c, struct stream_update *u)
 {
 	if (c->watching)
@@ -184,8 +188,9 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 	}
 	conn_own_move(c);
 	link_shm_switch_rx(c->link);
-	/* Until now all bytes came over TCP, whose reset has the same effect. The word is read
-	 * before the ring's first FPDU, even if the peer wrote it earlier. */
+	/* So far all bytes came over TCP, whose reset has the same effect as the word in shared
+	 * memory. The word is read before the ring's first FPDU is executed, even if the peer wrote
+	 * it earlier. */
 	stream_watch_given_up(c->stream, link_shm_given_up(c->link));
 	c->readable = true;
 	LOG_INFO("connection %p receives through shared memory", (void *)c);
@@ -194,7 +199,7 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 		stream_link_post(c->stream, EXT_LINK_SWITCH, NULL, u);
 }
 
-/* The peer could not use the memory. */
+/* The peer cannot use the memory: continue over TCP. */
 static void conn_rings_undo(struct conn *c, struct stream_update *u)
 {
 	LOG_INFO("connection %p stays on TCP: the peer does not share memory", (void *)c);
@@ -205,7 +210,7 @@ static void conn_rings_undo(struct conn *c, struct stream_update *u)
 	stream_look(c->stream, u);
 }
 
-/* The peer could not begin the meeting. */
+/* The peer cannot begin the meeting: stop it. */
 static void conn_rings_refused(struct conn *c, struct stream_update *u)
 {
 	stream_link_note(c->stream, SHM_WHY_PEER);
@@ -215,9 +220,9 @@ static void conn_rings_refused(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A peer's message without a meeting: the first one, or one that crossed our STOP. A connection has
- * at most one meeting: otherwise a peer could make this process connect repeatedly to any socket
- * whose name the peer has seen.
+ * A message of the peer arrives while there is no meeting: it is the peer's first message, or it
+ * crossed this end's STOP. A connection has at most one meeting in its life. Otherwise a peer could
+ * make this process connect again and again to any socket whose name the peer has seen.
  */
 static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 				struct stream_update *u)
@@ -238,7 +243,7 @@ static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 		conn_rings_failed(c, SHM_WHY_MEMORY, u);
 }
 
-/* The link is closed, so the peer's message has no effect. */
+/* The link is closed, so a message about it has no effect. */
 static void conn_rings_ignore(struct conn *c, const struct qp_link_msg *msg,
 			      struct stream_update *u)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_run.c -- one round of work on a connection: the wanted work, and all tasks that follow. */
+/* conn_run.c -- one round of work on a connection: does the work in `want`, and performs all tasks
+ * that follow from it. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -30,8 +31,8 @@ static void conn_put_buf(void *owner, enum stream_buf kind, void *buf)
 	buf_put(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX, buf);
 }
 
-/* A polling thread will borrow the buffers again soon. After it stops, this function is called
- * again. */
+/* A polling thread will borrow the buffers again soon, so the stream keeps them. After the polling
+ * stops, this function is called again. */
 static bool conn_keeps_bufs(void *owner)
 {
 	return conn_is_polled(owner);
@@ -101,7 +102,8 @@ static void conn_redial(void *owner)
 
 	conn_close(c);
 	conn_dial(c, NULL);
-	if (c->link && !c->dialing) /* no other event leads to sending the request */
+	/* send the request now, because no other event would lead to it */
+	if (c->link && !c->dialing)
 		conn_again(c);
 }
 
@@ -130,7 +132,8 @@ const struct stream_host conn_host = {
 
 /* --- a round of work ------------------------------------------------------------------------ */
 
-/* The id has released the connection. Reject a peer that waits for an answer to its request. */
+/* The id has released the connection: end it. If the peer waits for an answer to its request,
+ * reject the request. */
 static void conn_give_up(struct conn *c, struct stream_update *u)
 {
 	uint64_t now = clock_now_ns();
@@ -178,7 +181,8 @@ static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned
 	return !ops->in_place || c->readable || ops->in_place->pending(c->link, looks);
 }
 
-/* A link that does not report bytes does not report room either, if it supports has_room(). */
+/* Does the link take bytes again? A link whose reports of bytes are off does not report room
+ * either, if it has the operation has_room(). */
 static bool conn_finds_room(struct conn *c, const struct link_ops *ops)
 {
 	if (c->writable || !ops->in_place || !ops->in_place->has_room(c->link))
@@ -210,8 +214,8 @@ bool conn_poll(struct conn *c, unsigned looks)
 	return c->rx_turn.moved > 0 || c->tx_turn.moved > 0;
 }
 
-/* Before liveness is judged, process received bytes and the end after them, even those that the
- * link has not reported. */
+/* The deadline has passed. Before the stream judges whether the peer is alive, process received
+ * bytes and an end after them, even if the link has not reported them. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
 	c->readable |= c->policy.silent;
@@ -231,9 +235,9 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 }
 
 /*
- * Take the wanted work that this thread may do; 0: other threads do the rest. An answer to a flush,
- * without a request after it, touches no memory, and neither does a cut. Bits that are set from now
- * on stay.
+ * Take the bits of the work that this thread may do. Returns 0 if other threads must do all of it.
+ * Work that touches no registered memory may be done by any thread: the answer to a flush if no
+ * request follows it, and ending the connection for CONN_CUT. Bits that are set later stay set.
  */
 static unsigned conn_take_wants(struct conn *c)
 {
@@ -299,7 +303,7 @@ bool conn_serve(struct conn *c)
 		return true;
 	if (want & (CONN_BELL | CONN_RING))
 		conn_rung(c);
-	/* A connection with a complete request stays. */
+	/* CONN_EVICT has no effect if the request is complete. */
 	if ((want & CONN_EVICT) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
 		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
 	want = (want & ~(unsigned)CONN_READY) | conn_ready_bits(c, want & CONN_READY);
@@ -313,7 +317,7 @@ bool conn_serve(struct conn *c)
 	conn_perform_and_read(c, &u);
 	if (__builtin_expect(unused, 0))
 		conn_own_judge(c, &before);
-	/* No byte was sent since, so the link still takes bytes. */
+	/* No byte was sent since the link reported that it takes bytes, so it still takes them. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;
 		c->link->ops->watch_write(c->link, false);

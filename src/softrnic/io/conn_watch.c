@@ -7,22 +7,24 @@
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/policy.h"
 
-/* up to this number of listed connections, check each one for a deferred Write */
+/* if more connections than this are listed, they are not checked one by one for a deferred Write */
 #define WATCH_FEW   8
-#define WATCH_BATCH 64 /* number of leases that one check of a polling thread ends */
+#define WATCH_BATCH 64 /* greatest number of leases that one check of a polling thread ends */
 
 static void watch_on_alarm(struct eng_source *src, unsigned ready);
 static void watch_forked(struct eng_source *src);
 
-/* Leaf lock, except that the engine's lock is taken inside it. While a connection is listed, the
- * alarm is set, or watch_on_alarm() is about to run. */
+/* This is a leaf lock, except that the engine's lock is taken inside it. As long as a connection is
+ * listed, the alarm is set, or watch_on_alarm() is about to run. */
 static struct {
 	pthread_mutex_t lock;
-	struct list conns; /* the list holds a reference to each */
+	struct list conns; /* the list holds a reference to each connection in it */
 	unsigned leases;
 	struct alarm alarm;
-	atomic_bool for_write;    /* the alarm is also for a Write: leases do not put it off */
-	_Atomic uint64_t look_at; /* time of the engine's next check of leases; 0: there are none */
+	/* the alarm is also needed for a Write, so renewed leases do not put it off */
+	atomic_bool for_write;
+	/* time at which the engine checks the leases next; 0: there are no leases */
+	_Atomic uint64_t look_at;
 } watch = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.conns = LIST_INIT(watch.conns),
@@ -41,7 +43,7 @@ uint64_t watch_write_ns(void)
 	return alarm_pace(&watch.alarm, POLICY_WRITE);
 }
 
-/* --- with watch.lock ------------------------------------------------------------------------ */
+/* --- called with watch.lock ----------------------------------------------------------------- */
 
 static void watch_add(struct conn *c)
 {
@@ -52,7 +54,8 @@ static void watch_add(struct conn *c)
 	atomic_store(&c->policy.listed, true);
 }
 
-/* Returns NULL if there is none. The list's reference moves to the caller. */
+/* Remove and return a connection, or NULL if the list is empty. The list's reference moves to the
+ * caller. */
 static struct conn *watch_pop(void)
 {
 	struct list *it = list_pop(&watch.conns);
@@ -75,8 +78,8 @@ static unsigned watch_count_listed(void)
 	return n;
 }
 
-/* Is a Write deferred? With more than a few connections listed, assume so: to check all of them
- * costs more than a needless alarm. */
+/* Is a Write deferred? If more than WATCH_FEW connections are listed, assume that one has a
+ * deferred Write, because checking all of them costs more than a needless alarm. */
 static bool watch_has_write(void)
 {
 	struct list *it;
@@ -89,7 +92,7 @@ static bool watch_has_write(void)
 	return false;
 }
 
-/* Set the alarm for this time, or for the check of leases if that comes earlier. */
+/* Set the alarm to this time, or to the next check of leases if that is earlier. */
 static bool watch_set(uint64_t now, uint64_t at)
 {
 	uint64_t look_at = atomic_load_explicit(&watch.look_at, memory_order_relaxed);
@@ -101,7 +104,8 @@ static bool watch_set(uint64_t now, uint64_t at)
 	return alarm_set(&watch.alarm, now, at > now ? at - now : 1);
 }
 
-/* The engine checks the leases next after twice the period of the threads' own checks. */
+/* Set the time of the engine's next check of leases: twice the period after which threads check the
+ * leases themselves. */
 static bool watch_set_look(uint64_t now, enum policy_use use)
 {
 	uint64_t at = watch.leases ? now + 2 * alarm_pace(&watch.alarm, use) : 0;
@@ -118,9 +122,10 @@ static bool watch_set_look(uint64_t now, enum policy_use use)
 /* --- deferred Writes ------------------------------------------------------------------------ */
 
 /*
- * Usually the alarm is early enough, and the connection is listed. If the alarm expires before the
- * Write is marked as deferred, the connection is checked for a Write when it leaves the list, or it
- * stays listed for its lease until the next check.
+ * Set the alarm so that the Write is not sent too late. In most cases the alarm is already early
+ * enough, and the connection is already listed. If the alarm expires before the Write is marked as
+ * deferred, no Write is missed: the connection is checked for a Write when it leaves the list, or
+ * it stays listed because of its lease.
  */
 bool watch_write(struct conn *c, uint64_t now, uint64_t ns)
 {
@@ -188,7 +193,7 @@ bool watch_lease(struct conn *c, uint64_t now)
 	return c->policy.leased;
 }
 
-/* The connection stays listed until the alarm. */
+/* End the lease. The connection stays listed until the alarm expires. */
 void watch_lease_end(struct conn *c)
 {
 	pthread_mutex_lock(&watch.lock);
@@ -197,7 +202,8 @@ void watch_lease_end(struct conn *c)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* Sending a large Write may take longer than the period of checks. */
+/* Is the lease still used? Sending a large Write may take longer than the period of checks, so a
+ * send in progress counts as use. */
 static bool watch_is_used(struct conn *c)
 {
 	unsigned polls = atomic_load_explicit(&c->policy.polls, memory_order_relaxed);
@@ -208,7 +214,9 @@ static bool watch_is_used(struct conn *c)
 	return is;
 }
 
-/* Called with watch.lock: take the connections with unused leases, each with a reference. */
+/*
+ * Called with watch.lock: collect the connections whose leases are unused, each with a reference.
+ */
 static int watch_find_unused(struct conn *unused[WATCH_BATCH])
 {
 	struct list *it;
@@ -251,9 +259,9 @@ void conn_leases_renew(uint64_t now, enum policy_use use)
 /* --- the alarm ------------------------------------------------------------------------------ */
 
 /*
- * Take the next of *left connections, and find its due work. A leased connection stays listed. A
- * connection that leaves the list is always checked for a Write, because one may just have been
- * deferred.
+ * Take the next one of *left connections, and find out which work is due for it (*wants). A
+ * connection with a lease stays listed. A connection that leaves the list is always checked for a
+ * Write, because a Write may just have been deferred.
  */
 static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
 {
@@ -278,14 +286,14 @@ static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
 	pthread_mutex_lock(&watch.lock);
 	alarm_has_expired(&watch.alarm);
 	atomic_store(&watch.for_write, false);
-	/* the alarm is not earlier than a deferred Write needs */
+	/* The alarm did not expire earlier than a deferred Write needs. */
 	*look = watch.look_at && watch.look_at <= now;
 	*n = watch_count_listed();
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* Set the alarm for connections that stay listed. A lease among them may have ended, perhaps by
- * this very alarm: then the next alarm takes that connection off the list. */
+/* Set the alarm for the connections that stay listed. One of their leases may have ended just now,
+ * perhaps because of this alarm; the next alarm takes that connection off the list. */
 static void watch_end_expiry(uint64_t now, bool look)
 {
 	bool is_set = true;
@@ -318,7 +326,8 @@ static void watch_on_alarm(struct eng_source *src, unsigned ready)
 
 /* --- fork() --------------------------------------------------------------------------------- */
 
-/* The alarm is the parent's, and the child's connections have no link. */
+/* In a forked child: empty the list. The alarm is the parent's, and the child's connections have no
+ * link. */
 static void watch_forked(struct eng_source *src)
 {
 	struct conn *c;
