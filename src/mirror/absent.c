@@ -22,7 +22,7 @@ void absent_open(struct rpmirror *m)
 	absent_note_counted(m);
 }
 
-/* ---- members with a bitmap ---- */
+/* ---- all members that have a bitmap ---- */
 
 void absent_drop(struct rpmirror *m, unsigned slot)
 {
@@ -34,7 +34,8 @@ void absent_drop(struct rpmirror *m, unsigned slot)
 /*
  * Begin the bitmap of a member that leaves the in-sync set. While the set serves, repair->bits has
  * all blocks that the member may lack. In a promotion there are no such bits: the flush records
- * name the member, and their blocks are added to the bitmap when the records go.
+ * name the ranges that the member lacks, and absent_retire() adds them to the bitmap before the
+ * records are removed.
  */
 static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_record *next)
 {
@@ -44,8 +45,9 @@ static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_
 
 	if (!serving)
 		base = next->history_count ? next->history[0].epoch : (struct mirror_epoch){0};
-	/* A forced promotion makes this copy the primary's even if it lacks flushes. The other copy
-	 * may have the same epoch and other bytes, so no bitmap can count for it. */
+	/* A forced promotion makes this copy the primary's even if this copy lacks flushes. The
+	 * member's copy may have the same epoch and other bytes, so no bitmap can be complete for
+	 * it. */
 	if (serving ? !covers : next->view.forced) {
 		absent_drop(m, slot);
 		return;
@@ -73,7 +75,7 @@ static int absent_mark_records(struct rpmirror *m)
 {
 	int rc = 0;
 
-	/* Records of this copy are lost, so no bitmap covers what other copies lack. */
+	/* If records of this copy are lost, no bitmap covers everything that other copies lack. */
 	if (m->counted && m->primary.members[m->self].uncertain)
 		return meta_bitmap_drop(&m->hot.meta, MIRROR_NO_SLOT);
 	for (uint32_t i = 0; i < m->records.count; i++)
@@ -131,8 +133,8 @@ static void absent_mark(struct resync *rs, uint64_t from, uint64_t to, bool is_u
 		resync_mark(rs, &range, 1, is_unsure);
 }
 
-/* An extent with all bits set was hot at an unclean end, or has to be compared as a whole. Perhaps
- * only some of its blocks have changed, so they are compared before they are copied. */
+/* If all bits of an extent are set, the extent was hot at an unclean end, or has to be compared as
+ * a whole. Perhaps only some of its blocks have changed, so compare them before they are copied. */
 void absent_load(const struct rpmirror *m, unsigned slot, struct resync *rs)
 {
 	struct mirror_range run;

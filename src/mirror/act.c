@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The actions of core/primary.h, carried out. */
+/* Carries out the actions of core/primary.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define ACT_READ_MS 1000 /* a read of the register without an answer is repeated */
+#define ACT_READ_MS 1000 /* a read of the register is repeated if it gets no answer in this time */
 
 static void act_swap(struct rpmirror *m, const struct primary_action *action)
 {
@@ -41,8 +41,8 @@ void act_read(struct rpmirror *m)
 		m->read_id = p->id;
 }
 
-/* The daemon records durably that this copy holds the epoch's flushes. No flush is made before
- * that. */
+/* Let the daemon record durably that this copy holds the epoch's flushes. Before the record no
+ * flush is made. */
 void act_serve(struct rpmirror *m)
 {
 	struct packet *p = packet_begin(&m->packet_out, PACKET_SERVE, 0);
@@ -73,7 +73,8 @@ static void act_fenced(struct rpmirror *m)
 		"another primary exists: this process is fenced for good; unmap");
 }
 
-/* The demotion comes from rpmirror_unmap(), the set's last call, or from an operator. */
+/* Handle a demotion, which comes from rpmirror_unmap(), the set's last call, or from an
+ * operator. */
 static void act_demoted(struct rpmirror *m)
 {
 	events_add(&m->events, RPMIRROR_EVENT_FENCED, UINT32_MAX, m->primary.rec.view.epoch.number,
@@ -83,7 +84,7 @@ static void act_demoted(struct rpmirror *m)
 		"primary again");
 }
 
-/* The library's error for a promotion that fails with this error of primary_fail(). */
+/* Returns the library's error for a promotion that has failed with this error of primary_fail(). */
 static int act_code(int error)
 {
 	switch (-error) {
@@ -114,7 +115,7 @@ static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
 	set_notify(m);
 }
 
-/* All flushes under way must be acknowledged before the set is given up; agent.c checks again. */
+/* Before the set is given up, all flushes must be acknowledged; agent.c checks again later. */
 static void act_quiesce(struct rpmirror *m)
 {
 	m->quiescing = true;
@@ -141,8 +142,8 @@ void act_say_failed(struct rpmirror *m)
 		m->says_failed = false;
 }
 
-/* A former primary may have placed bytes here without a flush. This process reads the bytes and
- * removes their records, so the bytes must be on the medium first. */
+/* A former primary may have placed bytes in this host's copy without a flush. This process reads
+ * these bytes and removes their records, so write them to the medium first. */
 static void act_ranges(struct rpmirror *m, unsigned slot)
 {
 	struct mirror_range all = {0, m->size};
@@ -150,7 +151,7 @@ static void act_ranges(struct rpmirror *m, unsigned slot)
 
 	if (rc) {
 		set_local_failed(m, 1, rc);
-		act_say_failed(m); /* this process ends */
+		act_say_failed(m); /* report the failure now, because this process ends */
 	} else {
 		ask_member(m, slot, ASK_RANGES);
 	}
@@ -226,7 +227,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 	}
 }
 
-/* Start or stop flushes to each member, as primary_sends_to() has it now. */
+/* Start or stop sending flushes to each member, as primary_sends_to() now returns. */
 static void act_align_members(struct rpmirror *m)
 {
 	mirror_mask wanted = primary_sends_to(&m->primary);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set's thread: heartbeats, packets of the daemon, connections, time limits. */
+/* The set's thread: sends heartbeats, handles packets of the daemon and connections, and checks
+ * time limits. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #define AGENT_FDS (2 + 6 * MIRROR_MEMBERS_MAX)
 
-#define AGENT_RESUME_MS 200 /* between attempts to reach a daemon that was restarted */
+#define AGENT_RESUME_MS 200 /* pause between attempts to reach a daemon that was restarted */
 
 /* ---- packets ---- */
 
@@ -41,7 +42,7 @@ static void agent_on_record(struct rpmirror *m, const struct packet *p)
 		return;
 	m->read_id = 0;
 	if (p->record.status != PACKET_OK)
-		return; /* it is repeated */
+		return; /* the read failed; it is repeated later */
 	m->read_again_ms = 0;
 	primary_on_record(&m->primary, &p->record.record, p->record.revision);
 }
@@ -59,8 +60,8 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 	}
 }
 
-/* The daemon has opened another file under the copy's name than this process: the file was
- * replaced. No other process will find the flushes of this one there. */
+/* Returns true if the file was replaced: the daemon has opened another file under the copy's name
+ * than this process. Other processes will not find this process's flushes in that file. */
 static bool agent_has_other_file(const struct rpmirror *m)
 {
 	struct stat ours, found;
@@ -70,8 +71,8 @@ static bool agent_has_other_file(const struct rpmirror *m)
 	       (found.st_ino != ours.st_ino || found.st_dev != ours.st_dev);
 }
 
-/* The kernel reports a failed write-back once per open file. A daemon that starts later gets no
- * report, so this process reports the losses. */
+/* The kernel reports a failed write-back once per open file description. A daemon that starts
+ * later gets no report, so this process reports the losses to it. */
 static void agent_say_losses(struct rpmirror *m)
 {
 	int error = ESTALE;
@@ -90,7 +91,8 @@ static void agent_say_losses(struct rpmirror *m)
 	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_LOST, 0));
 }
 
-/* The daemon was restarted. It accepts this process as the holder now, or only later. */
+/* Handle the answer of a restarted daemon, which accepts this process as the holder either now or
+ * later. */
 static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 {
 	if (p->id != m->resume_id)
@@ -107,7 +109,7 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 	m->serve_again = m->is_refused && m->serve_again;
 }
 
-/* The daemon was replaced by one without a version in common with this library. */
+/* The daemon was replaced by a daemon that has no version in common with this library. */
 static void agent_on_version(struct rpmirror *m, const struct packet *p)
 {
 	if (p->id != m->resume_id)
@@ -152,12 +154,13 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 	case PACKET_ORDER:
 		order_begin(m, p);
 		break;
-	default: /* an answer that nothing waits for any more */
+	default: /* an answer for which no code waits any more */
 		break;
 	}
 }
 
-/* It is unknown which of the pending requests the daemon has carried out. */
+/* Handle the loss of the daemon. It is unknown which of the pending requests the daemon has
+ * carried out. */
 static void agent_lost_daemon(struct rpmirror *m)
 {
 	daemon_close(&m->daemon);
@@ -173,11 +176,13 @@ static void agent_lost_daemon(struct rpmirror *m)
 	m->members[m->self].asking = 0;
 	m->is_refused = false;
 	m->release_id = 0;
-	m->says_failed = m->failed_seq; /* perhaps the failure was not recorded */
+	/* report the failure again, because perhaps it was not recorded */
+	m->says_failed = m->failed_seq;
 	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 }
 
-/* The process can continue without the daemon, but only the daemon renews its lease. */
+/* Connect to the daemon again. This process can continue without the daemon, but only the daemon
+ * renews its lease. */
 static void agent_resume(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
@@ -224,13 +229,14 @@ static void agent_heartbeat(struct rpmirror *m, uint64_t now_ms)
 		return;
 	m->heartbeat_ms = now_ms + PACKET_HEARTBEAT_MS;
 	if (m->resume_id || m->release_id || m->daemon.fd < 0)
-		return; /* the daemon does not accept this process yet, or no longer */
+		/* the daemon does not accept this process yet, or does not accept it any more */
+		return;
 	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 }
 
 /* ---- time limits ---- */
 
-/* A member that has not answered a flush in time is lost. */
+/* Report members as lost that have not acknowledged a flush within the time limit. */
 static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 {
 	uint64_t oldest = m->flush.retired + 1;
@@ -247,7 +253,8 @@ static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 			act_lost(m, slot, "it does not answer a flush");
 }
 
-/* The daemon is stopped, or the register takes too long. The swap may still happen. */
+/* Give up a swap without an answer: the daemon is stopped, or the register takes too long. The
+ * swap may still happen. */
 static void agent_check_swap(struct rpmirror *m, uint64_t now_ms)
 {
 	if (!m->swap_id || now_ms < m->swap_deadline_ms)
@@ -302,7 +309,7 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 
 /* ---- the loop ---- */
 
-#define AGENT_LOST_MS 100 /* for a thread without a descriptor that wakes it */
+#define AGENT_LOST_MS 100 /* longest sleep of a thread that has no descriptor to wake it */
 
 static unsigned agent_fds(const struct rpmirror *m, struct pollfd *fds)
 {
@@ -339,7 +346,7 @@ static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
 	return next > now_ms ? (int)(next - now_ms) : 0;
 }
 
-/* Locked, except while the thread sleeps. */
+/* Sleep until there is work. The caller holds the lock, which is released during the sleep. */
 static void agent_sleep(struct rpmirror *m)
 {
 	struct pollfd fds[AGENT_FDS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The primary's questions to members' daemons: one at a time for each member, over its control
- * connection, or through this host's daemon for the member of this host.
+ * Sends the primary's questions to the members' daemons: one question at a time for each member. A
+ * question to another host uses the member's control connection; a question about the own copy
+ * goes through this host's daemon.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,9 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-#define ASK_TIMEOUT_FACTOR 2 /* times the replica's time limit: a promise writes to the medium */
+/* times replica_timeout: the answer takes longer than a flush, because a promise is written to the
+ * medium */
+#define ASK_TIMEOUT_FACTOR 2
 
 static enum message_type ask_type(unsigned what)
 {
@@ -43,7 +46,7 @@ bool ask_send(struct rpmirror *m, unsigned slot, struct message *question)
 static void ask_now(struct rpmirror *m, unsigned slot, uint64_t now_ms)
 {
 	struct set_member *member = &m->members[slot];
-	/* the lowest bit: in the order of the protocol */
+	/* take the lowest bit, because the bits have the order of the protocol */
 	unsigned what = member->asks & -member->asks;
 	struct message question = {.type = ask_type(what)};
 
@@ -102,8 +105,8 @@ void ask_drop(struct rpmirror *m, unsigned slot)
 	member->reported = member->retires = false;
 }
 
-/* A daemon that cannot write its metadata cannot do so before it is restarted. If this process
- * waited for the restart, it would keep the role from hosts with good copies. */
+/* A daemon that cannot write its metadata has to be restarted first. If this process waited for
+ * the restart, it would keep the role from hosts with good copies. */
 static bool ask_own_has_failed(const struct rpmirror *m, unsigned slot, enum greeting_status status)
 {
 	return slot == m->self && !m->serving &&
@@ -147,7 +150,7 @@ static void ask_report(struct rpmirror *m, unsigned slot)
 	primary_on_promised(&m->primary, (uint8_t)slot, &member->report);
 }
 
-/* The member gets no lane: core/primary.h does not use it in this state. */
+/* Returns true if the member gets no lane, because core/primary.h does not use it in this state. */
 static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 {
 	const struct primary_report *report = &m->members[slot].report;
@@ -156,7 +159,8 @@ static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 	       (report->tail_unknown && !(m->primary.rec.view.insync & MIRROR_BIT(slot)));
 }
 
-/* The primary gets the promise together with the lane, or at once if the member gets no lane. */
+/* Pass the promise to the primary: together with the lane, or at once if the member gets no
+ * lane. */
 static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct message_promised *p)
 {
 	struct set_member *member = &m->members[slot];
@@ -172,7 +176,7 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 	member->source_id = p->source_id;
 	member->copy_size = p->size;
 	if (slot == m->self) {
-		member->report.held = false; /* this process itself holds it */
+		member->report.held = false; /* the holder is this process itself */
 		ask_report(m, slot);
 	} else if (p->copy_id != m->primary.rec.config.members[slot].id) {
 		ask_refused(m, slot, GREETING_WRONG_COPY, m->epoch);
@@ -190,7 +194,8 @@ static void ask_on_ranges(struct rpmirror *m, unsigned slot, const struct messag
 	struct set_member *member = &m->members[slot];
 	struct mirror_range ranges[MESSAGE_RANGES_MAX];
 
-	/* The member's copy may have grown since this one was mapped. */
+	/* The member's copy may have grown since this copy was mapped, so cut off the ranges
+	 * beyond this copy's end. */
 	memcpy(ranges, r->ranges, r->count * sizeof(*ranges));
 	if (!ranges_union_add(&m->records, ranges, ranges_clip(ranges, r->count, m->size))) {
 		act_lost(m, slot, "there is no memory for its records");
@@ -230,7 +235,7 @@ void ask_on_own(struct rpmirror *m, const struct message *answer)
 	ask_on_answer(m, m->self, answer);
 }
 
-/* ---- in each turn of the thread ---- */
+/* ---- the thread's periodic work ---- */
 
 static void ask_step_lane(struct rpmirror *m, unsigned slot, uint64_t now_ms)
 {

@@ -16,8 +16,9 @@ void commit_fini(struct commit *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-/* Locked, except during the write-back. At the end wake all threads of this turn, and one of the
- * next turn, which runs it. */
+/* Make the write-back of the next turn. The lock is held, except during the write-back. At the end
+ * wake all threads of this turn, and one thread of the next turn, which makes that turn's
+ * write-back. */
 static void commit_run(struct commit *c, int (*write_back)(void *arg), void *arg)
 {
 	uint64_t turn = ++c->begun;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * commit.h -- one write-back of a file for all threads that wait for one (group commit).
+ * commit.h -- group commit: one write-back of a file for all threads that wait for a write-back.
  *
- * Write-backs follow each other in turns. A turn covers the bytes that were put into the file
- * before its begin: a thread that arrives during a turn belongs to the next one. The first thread
- * of a turn makes the write-back, the others sleep. After a failure all threads of that turn and of
- * all later ones get the error, because the kernel reports a lost page only once, perhaps to a
- * later turn than the page's.
+ * Write-backs follow one another and are numbered as turns. A turn covers the bytes that were put
+ * into the file before the turn began, so a thread that arrives during a turn belongs to the next
+ * turn. The first thread of a turn makes the write-back, the others sleep. After a failure all
+ * threads of that turn and of all later turns get the error, because the kernel reports a lost
+ * page only once, perhaps in a later turn than the turn of the page.
  */
 #ifndef MIRROR_COMMIT_H
 #define MIRROR_COMMIT_H
@@ -17,15 +17,16 @@
 
 struct commit {
 	pthread_mutex_t lock;
-	pthread_cond_t ended[2]; /* of a turn; index 1 for odd numbers */
-	uint64_t begun, done;    /* numbers of the last turn that has begun, and has ended */
-	int error;               /* -errno of the first turn that failed */
+	pthread_cond_t ended[2]; /* signalled when a turn has ended; index 1 for odd numbers */
+	/* number of the last turn that has begun, and of the last that has ended */
+	uint64_t begun, done;
+	int error; /* -errno of the first turn that failed */
 };
 
 void commit_init(struct commit *c);
 void commit_fini(struct commit *c);
-/* Blocks until the turn has ended. The write_back(arg) of any of its threads is called. It returns
- * 0 or -errno, and so does commit_join(). */
+/* Wait until a turn that begins after this call has ended. The write_back(arg) of one of the
+ * turn's threads is called. It returns 0 or -errno, and commit_join() returns the same. */
 int commit_join(struct commit *c, int (*write_back)(void *arg), void *arg);
 
 #endif

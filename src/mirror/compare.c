@@ -12,7 +12,7 @@
 
 /* ---- one member ---- */
 
-/* False: there is no memory for it. */
+/* Begin the comparison with one member. Returns false if memory is missing. */
 static bool compare_begin(struct rpmirror *m, unsigned slot)
 {
 	struct mirror_range all = {0, m->size};
@@ -108,7 +108,7 @@ static void compare_refuse(struct rpmirror *m, uint32_t id, enum packet_status s
 	order_answer(m, id, status, text, NULL);
 }
 
-/* The in-sync members in `wanted`, without this one. */
+/* Returns the in-sync members in `wanted`, without this host's member. */
 static mirror_mask compare_members(const struct rpmirror *m, uint8_t wanted)
 {
 	mirror_mask mask = 0;
@@ -162,8 +162,8 @@ static bool compare_is_repair(const struct compare *c)
 	return c->repair || c->is_automatic;
 }
 
-/* A member to be repaired first leaves the in-sync set, and then returns without a pause. A
- * member that is kept out only leaves. */
+/* Handle the members that leave the in-sync set after the comparison. A member to be repaired
+ * returns without a pause. A member that is kept out does not return. */
 static void compare_look_after(struct rpmirror *m)
 {
 	struct compare *c = &m->compare;
@@ -196,7 +196,7 @@ static const char *compare_mended_text(const struct rpmirror *m, unsigned slot)
 	return compare_is_repair(&m->compare) ? " (repaired)" : "";
 }
 
-/* Which copy is wrong. */
+/* Returns the text that says which copy is wrong. */
 static const char *compare_verdict_text(const struct compare *c)
 {
 	if (c->repair)
@@ -236,8 +236,8 @@ static void compare_end(struct rpmirror *m)
 		   c->differ ? (uint32_t)__builtin_ctz(c->differ) : UINT32_MAX, c->result.different,
 		   "%.255s", text);
 	/*
-	 * The result contains only members that were compared as a whole. If the order was answered
-	 * at the end of its time, the result goes out as an answer without an id.
+	 * The result contains only members that were compared as a whole. If the order was already
+	 * answered at its time limit, the result is sent as an answer without an id.
 	 */
 	c->result.members = c->is_judged ? c->whole : 0;
 	order_answer(m, c->is_answered ? 0 : c->id, c->why[0] ? PACKET_IO : PACKET_OK, c->why,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verdict of a comparison, after all members are compared: in each block that differs the
- * copies vote (core/finding.h), and the order decides what may be overwritten.
+ * Decides about a comparison after all members are compared: in each block that differs the copies
+ * vote (core/finding.h), and the kind of order decides what may be overwritten.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void judge_note(struct rpmirror *m, unsigned slot, uint64_t block,
 	if (!note && c->note_count < COMPARE_NOTES)
 		note = &c->notes[c->note_count++];
 	if (!note)
-		return; /* without it the block is undecided */
+		return; /* the block stays undecided, because its digest is not kept */
 	note->block = block;
 	note->slot = (uint8_t)slot;
 	memcpy(note->digest, theirs->bytes, sizeof(note->digest));
@@ -76,7 +76,8 @@ static unsigned judge_count(mirror_mask mask)
 	return (unsigned)__builtin_popcount(mask);
 }
 
-/* The size of the largest group of copies, among those that differ, with the same bytes. */
+/* Returns the size of the largest group of copies with the same bytes, among the copies that
+ * differ. */
 static unsigned judge_agree(struct rpmirror *m, mirror_mask differ, uint64_t block)
 {
 	const struct compare_note *notes[MIRROR_MEMBERS_MAX];
@@ -113,7 +114,8 @@ static mirror_mask judge_find_differing(const struct rpmirror *m, uint64_t block
 
 /* ---- consequences ---- */
 
-/* May the member leave the in-sync set, together with the members that leave already? */
+/* Returns true if the member may leave the in-sync set, together with the members that leave
+ * already. */
 static bool judge_may_leave(struct rpmirror *m, unsigned slot)
 {
 	struct compare *c = &m->compare;
@@ -128,7 +130,8 @@ static bool judge_may_leave(struct rpmirror *m, unsigned slot)
 	return true;
 }
 
-/* An operator's order to repair decides for the primary's copy. */
+/* Decide what is done about a difference. If the primary's copy may be the wrong one, only an
+ * operator's order to repair makes the other copies equal to it. */
 static enum packet_mended judge_mend(struct rpmirror *m, unsigned slot, enum finding_wrong wrong)
 {
 	const struct compare *c = &m->compare;
@@ -165,7 +168,7 @@ static void judge_run(struct rpmirror *m, unsigned slot, const struct mirror_ran
 	compare_note_difference(&c->result, &d);
 }
 
-/* Blocks of one member that follow each other, with the same verdict. */
+/* A run of adjacent blocks of one member with the same verdict. */
 struct judge_runs {
 	struct mirror_range range[MIRROR_MEMBERS_MAX];
 	enum finding_wrong wrong[MIRROR_MEMBERS_MAX];
@@ -212,14 +215,14 @@ static uint64_t judge_word(const struct rpmirror *m, uint64_t i)
 	return word;
 }
 
-/* An in-sync member that lacks bytes may not be promoted, so it leaves. An order that only asks
- * for differences leaves the copy as it is. */
+/* Keep an in-sync member that lacks bytes out of the set, because it may not be promoted. An order
+ * that only asks for differences leaves its copy unchanged. */
 static void judge_keep_out(struct rpmirror *m, unsigned slot)
 {
 	const char *why;
 
 	if (primary_exclude(&m->primary, (uint8_t)slot, &why))
-		return; /* judge_may_leave() has asked before */
+		return; /* judge_may_leave() has checked this before */
 	snprintf(m->members[slot].why, sizeof(m->members[slot].why),
 		 "its copy differs from that of the others: 'rpmirror resume' lets it return, and "
 		 "it gets what it lacks");

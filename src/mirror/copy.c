@@ -17,8 +17,8 @@
 #define COPY_WORD 8u
 #define COPY_PAGE 4096u
 
-/* Shorter ranges use stores instead of pwrite(2): a store is as fast there, and a reader sees each
- * word change at once. */
+/* Shorter ranges use stores instead of pwrite(2): for them a store is as fast, and a reader sees
+ * each word change at once. */
 #define COPY_WRITE_MIN 512u
 
 static int copy_check_size(const struct copy *copy)
@@ -100,7 +100,7 @@ bool copy_knows_losses(const struct copy *copy, int *error)
 	return is_known;
 }
 
-/* Write back only what the ranges span: the application may have changed much else. */
+/* Write back only the span of the ranges: the application may have changed many other pages. */
 static int copy_persist_span(const struct copy *copy, const struct mirror_range *v, uint32_t n)
 {
 	uint64_t from = n ? v[0].offset / COPY_PAGE * COPY_PAGE : 0;
@@ -127,7 +127,8 @@ static int copy_sync(void *arg)
 
 	if (fdatasync(copy->fd))
 		return -errno;
-	return ownfd_is_lost(&copy->own) ? -EBADF : 0; /* another file was synced */
+	/* the descriptor was exchanged, so another file was synced */
+	return ownfd_is_lost(&copy->own) ? -EBADF : 0;
 }
 
 int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n)
@@ -143,8 +144,8 @@ int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n)
 	default:
 		if (copy->is_direct)
 			return copy_persist_span(copy, v, n);
-		/* one write-back for all ranges, and for other threads' flushes: nothing else
-		 * writes to the file */
+		/* one write-back for all ranges, and for flushes of other threads: only flushes
+		 * write to this file */
 		return commit_join(&copy->commit, copy_sync, copy);
 	}
 }
@@ -160,7 +161,7 @@ bool copy_shares_errors(const struct copy *copy)
 	return copy_has_cache(copy) && copy->is_direct;
 }
 
-/* Copy the first `len` bytes of a word from byte `skip` on. A resync that reads the word
+/* Copy `len` bytes into a word, from byte `skip` of the word on. A resync that reads the word
  * meanwhile reads it again later. */
 static void copy_part(uint8_t *dst, const uint8_t *word, unsigned skip, unsigned len)
 {
@@ -175,7 +176,7 @@ static inline void copy_word(uint64_t *dst, const uint64_t *src)
 	__atomic_store_n(dst, __atomic_load_n(src, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
-/* Compilers do not merge the accesses of a loop over atomics. */
+/* Copy n words. Compilers do not merge the accesses of a loop over atomics. */
 static void copy_aligned(uint64_t *dst, const uint64_t *src, uint64_t n)
 {
 	for (; n >= 4; n -= 4, dst += 4, src += 4) {
@@ -206,7 +207,7 @@ void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 			  (unsigned)(len % COPY_WORD));
 }
 
-/* False: the file-size limit is too low, and a write would raise a signal. */
+/* Returns false if the limit on file sizes is too low: a write would then raise a signal. */
 static bool copy_is_within_limit(const struct copy *copy)
 {
 	struct rlimit limit;
@@ -235,7 +236,8 @@ bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *
 	return true;
 }
 
-/* The loads bring the pages in, which folio_split() needs. */
+/* Store bytes through the mapping. Load the pages first, because folio_split() needs them in the
+ * page table. */
 void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len)
 {
 	uint8_t *dst = copy->shared + offset;

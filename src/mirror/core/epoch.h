@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* epoch.h -- an epoch as bytes, in files and in messages: number, nonce, little-endian. */
+/* epoch.h -- encodes an epoch in files and messages: number, nonce, little-endian. */
 #ifndef MIRROR_CORE_EPOCH_H
 #define MIRROR_CORE_EPOCH_H
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXTENTS_RESERVE_PART 8 /* a reserve of at most 1/8 of the table's slots */
+#define EXTENTS_RESERVE_PART 8 /* the reserve has at most 1/8 of the table's slots */
 
 int extents_init(struct extents *x, uint32_t count, uint32_t hot_slots)
 {
@@ -72,7 +72,7 @@ void extents_fill_ended(struct extents *x, uint32_t extent, uint16_t slot, int e
 	extents_opened(x, extent, false);
 }
 
-/* If an extent has a slot and cannot be opened, it keeps the slot until it is cooled. */
+/* If an extent has a slot but cannot be opened, the extent keeps the slot until it is cooled. */
 void extents_opened(struct extents *x, uint32_t extent, bool ok)
 {
 	assert(x->states[extent] == EXTENTS_OPENING);
@@ -94,7 +94,7 @@ uint32_t extents_take_filled(struct extents *x, struct extents_filled *filled)
 	return n;
 }
 
-/* Extents that are being opened count as filled: each will be. */
+/* Extents that are being opened count as filled, because each of them will be filled. */
 uint32_t extents_lacks(const struct extents *x)
 {
 	uint32_t has = x->slot_count + x->opening + x->filled_count;

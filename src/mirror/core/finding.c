@@ -30,7 +30,7 @@ bool findings_has_wrong(const struct findings *f, enum finding_wrong wrong)
 	return false;
 }
 
-/* Remove findings without a member. */
+/* Remove the findings that name no member any more. */
 static void findings_pack(struct findings *f)
 {
 	uint8_t kept = 0;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * growth.h -- a set gets larger: the next step of a daemon for its host's copy, and for an
- * operator's order; pure. The three steps are those of member.h: the files of each in-sync copy,
- * the register, and then each copy when no process uses it.
+ * growth.h -- the growth of a set: decides the next step of a daemon for its host's copy, and for
+ * an operator's order; pure. The three steps are described in member.h: first the files of each
+ * in-sync copy grow, then the register gets the new size, then each copy takes the new size when
+ * no process uses the copy.
  *
- * The caller makes files longer, asks other daemons, swaps, and maps the files anew. The functions
- * here return its next step and take the step's result. One thread at a time.
+ * The caller extends files, asks other daemons, swaps, and maps the files again. The functions
+ * here return the next step and get the step's result. One thread at a time.
  */
 #ifndef MIRROR_CORE_GROWTH_H
 #define MIRROR_CORE_GROWTH_H
 
 #include "mirror/core/member.h"
 
-#define GROWTH_RETRY_MS  5000 /* pause after a failure, for instance a disk without room */
-#define GROWTH_SILENT_MS 3000 /* after this time without an answer a daemon counts as silent */
+#define GROWTH_RETRY_MS  5000 /* pause after a failure, for instance for lack of disk space */
+#define GROWTH_SILENT_MS 3000 /* a daemon that does not answer for this time counts as silent */
 
 /* ---- one copy ---- */
 
 /* All zero: no attempt was made. */
 struct growth {
-	bool is_running; /* the files of the copy are made longer */
+	bool is_running; /* the files of the copy are being extended */
 	uint64_t failed; /* the size for which the last attempt failed; 0: none */
 	int error;       /* errno of that failure */
 	char why[256];
@@ -33,29 +34,31 @@ struct growth_files {
 
 enum growth_room {
 	GROWTH_UNDER_WAY,
-	GROWTH_HAS_ROOM, /* both files of the copy suffice, durably */
-	GROWTH_FAILED,   /* nothing has changed; g->error and g->why */
-	GROWTH_BEGIN     /* the caller makes the files longer now, and calls growth_on_files() */
+	GROWTH_HAS_ROOM, /* both files of the copy durably have the required length */
+	/* the attempt failed, and nothing has changed; g->error and g->why have the reason */
+	GROWTH_FAILED,
+	GROWTH_BEGIN /* the caller extends the files now, and then calls growth_on_files() */
 };
 
-/* Have the copy's files room for a set of that size? If not, begin to make them longer. */
+/* Check that the copy's files are long enough for a set of that size. If they are not, begin to
+ * extend them. */
 enum growth_room growth_make_room(struct growth *g, const struct member *m,
 				  const struct growth_files *files, uint64_t size, uint64_t now_ms);
-/* Length of the part of the data file that belongs to the set or may soon belong to it. Bytes
- * beyond this part are foreign, and the caller cuts them off. */
+/* Returns the length of the part of the data file that belongs to the set or may soon belong to
+ * it. Bytes beyond this part are foreign, and the caller cuts them off. */
 uint64_t growth_keep(const struct member *m);
-/* The files durably have that length (error 0), or the attempt failed, with the reason `why`. m:
- * NULL if the copy was closed meanwhile. */
+/* Report the end of an attempt: the files durably have that length (error 0), or the attempt
+ * failed for the reason `why`. m: NULL if the copy was closed meanwhile. */
 void growth_on_files(struct growth *g, struct member *m, uint64_t size, int error, const char *why,
 		     uint64_t now_ms);
 
-/* Does the register, which is not split, name a larger size than the copy has? Then the caller
- * makes the files longer; once growth_may_take() is true, it maps the copy anew and calls
- * member_grow(). */
+/* Returns true if the register, which is not split, names a larger size than the copy has. Then
+ * the caller extends the files. When growth_may_take() returns true, the caller maps the copy
+ * again and calls member_grow(). */
 bool growth_is_due(const struct member *m, const struct mirror_record *rec);
 bool growth_may_take(const struct growth *g, const struct member *m, uint64_t size);
-/* Returns why a process must not map the copy now (it is smaller than the register's size), or
- * NULL. */
+/* Returns the reason why a process must not map the copy now (the copy is smaller than the
+ * register's size), or NULL. */
 const char *growth_obstacle(const struct growth *g, const struct member *m,
 			    const struct mirror_record *rec);
 
@@ -71,21 +74,22 @@ struct growth_answer {
 	bool answers; /* the daemon has answered within the last seconds */
 	/* id of the copy that answered; the answer does not count for a copy that replaced it */
 	uint64_t copy_id;
-	uint64_t size;         /* the size that the daemon was asked for */
+	uint64_t size;         /* the size for which the daemon was asked */
 	enum growth_room room; /* never GROWTH_BEGIN */
 	int error;             /* with GROWTH_FAILED: an errno */
 };
 
 enum growth_step {
 	GROWTH_WAITS,
-	/* write that size into the record, if the record is still the one given here */
+	/* write the new size into the record, if the register still has the record that was
+	 * passed */
 	GROWTH_SWAP,
 	GROWTH_SILENT, /* a member of the in-sync set does not answer: nothing changes */
-	GROWTH_REFUSED /* a member has no room: nothing changes */
+	GROWTH_REFUSED /* a member cannot extend its files: nothing changes */
 };
 
-/* The caller asks all members of the in-sync set, in the order of their slots. *slot: the member
- * that decides the step. */
+/* Returns the next step of an order. The caller asks all members of the in-sync set, in the order
+ * of their slots. *slot: the member that decides the step. */
 enum growth_step growth_order_next(const struct growth_order *order,
 				   const struct mirror_record *rec,
 				   const struct growth_answer answers[MIRROR_MEMBERS_MAX],

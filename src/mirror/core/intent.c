@@ -90,7 +90,7 @@ bool intent_decode(const uint8_t slot[INTENT_BYTES], uint64_t size, struct inten
 	return intent_decode_head(slot, &intent->head) && intent_decode_ranges(&c, size, intent);
 }
 
-/* Reads the heads of all slots; seq 0 marks a slot without an intent that counts. */
+/* Reads the heads of all slots; seq 0 marks a slot whose record does not count. */
 static void intent_read_heads(const struct intent_reader *r, struct intent_head heads[INTENT_SLOTS])
 {
 	for (uint32_t i = 0; i < INTENT_SLOTS; i++)
@@ -99,7 +99,7 @@ static void intent_read_heads(const struct intent_reader *r, struct intent_head 
 			heads[i].seq = 0;
 }
 
-/* Does a later flush of the same epoch record that this one is acknowledged? */
+/* Returns true if a later flush of the same epoch records that this flush is acknowledged. */
 static bool intent_is_acked(const struct intent_head heads[INTENT_SLOTS],
 			    const struct intent_head *head)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* killpoint.c -- the one impure file of this room; empty but in builds for tests. */
+/* killpoint.c -- the only file of this folder that does I/O; empty except in builds for tests. */
 #include "mirror/core/killpoint.h"
 
 #ifdef RPMA_KILLPOINTS
@@ -37,7 +37,7 @@ __attribute__((constructor)) static void killpoint_init(void)
 	}
 }
 
-/* A single write() keeps the lines of several processes apart. */
+/* Use one write(), which keeps the lines of several processes apart. */
 static void killpoint_note(const char *name)
 {
 	int fd = open(killpoint_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
@@ -53,7 +53,7 @@ static void killpoint_note(const char *name)
 	close(fd);
 }
 
-/* at: name[:n]; n is 1 if it is missing */
+/* at: name[:n]; without n, the first time counts */
 static bool killpoint_is_meant(const char *at, const char *name, unsigned count)
 {
 	size_t len = strlen(name);

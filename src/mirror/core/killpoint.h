@@ -3,19 +3,19 @@
  * killpoint.h -- named points at which a test ends or stops a process, before and after each step
  * that has to be durable. Only builds for tests (RPMA_KILLPOINTS) have them.
  *
- * MIRROR_KILL_AT=name[:n] in the environment: SIGKILL when the point is reached for the n-th time.
- * MIRROR_STOP_AT=name[:n]: SIGSTOP, so that a test can change the process's surroundings at that
- * moment. MIRROR_KILL_LOG=file: each point's name is appended when it is reached for the first
- * time, so that a test can compare what its runs reached with this list. doc/mirror-format.md has
- * the rules W1 to W9.
+ * Variables of the environment: MIRROR_KILL_AT=name[:n] raises SIGKILL when the point is reached
+ * for the n-th time. MIRROR_STOP_AT=name[:n] raises SIGSTOP, so that a test can change the
+ * process's surroundings at that moment. MIRROR_KILL_LOG=file appends each point's name when the
+ * point is reached for the first time, so that a test can compare the points that its runs reached
+ * with this list. doc/mirror-format.md has the rules W1 to W9.
  */
 #ifndef MIRROR_CORE_KILLPOINT_H
 #define MIRROR_CORE_KILLPOINT_H
 
 #include <stdbool.h>
 
-/* Kind of the process that reaches a point: the application, the daemon on the host of the
- * (next) primary, or the daemon on another host. The soak kills each kind (tests/README.md). */
+/* The kind of process that reaches a point: the application, the daemon on the host of the (next)
+ * primary, or the daemon on another host. The soak test kills each kind (tests/README.md). */
 enum {
 	KILLPOINT_LIBRARY = 1,
 	KILLPOINT_PRIMARY = 2,

@@ -11,7 +11,7 @@ void lease_init(struct lease *l, uint32_t lease_ms)
 
 void lease_on_confirmed(struct lease *l, uint64_t sent_ms)
 {
-	/* A tenth less: the clocks of two hosts differ in speed. */
+	/* Subtract a tenth, because the clocks of two hosts differ in speed. */
 	uint64_t until = sent_ms + l->lease_ms - l->lease_ms / 10;
 
 	if (until > l->valid_until)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member.c -- a copy's start, its condition, and the process that maps it. */
+/* member.c -- a copy at the daemon's start, the copy's condition, and the process that maps it. */
 #include "mirror/core/member.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ static int member_note_boot(struct member *m)
 
 	if (super.holder.pid && memcmp(&super.holder.boot, &m->boot, sizeof(m->boot)))
 		super.holder = (struct meta_holder){0};
-	/* Intents are placed without being flushed, so a restart loses them. */
+	/* Intents are placed without being flushed, so a restart of the host loses them. */
 	if (!member_uuid_is_zero(used) && memcmp(used, &m->boot, sizeof(m->boot)))
 		super.flags |= META_UNCERTAIN;
 	return member_set_super(m, &super);
@@ -147,7 +147,7 @@ void member_leave_files(struct member *m, const struct meta_files *files, struct
 {
 	struct meta_super super = m->meta->super;
 
-	if (!super.holder.pid) /* a holder that mapped the file meanwhile changes it */
+	if (!super.holder.pid) /* if a process holds the copy, it changes the file meanwhile */
 		super.files = *files;
 	member_done(v, member_set_super(m, &super));
 }
@@ -231,7 +231,8 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 	super.flags &= ~(uint32_t)META_EMPTY;
 	super.flags |= META_WAS_PRIMARY;
 	if (forced) {
-		/* The copy is good by definition: all others are made equal to it. */
+		/* A copy that is promoted by force is good by definition: all others are made
+		 * equal to it. */
 		super.flags &= ~(uint32_t)(META_SYNCING | META_UNKNOWN);
 		super.flags |= META_FORCED;
 		super.source_id = 0;
@@ -247,7 +248,8 @@ void member_release(struct member *m, bool clean, struct member_verdict *v)
 	struct meta_super super = m->meta->super;
 	int rc = meta_reload(m->meta);
 
-	/* What only the holder had in memory is now covered by the stored records alone. */
+	/* Records that only the holder had in memory are lost; from now on only the stored records
+	 * count. */
 	if (!rc)
 		rc = meta_repair(m->meta);
 	if (!rc)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_fence.c -- promises, the report of the copy after one, and which connections are
- * granted. */
+/* member_fence.c -- makes promises, reports on the copy after a promise, and decides which
+ * connections are granted. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 /* ---- promise ---- */
 
-/* The higher epoch of two: the promised one and the one that is being fenced for. */
+/* Returns the higher one of two epochs: the promised epoch, and the epoch for which fencing has
+ * begun. */
 static struct mirror_epoch member_highest(const struct member *m)
 {
 	struct mirror_epoch promised = m->meta->promise.epoch;
@@ -66,8 +67,8 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 	if (!member_may_promise(m, epoch, v))
 		return;
 	/* From here on no connection of a lower epoch is granted. A primary that asks again has
-	 * lost its connections; bytes that are still under way on them must not be placed after
-	 * those that the primary sends now. */
+	 * lost its connections; bytes that are still in transfer on them must not be placed after
+	 * the bytes that the primary sends now. */
 	m->fencing = epoch;
 	if (m->lanes || m->bulks) {
 		*v = (struct member_verdict){.answer = MEMBER_CUT_FIRST, .known = epoch};
@@ -230,12 +231,12 @@ static int member_open_lane(struct member *m, struct mirror_epoch epoch)
 	struct meta_super super = m->meta->super;
 	int rc = 0;
 
-	/* Bitmaps count this copy's own changes only, so they end here. */
+	/* Bitmaps contain only changes by this copy's own primary, so they end here. */
 	if (member_has_bitmaps(m))
 		rc = meta_bitmap_drop(m->meta, MIRROR_NO_SLOT);
 	super.used_boot = m->boot;
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
-	/* An empty copy, or the target of an interrupted resync, still lacks bytes: it keeps its
+	/* An empty copy, or a copy whose resync was interrupted, still lacks bytes: it keeps its
 	 * old epoch. */
 	if (!(super.flags & (META_SYNCING | META_EMPTY)))
 		super.epoch = epoch;

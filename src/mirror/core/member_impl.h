@@ -8,21 +8,23 @@
 void member_yes(struct member_verdict *v);
 void member_no(struct member_verdict *v, enum member_reason reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The verdict is yes if rc is 0, else MEMBER_IO. */
+/* Set the verdict: MEMBER_YES if rc is 0, else MEMBER_NO with MEMBER_IO. */
 void member_done(struct member_verdict *v, int rc);
 
-/* Is this the promised epoch, and is no higher epoch being fenced for? If not, the verdict is
- * no. */
+/* Returns true if this is the promised epoch, and fencing for a higher epoch has not begun.
+ * Otherwise the verdict is MEMBER_NO. */
 bool member_is_promised(const struct member *m, struct mirror_epoch epoch,
 			struct member_verdict *v);
-/* False: a living process maps the copy, and the verdict is no. */
+/* Returns false, with the verdict MEMBER_NO, if a living process maps the copy. */
 bool member_is_free(const struct member *m, struct member_verdict *v);
-/* False: a write-back failed, or the metadata cannot be written, and the verdict is no. */
+/* Returns false, with the verdict MEMBER_NO, if a write-back failed or the metadata cannot be
+ * written. */
 bool member_is_good(const struct member *m, struct member_verdict *v);
 /* Write the superblock if it differs. */
 int member_set_super(struct member *m, const struct meta_super *super);
-/* The metadata may be an old state: make the copy a target without a source. Until it was
- * compared as a whole, the copy is not promoted and does not count as good. */
+/* Distrust the metadata, which may be an old state: the copy becomes the target of a resync that
+ * has not begun. Until the copy was compared as a whole, it is not promoted and does not count as
+ * good. */
 void member_distrust(struct meta_super *super);
 bool member_has_bitmaps(const struct member *m);
 

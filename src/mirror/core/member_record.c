@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_record.c -- the part of the register that a copy keeps, and how the copy detects an
- * older register. */
+/* member_record.c -- keeps a part of the register's record in a copy, and detects a register that
+ * is older than the copy. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "mirror/core/member_impl.h"
 #include "mirror/core/view.h"
 
-/* Does the record contain this epoch? Epochs that its history has lost count as contained. */
+/* Returns true if the record contains this epoch. An epoch that is too old for the record's
+ * history counts as contained. */
 static bool member_record_knows(const struct mirror_record *rec, struct mirror_epoch epoch)
 {
 	const struct mirror_view *view = &rec->view;
@@ -45,7 +46,7 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 			  "--join'",
 			  super->member_id, config->members[super->slot].id, super->slot,
 			  super->set, config->members[super->slot].name);
-	/* a larger size makes the copy grow, see member_size.c */
+	/* if the size is larger, the copy grows: see member_size.c */
 	else if (config->size < super->size)
 		member_no(v, MEMBER_OTHER_SIZE,
 			  "the set has %" PRIu64 " bytes, and this copy %" PRIu64
@@ -57,7 +58,7 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 	return false;
 }
 
-/* Has the copy seen an epoch or view that the register lacks? */
+/* Returns true if the copy has seen an epoch or view that the register lacks. */
 static bool member_is_ahead(const struct member *m, const struct mirror_record *rec,
 			    struct member_verdict *v)
 {
@@ -95,9 +96,9 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 	return true;
 }
 
-/* Each member of an in-sync set that serves or ended well has promised the set's epoch. If this
- * copy's metadata lack that promise, they are an old, restored state, and its data may be old,
- * too. */
+/* Returns true if the copy's metadata are older than the record. Each member of an in-sync set
+ * that serves or ended well has promised the set's epoch. If this copy's metadata lack that
+ * promise, they are an old, restored state, and the data may be old, too. */
 static bool member_has_older_metadata(const struct member *m, const struct mirror_record *rec)
 {
 	const struct mirror_view *view = &rec->view;
@@ -142,7 +143,7 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 		member_distrust(&super);
 		rc = member_set_super(m, &super);
 	}
-	/* While the copy is held, member table and bitmaps belong to the holder. */
+	/* While the copy is held, the member table and the bitmaps belong to the holder. */
 	if (!rc && !is_held && m->meta->members.config_number != rec->config.number)
 		rc = meta_keep_members(m->meta, &rec->config);
 	if (!rc)
@@ -150,7 +151,8 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	return rc ? rc : member_keep_seen(m, rec, revision);
 }
 
-/* All daemons and processes of the set understand the format, so the copy's files may use it. */
+/* Raise the format of the copy's files. This is permitted because all daemons and processes of the
+ * set understand the format. */
 static int member_raise_format(struct member *m, uint32_t format)
 {
 	struct meta_super super = m->meta->super;
@@ -165,7 +167,7 @@ void member_on_record(struct member *m, const struct mirror_record *rec, uint64_
 	const struct meta_seen *seen = &m->meta->promise.seen;
 
 	if (!member_is_ours(m, rec, v)) {
-		/* A set never shrinks, so the register is older than this copy. */
+		/* A set never shrinks, so this register is older than this copy. */
 		m->is_split |= v->reason == MEMBER_OTHER_SIZE;
 		return;
 	}

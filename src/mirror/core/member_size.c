@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_size.c -- a copy gets longer: first its files, then the size in its metadata. */
+/* member_size.c -- the growth of a copy: first its files grow, then the size in its metadata. */
 #include <inttypes.h>
 
 #include "mirror/core/killpoint.h"

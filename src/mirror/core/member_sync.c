@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_sync.c -- a copy is made equal: the records that are durable before the first byte and
- * after the last. */
+/* member_sync.c -- makes a copy equal by a resync: the records that become durable before the
+ * first byte and after the last byte. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -9,7 +9,7 @@
 
 #define MEMBER_EXTENTS_AT_ONCE 64
 
-/* False: the range is not inside the copy, and the verdict is no. */
+/* Returns false, with the verdict MEMBER_NO, if the range is not inside the copy. */
 static bool member_has_range(const struct member *m, struct mirror_range range,
 			     struct member_verdict *v)
 {
@@ -56,7 +56,7 @@ void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 		rc = member_mark_range(m->meta, ranges[i]);
 	}
 	killpoint(KILLPOINT_w9_after);
-	/* The table has no room for all extents: record that any byte may differ. */
+	/* The table has too few slots for all extents: record that any byte may differ. */
 	if (rc == -ENOSPC) {
 		super.flags |= META_UNCERTAIN;
 		rc = member_set_super(m, &super);
@@ -155,8 +155,8 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		member_no(v, MEMBER_IS_SYNCING, "a resync of the copy has not ended");
 		return;
 	}
-	/* The retirement of the serving epoch came late. Only these records name the flushes
-	 * that the process did not finish. */
+	/* The retirement of the serving epoch came late: only these records name the flushes that
+	 * the process did not finish, so keep them. */
 	if (!is_held && why == MEMBER_SERVING && super.flags & META_WAS_PRIMARY &&
 	    mirror_epoch_is_equal(super.epoch, epoch)) {
 		member_no(v, MEMBER_NOT_BEGUN, "the process that asks has ended");
@@ -165,7 +165,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 	super.flags &= ~(uint32_t)(META_UNCERTAIN | META_UNKNOWN);
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;
-	/* No lane is in use, and the ring's records of former lanes are void. */
+	/* No lane is in use, and the records that former lanes placed in the ring are void. */
 	if (why == MEMBER_CLEAN_END || is_held)
 		super.used_boot = (struct mirror_uuid){0};
 	if (why == MEMBER_CLEAN_END) {
@@ -173,7 +173,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		super.flags |= is_held ? 0 : META_CLEAN;
 	}
 	killpoint(KILLPOINT_retire_before);
-	/* Free the slots first: `clean` promises that no slot is used. */
+	/* Free the slots first, because `clean` promises that no slot is used. */
 	if (!is_held)
 		rc = meta_hot_retire(m->meta);
 	killpoint(KILLPOINT_retire_middle);
@@ -181,7 +181,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 	killpoint(KILLPOINT_retire_after);
 }
 
-/* The copy's state is in doubt for another reason than an epoch's end. */
+/* Returns true if the copy's state is in doubt for a reason other than the end of an epoch. */
 static bool member_is_in_doubt(const struct member *m)
 {
 	const struct meta *meta = m->meta;

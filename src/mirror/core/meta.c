@@ -176,7 +176,7 @@ static int meta_refuse_super(const struct meta *m, struct error *err)
 				 : "a release between them has to open the copy first");
 }
 
-/* Without a superblock the copy is unknown, even its set. */
+/* Load the superblock. Without a superblock even the set of the copy is unknown. */
 static int meta_load_super(struct meta *m, struct error *err)
 {
 	struct rcursor body;
@@ -204,8 +204,8 @@ static int meta_load_super(struct meta *m, struct error *err)
 	return 0;
 }
 
-/* A result other than FOUND, or a missing body, is damage. The fields that could be read are
- * kept. */
+/* Load a pair of slots. A result other than FOUND, or a missing body, is damage. The fields that
+ * could be read are kept. */
 static void meta_load_pair(struct meta *m, enum meta_pair_name pair)
 {
 	struct rcursor body;
@@ -302,7 +302,8 @@ int meta_repair(struct meta *m)
 		rc = meta_set_promise(m, &promise);
 	if (!rc && m->damage & META_DAMAGED_HISTORY)
 		rc = meta_set_history(m, &m->history);
-	/* Stored bits and hot extents together cover what an absent member lacks (W3). */
+	/* Stored bits and hot extents are complete only together (W3): if either is damaged, drop
+	 * the bitmaps. */
 	if (!rc && m->damage & (META_DAMAGED_MEMBERS | META_DAMAGED_HOT))
 		rc = meta_bitmap_drop(m, MIRROR_NO_SLOT);
 	if (!rc && m->damage & META_DAMAGED_HOT)

@@ -3,18 +3,18 @@
  * meta.h -- the metadata of a copy: its set and member, its promise, the blocks that may differ;
  * pure.
  *
- * The metadata are a file beside the data file. The daemon maps it, and so does the library while
- * it holds the copy. doc/mirror-format.md has the layout. Here the file is a store: memory, and a
- * call that makes a part of the memory durable. A setter returns 0 after its change is durable,
- * else a negative errno. After a failure the store counts as broken, and every later setter fails
- * with the same errno.
+ * The metadata are a file beside the data file. The daemon maps this file, and so does the library
+ * while it holds the copy. doc/mirror-format.md has the layout. Here the file is a store: memory,
+ * and a function that makes a part of the memory durable. A setter returns 0 after its change is
+ * durable, else a negative errno. After a failure the store counts as broken, and every later
+ * setter fails with the same errno.
  *
  * Owners: superblock, promise and history belong to the daemon. Members (with the base of the
  * bitmaps), hot slots and bitmaps belong to the library while it holds the copy, else to the
- * daemon; a new owner calls meta_reload(). Primaries write the ring over the network. One thread at
- * a time uses a struct meta. Only meta_load() and bitmap passes allocate.
+ * daemon; a new owner calls meta_reload(). Primaries write the ring over the network. One thread
+ * at a time uses a struct meta. Only meta_load() and bitmap passes allocate.
  *
- * W8: damaged metadata are never taken for clean. A block with a wrong checksum sets a bit in
+ * W8: damaged metadata never count as clean. A block with a wrong checksum sets a bit in
  * meta.damage, unless the block is provably the rest of a write that was never answered
  * (meta_impl.h). With any bit set, the copy is `unknown` until it was compared as a whole.
  */
@@ -48,29 +48,30 @@ struct meta_store {
 };
 
 enum meta_flag {
-	/* outside of the stored bitmaps and hot slots the copies do not differ */
+	/* the copies do not differ outside of the stored bitmaps and hot slots */
 	META_CLEAN = 1 << 0,
 	META_SYNCING = 1 << 1, /* a resync to this copy has not ended: the copy is not usable */
-	META_FAILED = 1 << 2,  /* the medium failed, or a write-back */
+	META_FAILED = 1 << 2,  /* the medium or a write-back has failed */
 	META_WAS_PRIMARY = 1 << 3,
 	/* promoted without proof that the copy has all acknowledged bytes */
 	META_FORCED = 1 << 4,
 	META_UNCERTAIN = 1 << 5, /* any byte may differ: records of the differences are lost */
-	META_EMPTY = 1 << 6,     /* created, no data yet */
+	META_EMPTY = 1 << 6,     /* the copy was created and has no data yet */
 	META_UNKNOWN =
-		1 << 7, /* metadata were damaged or not of this copy (W8): promoted by force only */
+		1 << 7, /* the metadata were damaged or foreign (W8): promotion only by force */
 };
 
 /* The process that maps the copy. */
 struct meta_holder {
-	uint64_t pid;        /* 0: none */
+	uint64_t pid;        /* number of the process; 0: no process */
 	uint64_t start_time; /* start time of the process, as in /proc/PID/stat */
 	struct mirror_uuid boot;
-	uint64_t image; /* version of the program that it runs (wire/packet.h); 0: unknown */
+	/* version of the program that the process runs (wire/packet.h); 0: unknown */
+	uint64_t image;
 };
 
-/* Identity of the two files at the daemon's orderly end. A restored or swapped file has another
- * inode or another time of its last change. Zero: unknown. */
+/* Identity of the two files when the daemon ended in good order. A restored or swapped file has
+ * another inode or another time of its last change. Zero: unknown. */
 struct meta_files {
 	uint64_t data_inode, meta_inode;
 	uint64_t data_time_ns;
@@ -78,10 +79,10 @@ struct meta_files {
 
 /* The last comparison of the set's copies that a primary of this host made. */
 struct meta_scrub {
-	/* CLOCK_REALTIME of its end; before the first comparison: time from which the interval
-	 * counts */
+	/* end of the comparison by CLOCK_REALTIME; before the first comparison: the time from
+	 * which the interval counts */
 	uint64_t time_s;
-	/* sums over all copies, in bytes; compared 0: no comparison yet */
+	/* bytes, summed over all copies; compared 0: no comparison was made yet */
 	uint64_t compared, different;
 };
 
@@ -93,11 +94,11 @@ struct meta_super {
 	struct mirror_uuid uuid; /* UUID of the set */
 	char set[MIRROR_SET_MAX + 1];
 	uint64_t member_id; /* id of this copy */
-	uint8_t slot;       /* slot of its member */
+	uint8_t slot;       /* slot of the copy's member */
 	uint64_t size;      /* size of the data file */
-	/* both files have room for this size; the bytes beyond `size` are zeros */
+	/* both files are long enough for this size; the bytes beyond `size` are zeros */
 	uint64_t room;
-	uint64_t address;          /* address to map it at; 0: anywhere */
+	uint64_t address;          /* address at which to map the file; 0: anywhere */
 	uint32_t hot_slots;        /* number of slots in the table of hot extents */
 	uint32_t flags;            /* enum meta_flag */
 	struct mirror_epoch epoch; /* the last epoch whose flushes the copy holds, or may hold */
@@ -124,14 +125,14 @@ struct meta_seen {
 
 struct meta_promise {
 	struct mirror_epoch epoch; /* lower epochs are refused */
-	/* the promise was damaged: the register must be read before the next promise */
+	/* the promise was damaged, so the register must be read before the next promise */
 	bool is_lost;
-	struct meta_seen seen; /* the newest record seen */
+	struct meta_seen seen; /* the newest record that was seen */
 };
 
 struct meta_history {
 	uint32_t count;
-	struct mirror_ended ended[MIRROR_HISTORY]; /* newest first */
+	struct mirror_ended ended[MIRROR_HISTORY]; /* epochs that have ended, the newest first */
 };
 
 struct meta_member {
@@ -171,14 +172,14 @@ enum meta_damage {
 /* The volatile part of a bitmap. */
 struct meta_bitmap {
 	uint64_t count;            /* number of bits that are set */
-	uint64_t *picture, *fresh; /* bits of the pass under way; NULL: no pass */
+	uint64_t *picture, *fresh; /* bits of the pass that has begun; NULL: no pass */
 	uint64_t left;             /* number of bits that are set in the picture */
 };
 
-/* The valid slot of a pair. */
+/* The slot that holds a pair's newest record. */
 struct meta_place {
 	uint64_t counter; /* number of the pair's last write; 0: no slot is valid */
-	uint8_t slot;     /* 0 or 1 */
+	uint8_t slot;     /* index of the slot, 0 or 1 */
 };
 
 /* Any code may read the members; only the functions below change them. */
@@ -191,39 +192,41 @@ struct meta {
 	struct meta_history history;
 	struct meta_members members;
 	struct meta_place places[META_PAIRS];
-	/* hot slots */
+	/* the table of hot slots */
 	uint16_t *hot_index; /* for each extent: 1 + its slot, or 0 */
-	uint8_t *hot_recent; /* for each slot: was it marked since meta_hot_victims() passed it? */
-	uint16_t *hot_free;  /* stack of free slots */
+	/* for each slot: true if it was marked since meta_hot_victims() passed it */
+	uint8_t *hot_recent;
+	uint16_t *hot_free; /* stack of free slots */
 	uint32_t extents, hot_count, hot_free_count, hot_hand;
 	uint32_t hot_top; /* all slots from this number on are unused */
 	uint16_t hot_tick;
-	/* bitmaps */
+	/* the bitmaps */
 	uint64_t blocks, plane_bytes;
 	struct meta_bitmap bitmaps[MIRROR_MEMBERS_MAX];
 };
 
-/* ---- the whole ---- */
+/* ---- the metadata as a whole ---- */
 
-/* Length of the metadata file for a data file of that size. */
+/* Returns the length of the metadata file for a data file of that size. */
 uint64_t meta_size_for(uint64_t size);
-/* Writes new metadata into a store of zeros, with at least meta_size_for(super->size) bytes.
+/* Write new metadata into a store of zeros, with at least meta_size_for(super->size) bytes.
  * Everything is durable on return; the superblock is written last. super->flags are kept, and
  * hot_slots 0 stands for the default. */
 int meta_create(const struct meta_store *store, const struct meta_super *super,
 		const struct meta_members *members);
-/* Returns 0 even if there is damage. On failure err->cause is ENODATA (no metadata: a creation
- * did not end), EBADMSG (both superblocks are damaged), EPROTONOSUPPORT (another format or an
- * unknown feature), EMSGSIZE (the store is shorter than its set needs) or ENOMEM. Writes
- * nothing. */
+/* Load the metadata, without writing. Returns 0 even if there is damage. On failure err->cause is
+ * ENODATA (no metadata: a creation did not end), EBADMSG (both superblocks are damaged),
+ * EPROTONOSUPPORT (another format or an unknown feature), EMSGSIZE (the store is shorter than its
+ * set needs) or ENOMEM. */
 int meta_load(struct meta *m, const struct meta_store *store, struct error *err);
-/* Hot slots, members and bitmaps belonged to another process: read them again. 0 or -ENOMEM. */
+/* Read hot slots, members and bitmaps again, after they belonged to another process. 0 or
+ * -ENOMEM. */
 int meta_reload(struct meta *m);
-/* A process may have died between a write and its write-back. Make its writes durable before any
- * answer rests on them. */
+/* Make all records durable before any answer depends on them, because a process may have died
+ * between a write and its write-back. */
 int meta_settle(struct meta *m);
 void meta_fini(struct meta *m);
-/* Names the damaged parts, for instance "superblock, promise". */
+/* Write the names of the damaged parts to text, for instance "superblock, promise". */
 void meta_damage_text(unsigned damage, char *text, size_t room);
 
 /* ---- durable setters of the daemon ---- */
@@ -232,11 +235,11 @@ int meta_set_super(struct meta *m, const struct meta_super *super);
 int meta_set_promise(struct meta *m, const struct meta_promise *promise);
 int meta_set_history(struct meta *m, const struct meta_history *history);
 int meta_set_members(struct meta *m, const struct meta_members *members);
-/* Take over the configuration's members. A copy keeps its bitmap. */
+/* Store the configuration's members. A copy that stays in the configuration keeps its bitmap. */
 int meta_keep_members(struct meta *m, const struct mirror_config *config);
-/* The set has grown, and the store is long enough. After a crash the size is the old or the new
- * one. If the bitmaps change their place in the file, all of them are dropped first. Returns 0,
- * -EMSGSIZE, -EINVAL (the new size is smaller) or -ENOMEM. */
+/* Store the size of a set that has grown; the store must be long enough. After a crash the size is
+ * the old or the new one. If the growth moves the bitmaps in the file, all bitmaps are dropped
+ * first. Returns 0, -EMSGSIZE, -EINVAL (the new size is smaller) or -ENOMEM. */
 int meta_set_size(struct meta *m, uint64_t size);
 /* Set META_UNKNOWN durably, then rewrite every damaged block with the fields that could be read.
  * A lost promise is marked as lost. */
@@ -249,59 +252,62 @@ static inline uint32_t meta_extent_of(uint64_t offset)
 	return (uint32_t)(offset / MIRROR_EXTENT);
 }
 
-/* Is the extent hot? One load, because each flush asks. */
+/* Returns true if the extent is hot. This is only one load, because each flush asks. */
 static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
 {
 	return m->hot_index[extent];
 }
 
 /* W2: on return the slots of all these extents are durable; neighbouring slots need only one
- * persist call. An extent that is hot already costs a load and a store. -ENOSPC: too few slots
- * are free, and nothing has changed (see meta_hot_victims). Duplicates are permitted. */
+ * persist call. For an extent that is already hot, the call costs a load and a store. -ENOSPC: too
+ * few slots are free, and nothing has changed (see meta_hot_victims). Duplicates are permitted. */
 int meta_hot_mark(struct meta *m, const uint32_t *extents, uint32_t n);
-/* Choose up to n extents to make cold, those first that were not marked for the longest time
- * (second chance); returns their number. is_busy (may be NULL) reports an extent that must stay
- * hot. */
+/* Choose up to n extents to make cold, first the extents that were not marked for the longest time
+ * (second chance). Returns their number. is_busy (may be NULL) returns true for an extent that
+ * must stay hot. */
 uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 			  bool (*is_busy)(void *arg, uint32_t extent), void *arg);
-/* W3: make the bits of these extents durable in every bitmap, then free their slots. The extents
- * must be equal on all members that get flushes. */
+/* W3: make the bits of these extents durable in every bitmap, then free the extents' slots. The
+ * extents must be equal on all members that get flushes. */
 int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
 /*
- * For extents that become hot while another thread uses the table (core/extents.h). reserve takes
- * up to n free slots out of the table and returns their number. fill makes a slot name an extent,
- * durably (W2), and returns 0 or -errno; it may run during every other call, even in a signal
- * handler, and its failure does not make the store count as broken. adopt enters filled slots into
- * the index; an extent that has a slot already gives up the new one.
+ * For extents that become hot while another thread uses the table (core/extents.h).
+ * meta_hot_reserve() takes up to n free slots out of the table and returns their number.
+ * meta_hot_fill() makes a slot name an extent, durably (W2), and returns 0 or -errno. It may run
+ * during every other call, even in a signal handler, and its failure does not make the store count
+ * as broken. meta_hot_adopt() enters filled slots into the index; if an extent already has a slot,
+ * the new slot becomes free.
  */
 uint32_t meta_hot_reserve(struct meta *m, uint16_t *slots, uint32_t n);
 int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent);
 void meta_hot_adopt(struct meta *m, uint16_t slot, uint32_t extent);
-/* The extent is in use: if it is hot, meta_hot_victims() passes over it once. */
+/* Note that the extent is in use: if it is hot, meta_hot_victims() passes over it once. */
 void meta_hot_note(struct meta *m, uint32_t extent);
 /* Lists at most n hot extents, ascending. Returns the number of all hot extents. */
 uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n);
-/* Set every hot extent in every bitmap, durably. Needed after an unclean end and before hot
- * slots are given up. */
+/* Set the bits of every hot extent in every bitmap, durably. Needed after an unclean end, and
+ * before hot slots are given up. */
 int meta_hot_fold(struct meta *m);
 /* Call meta_hot_fold(), then free all slots, durably. */
 int meta_hot_retire(struct meta *m);
 
-/* ---- bitmaps: what changed while a member was away ---- */
+/* ---- bitmaps: blocks that changed while a member was away ---- */
 
 /*
- * Begin the bitmap of an absent member, with no bit set, durably. base: the epoch in this copy's
- * own superblock, since the member was in-sync until now. now: the current epoch. Called before the
- * swap that excludes the member, so that no restart can lose the changes after it.
+ * Begin the bitmap of a member that becomes absent, with no bit set, durably. base: the epoch in
+ * this copy's own superblock, because the member was in-sync until now. now: the current epoch.
+ * Called before the swap that excludes the member, so that no restart can lose the changes after
+ * the swap.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
-/* The same for a member that is excluded already. base is the epoch of its copy; bits (words of
- * 64 blocks) has every block that it lacks, and becomes durable before the bitmap counts. */
+/* Begin the bitmap of a member that is excluded already. base is the epoch of the member's copy;
+ * bits (words of 64 blocks) has every block that the member lacks, and becomes durable before the
+ * bitmap counts. */
 int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
 			   struct mirror_epoch now, const uint64_t *bits);
-/* Does the bitmap have all changes since the state of a member with this epoch in its
- * superblock? If not, the whole file has to be compared, for instance because another primary
+/* Returns true if the bitmap has all changes since the state of a member with this epoch in its
+ * superblock. Otherwise the whole file has to be compared, for instance because another primary
  * dropped the bitmap (meta_bitmap_drop). */
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
 /*
@@ -309,31 +315,31 @@ bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epo
  * durably.
  */
 int meta_bitmap_drop(struct meta *m, uint8_t slot);
-/* W5: the member holds all bytes up to now. Durably clear all bits and make the current epoch
- * the base. */
+/* W5: durably clear all bits and make the current epoch the base, because the member holds all
+ * bytes. */
 int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
 
 /* Set every block that the range touches, in memory (W3 makes it durable). */
 void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range);
-/* The same in the bitmap of every member that has one. */
+/* Set every block that the range touches in the bitmap of every member that has a bitmap. */
 void meta_bitmap_set_all(struct meta *m, struct mirror_range range);
-/* Clear the blocks that lie in the range as a whole. */
+/* Clear the bits of the blocks that lie in the range as a whole. */
 void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range);
-/* Returns the number of blocks that are set. */
+/* Returns the number of bits that are set. */
 uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot);
 /* Finds the first run of set blocks at or after `from` (bytes), at most max_len long. Returns
- * false if there is none. */
+ * false if there is no set block. */
 bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
 		      struct mirror_range *run);
-/* Make all of the bitmap durable (clean end). */
+/* Make the whole bitmap durable (at a clean end). */
 int meta_bitmap_persist(struct meta *m, uint8_t slot);
 
 /*
- * A catch-up pass sends the blocks that are set now, while flushes set more. begin takes a picture
- * of the bits (0 or -ENOMEM); next returns runs of the picture; done reports that a run is durable
- * at the member. The run's blocks then leave the picture, and the bitmap, too, unless they were set
- * again since begin. After a crash the bitmap still has every block that the member lacks. Another
- * pass starts with begin.
+ * A catch-up pass sends the blocks that are set now, while flushes set more. meta_pass_begin()
+ * copies the bits to a picture (0 or -ENOMEM); meta_pass_next() returns runs of the picture;
+ * meta_pass_done() reports that a run is durable at the member. Then the run's blocks leave the
+ * picture, and also the bitmap unless they were set again since the pass began. After a crash the
+ * bitmap still has every block that the member lacks. Another pass starts with meta_pass_begin().
  */
 int meta_pass_begin(struct meta *m, uint8_t slot);
 bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meta_bitmap.c -- which blocks changed while a member was away.
+ * meta_bitmap.c -- the blocks that changed while a member was away.
  *
- * Planes of little-endian words, one for each slot but this copy's own, used in place. A bit is set
- * in memory by a flush; meta_hot_cool() makes the bits of an extent durable before its slot is
- * free, so that stored bits and hot extents together always cover what a member lacks (W3).
+ * Each slot, except this copy's own, has a plane of little-endian words, which is used in place. A
+ * flush sets a bit in memory; meta_hot_cool() makes the bits of an extent durable before the
+ * extent's slot is free. So stored bits and hot extents together always cover everything that a
+ * member lacks (W3).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #define BITMAP_EXTENT_BYTES (MIRROR_EXTENT / MIRROR_BLOCK / 8)
 
 struct blocks {
-	uint64_t from, to; /* first block, and the one after the last */
+	uint64_t from, to; /* the first block, and the block behind the last */
 };
 
 static uint64_t bitmap_at(const struct meta *m, uint8_t slot)
@@ -40,7 +41,7 @@ static bool bitmap_exists(const struct meta *m, uint8_t slot)
 	return slot != m->super.slot && m->members.members[slot].has_bitmap;
 }
 
-/* The bits of word i that belong to these blocks. */
+/* Returns the bits of word i that belong to these blocks. */
 static uint64_t bitmap_mask(struct blocks b, uint64_t i)
 {
 	uint64_t mask = ~0ull;
@@ -78,7 +79,7 @@ void meta_bitmap_fini(struct meta *m)
 	}
 }
 
-/* ---- which bitmaps there are ---- */
+/* ---- begin and end of bitmaps ---- */
 
 static int bitmap_zero(struct meta *m, uint8_t slot)
 {
@@ -188,7 +189,7 @@ bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epo
 
 /* ---- bits ---- */
 
-/* Sets or clears the blocks' bits; returns the number of bits that changed. */
+/* Sets or clears the blocks' bits. Returns the number of bits that changed. */
 static uint64_t bitmap_put(uint64_t *words, struct blocks b, bool value)
 {
 	uint64_t changed = 0;
@@ -261,7 +262,7 @@ uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot)
 	return m->bitmaps[slot].count;
 }
 
-/* The first block at or after `from` whose bit is `value`, or m->blocks. */
+/* Returns the first block at or after `from` whose bit is `value`, or m->blocks. */
 static uint64_t bitmap_find(const struct meta *m, const uint64_t *words, uint64_t from, bool value)
 {
 	uint64_t flip = value ? 0 : ~0ull;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta_check.c -- finds metadata of a copy that are damaged, contradict each other, or need an
- * action. */
+/* meta_check.c -- finds defects in a copy's metadata: damage, contradictions, and states that need
+ * an action. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void check_damage(struct check *c)
 		  "damaged: %s; the copy is unknown until a resync has compared all of it", names);
 }
 
-/* Flags that need a resync, an operator or a little time. */
+/* Report flags that need a resync, an operator or a little time. */
 static void check_flags(struct check *c)
 {
 	const struct meta_super *super = &c->m->super;

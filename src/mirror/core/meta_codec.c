@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta_codec.c -- the bodies of superblock, promise, history and members (doc/mirror-format.md). */
+/* meta_codec.c -- encodes and decodes the bodies of superblock, promise, history and members
+ * (doc/mirror-format.md). */
 #include <string.h>
 
 #include "mirror/core/epoch.h"
@@ -176,7 +177,7 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	super->scrub.time_s = rcursor_le(c, 8);
 	super->scrub.compared = rcursor_le(c, 8);
 	super->scrub.different = rcursor_le(c, 8);
-	/* Fields added after version 1. */
+	/* Versions after version 1 have added the fields below. */
 	super->room = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	super->files.data_time_ns = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	memset(&super->findings, 0, sizeof(super->findings));
