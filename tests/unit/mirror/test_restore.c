@@ -301,12 +301,12 @@ static void test_verified_although_it_could_not_be_read(void **state)
 
 	need_bad_pages();
 	lose(0, PAGE);
-	/* The copies are in memory here, and are still compared. */
+	/* The copies are on tmpfs here, but are compared all the same. */
 	assert_int_equal(rpmirror_flush_verify(m, &range, 1, NULL), RPMIRROR_E_NOSUPP);
 	assert_int_equal(count_right(), PAGES);
 }
 
-/* ---- something is lost ---- */
+/* ---- some bytes are lost ---- */
 
 static void expect_loss(uint64_t offset, uint64_t len)
 {
@@ -349,13 +349,13 @@ static void test_a_truncated_file_gets_all_back(void **state)
 	int rc = 0;
 
 	assert_int_equal(fault_renew(), 0);
-	*(uint64_t *)(void *)(addr + 5 * PAGE) = 77; /* the kernel drops this store */
+	*(uint64_t *)(void *)(addr + 5 * PAGE) = 77; /* the kernel loses this store */
 	atomic_store(&stop, false);
 	pthread_create(&flusher, NULL, keep_flushing, &rc);
 	while (!acked())
 		usleep(1000);
 	assert_int_equal(ftruncate(opened_fd(m), 3 * PAGE + 100), 0);
-	assert_true(page_is_right(5)); /* this store was flushed */
+	assert_true(page_is_right(5)); /* this store was flushed, so another member has it */
 	assert_int_equal(count_right(), PAGES);
 	while (!rc)
 		usleep(1000);
@@ -390,7 +390,7 @@ static void test_a_thread_goes_back_to_its_point(void **state)
 	assert_int_equal(rpmirror_set_backtrack(NULL, &env), RPMIRROR_E_INVAL);
 }
 
-/* ---- the earlier handler ---- */
+/* ---- the handler that was installed before the library's ---- */
 
 static sigjmp_buf jump;
 
@@ -437,8 +437,8 @@ static void *read_elsewhere(void *page)
 }
 
 /*
- * Use another stack: base/sigfault.h may confuse a fault at the same place with an earlier fault
- * whose handler left by longjmp().
+ * Read on another stack: base/sigfault.h recognizes a fault by its stack position, and could
+ * mistake this one for an earlier fault whose handler left by longjmp().
  */
 static bool reading_raises_elsewhere(uint64_t page)
 {

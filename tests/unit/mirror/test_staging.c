@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes keep the data that they send in a ring, whose memory is allocated later. */
+/* Flushes copy the data that they send to a ring, whose memory is allocated on first use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static uint64_t take(struct staging *s, uint64_t len)
 	return at;
 }
 
-/* The library uses freed pages again: new pages would have to be allocated, and are not in the
+/* The library reuses freed pages: new pages would have to be allocated, and are not in the CPU's
  * cache. */
 static void test_flushes_one_after_the_other_stay_near_the_beginning(void **state)
 {

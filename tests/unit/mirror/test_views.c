@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the loss of members, of the register and of the role affects an application. */
+/* What an application notices when members, the register or the role are lost. */
 #include "mapped.h"
 
 #include <poll.h>
@@ -121,7 +121,7 @@ static void test_below_min_copies_nothing_is_acknowledged(void **state)
 	assert_int_equal(flush_word(0, 1, &res), 0); /* two members are left */
 	standin_cut(s, 2);
 	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_COPIES);
-	/* the text names the member, and the remedy */
+	/* the text names the member and the remedy */
 	assert_non_null(strstr(rpmirror_errormsg(), "m2 (127.0.0.1:"));
 	assert_non_null(strstr(rpmirror_errormsg(), "start their rpmirrord"));
 	assert_int_equal(standin_record(s).view.insync, 5); /* either member may be promoted */
@@ -138,7 +138,7 @@ static int setup_two_copies(void **state)
 	return 0;
 }
 
-/* On a busy machine a flush may take longer than its limit. */
+/* Repeat a flush that a busy machine delayed past its limit. */
 static int flush_patiently(size_t offset, uint64_t value, struct rpmirror_result *res)
 {
 	int rc, tries = 0;
@@ -148,7 +148,7 @@ static int flush_patiently(size_t offset, uint64_t value, struct rpmirror_result
 	return rc;
 }
 
-/* The primary waits for a member that it cannot exclude, because the register does not answer. */
+/* The register does not answer, so the primary cannot exclude the lost member, and waits for it. */
 static void test_without_the_register_a_loss_blocks(void **state)
 {
 	struct rpmirror_result res;
@@ -165,7 +165,7 @@ static void test_without_the_register_a_loss_blocks(void **state)
 	assert_flushed(5, 0, 8);
 }
 
-/* The time that a flush waited for the register is not a latency of flushes. */
+/* The time for which a flush waited for the register does not count as a latency of flushes. */
 static void test_a_flush_that_waited_is_in_no_percentile(void **state)
 {
 	const struct timespec pause = {0, 200000000}, look = {0, 10000000};
@@ -185,7 +185,7 @@ static void test_a_flush_that_waited_is_in_no_percentile(void **state)
 	assert_in_range(status.p99_us, 1, 599999);
 }
 
-/* The daemon is stopped, or the register is. */
+/* Stop the daemon, or the register. */
 static void test_a_swap_without_an_answer_blocks(void **state)
 {
 	assert_int_equal(flush_word(0, 1, NULL), 0);
@@ -198,7 +198,8 @@ static void test_a_swap_without_an_answer_blocks(void **state)
 	assert_flushed(5, 0, 8);
 }
 
-/* A set with a lost member is not whole, even before the register has excluded the member. */
+/* If a member is lost, the set counts as degraded even before the register has excluded the
+ * member. */
 static void test_a_lost_member_makes_a_set_degraded_at_once(void **state)
 {
 	struct timespec pause = {0, 1000000};
@@ -218,7 +219,7 @@ static void test_a_lost_member_makes_a_set_degraded_at_once(void **state)
 	standin_set_silent(s, false);
 }
 
-/* A swap that adds a member may have happened, and then the member counts for acknowledgements. */
+/* A swap that adds a member may have taken effect, so this member counts for acknowledgements. */
 static void test_what_counts_for_an_acknowledgement_is_in_the_mask(void **state)
 {
 	struct rpmirror_result res = {0};
@@ -264,7 +265,7 @@ static void *map_later(void *arg)
 	return (void *)(intptr_t)rpmirror_map(STANDIN_SET, NULL, RPMIRROR_MAP_WAIT, &m, &at, &len);
 }
 
-/* An operator may demote the mapping before the mapping serves. */
+/* An operator may demote the mapping before it serves. */
 static void test_a_mapping_that_is_demoted_fails(void **state)
 {
 	const struct packet_order_request demote = {.order = PACKET_ORDER_DEMOTE};
@@ -283,7 +284,7 @@ static void test_a_mapping_that_is_demoted_fails(void **state)
 	assert_null(m);
 }
 
-/* A map waits even for a daemon that was not started yet. */
+/* A map that waits for the role also waits for a daemon that is not running yet. */
 static void test_a_waiting_map_also_waits_for_the_daemon(void **state)
 {
 	struct timespec pause = {0, 300000000};
@@ -336,7 +337,7 @@ static int setup_protected(void **state)
 	return 0;
 }
 
-/* The application's flag takes precedence over its environment. */
+/* The application's flag overrides its environment. */
 static int setup_protected_by_flag(void **state)
 {
 	setup(state);
@@ -372,8 +373,8 @@ static int setup_protected_short(void **state)
 	return 0;
 }
 
-/* Call this in the test itself: before each test cmocka replaces the library's handler by its
- * own. */
+/* Call this in each test: before a test cmocka installs its own handler in place of the
+ * library's. */
 static void map_protected(unsigned flags)
 {
 	setenv("RPMIRROR_ON_FENCED", "protect", 1);
@@ -390,7 +391,7 @@ static void *renew_soon(void *arg)
 	return NULL;
 }
 
-/* On a busy machine a call may take longer than the lease. */
+/* Repeat a call that a busy machine delayed past the end of the lease. */
 static int store8_patiently(uint64_t *word, uint64_t value)
 {
 	int rc, tries = 0;
@@ -400,7 +401,7 @@ static int store8_patiently(uint64_t *word, uint64_t value)
 	return rc;
 }
 
-/* The mapping can be neither read nor written, and the calls report that. */
+/* The mapping can be neither read nor written, and the calls report this. */
 static void check_calls_while_protected(unsigned flags)
 {
 	struct rpmirror_range range = {.len = 8};
@@ -413,7 +414,7 @@ static void check_calls_while_protected(unsigned flags)
 	assert_int_equal(store8_patiently(word, 1), 0);
 	standin_set_lease(s, false);
 	assert_true(take_event(RPMIRROR_EVENT_LEASE_OVER));
-	while (!(rc = rpmirror_store8(m, word, 2))) /* an earlier end of the lease */
+	while (!(rc = rpmirror_store8(m, word, 2))) /* the lease may already end here */
 		;
 	assert_int_equal(rc, RPMIRROR_E_QUORUM);
 	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), RPMIRROR_E_QUORUM);
@@ -442,7 +443,7 @@ static void test_calls_return_while_the_mapping_is_protected(void **state)
 	check_calls_while_protected(0);
 }
 
-#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer has handlers of its own around ours */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer wraps its own handlers around the library's */
 static void test_calls_return_while_a_direct_mapping_is_protected(void **state)
 {
 	check_calls_while_protected(RPMIRROR_MAP_DIRECT);
@@ -460,10 +461,10 @@ static void *end_the_lease(void *arg)
 	return NULL;
 }
 
-/* The compared memory may become protected between any two pieces. */
+/* The library may lose access to the compared memory between any two pieces. */
 static void test_the_lease_may_end_while_copies_are_verified(void **state)
 {
-	struct rpmirror_range v[2000]; /* a flushed range, compared many times */
+	struct rpmirror_range v[2000]; /* a flushed range that is compared many times */
 	pthread_t thread;
 	int rc;
 
@@ -476,7 +477,7 @@ static void test_the_lease_may_end_while_copies_are_verified(void **state)
 		;
 	pthread_join(thread, NULL);
 	if (rc == RPMIRROR_E_NOSUPP)
-		skip(); /* the test's folder is in memory */
+		skip(); /* the test's folder is on tmpfs */
 	assert_int_equal(rc, RPMIRROR_E_QUORUM);
 }
 
@@ -488,7 +489,7 @@ static int setup_short_lease(void **state)
 	return 0;
 }
 
-/* Data that are read at once can be confirmed. */
+/* Data that are read right after the map can be confirmed. */
 static void test_a_mapping_begins_with_a_lease(void **state)
 {
 	assert_int_equal(rpmirror_confirm(m), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_fixture.h -- a copy, and short names for its member's calls, for one test file. */
+/* member_fixture.h -- one copy, and short names for the calls of its member, for a test file. */
 #ifndef TEST_MEMBER_FIXTURE_H
 #define TEST_MEMBER_FIXTURE_H
 
@@ -20,14 +20,14 @@ extern struct member_report report;
 
 int member_setup(void **state);
 int member_teardown(void **state);
-/* Restart the daemon; with another `boot`, restart the host. */
+/* Restart the daemon. If `boot` was changed before, the host has restarted, too. */
 void restart(void);
-/* A refusal must have a text. */
+/* Expect this result of the last call. A refusal must have a text. */
 void expect(enum member_reason reason);
 void promise(uint64_t number);
 void connect_with(enum member_kind kind, uint64_t epoch);
 void ask(void);
-/* The member sees a record of the register. */
+/* Show the member this record of the register. */
 void see(uint64_t epoch, enum mirror_phase phase, mirror_mask insync, uint64_t seq);
 
 #endif

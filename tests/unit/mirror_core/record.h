@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* record.h -- a set of some members, for tests. */
+/* record.h -- a record of a set for tests. */
 #ifndef TEST_MIRROR_RECORD_H
 #define TEST_MIRROR_RECORD_H
 
@@ -8,7 +8,7 @@
 
 #include "mirror/core/view.h"
 
-/* Members "a", "b", ... with ids 1, 2, ...; all are in-sync. */
+/* Returns a record with members "a", "b", ... whose ids are 1, 2, ...; all are in-sync. */
 static inline struct mirror_record test_record(unsigned members, unsigned min_copies)
 {
 	struct mirror_config config = {.size = 1 << 20,

@@ -81,7 +81,7 @@ static void before_cool(void)
 	meta_bitmap_set_all(&steps_meta, changed);
 }
 
-/* Give the slot to another extent. */
+/* Use the slot for another extent. */
 static int run_cool(void)
 {
 	uint32_t cold = 3, others[] = {11, 12, 13, 14, 15};
@@ -151,7 +151,7 @@ static int run_resync_end(void)
 	return answered();
 }
 
-/* As long as the copy is not usable, its records and its target's mark stay as they were. */
+/* While the copy is marked as syncing, its records and the mark of its target stay unchanged. */
 static bool resync_end_holds(bool done)
 {
 	if (steps_meta.super.flags & META_SYNCING)
@@ -161,7 +161,7 @@ static bool resync_end_holds(bool done)
 	       steps_meta.super.retired_below == STEPS_EPOCH && (!done || !steps_meta.hot_count);
 }
 
-/* The source's side of W5. */
+/* The part of W5 at the source of the resync. */
 static void before_clear(void)
 {
 	before_cool();
@@ -174,8 +174,8 @@ static int run_clear(void)
 }
 
 /*
- * A bitmap must be clear everywhere before it counts as clear under a base: the bits of a cleared
- * bitmap belong to a member that lacks nothing.
+ * A bitmap must have no bits before it counts for a new epoch: the cleared bits belong to a member
+ * that lacks nothing.
  */
 static bool clear_holds(bool done)
 {
@@ -187,7 +187,7 @@ static bool clear_holds(bool done)
 		!meta_bitmap_count(&steps_meta, 0));
 }
 
-/* An old bitmap never counts as a present one. */
+/* A bitmap of an old epoch never counts for the present one. */
 static void before_start(void)
 {
 	before_cool();
@@ -209,7 +209,7 @@ static bool start_holds(bool done)
 		  : !done && !steps_meta.members.members[0].has_bitmap;
 }
 
-/* The initial bits are durable when the bitmap begins to count. */
+/* The initial bits must be durable before the bitmap counts. */
 static const uint64_t some_bits[COPY_SIZE / MIRROR_BLOCK / 64] = {0xf0, [5] = ~0ull};
 
 static int run_start_with(void)
@@ -236,7 +236,7 @@ static bool drop_holds(bool done)
 	return !done || !steps_meta.members.members[0].has_bitmap;
 }
 
-/* ---- W7: `clean` is gone before map returns ---- */
+/* ---- W7: the flag `clean` is cleared before map returns ---- */
 
 static int run_hold(void)
 {
@@ -266,7 +266,8 @@ static int run_serve(void)
 	return answered();
 }
 
-/* From this step on the primary's own flushes are in the copy. */
+/* After this step the copy must be marked as a primary's, because it gets the primary's own
+ * flushes. */
 static bool serve_holds(bool done)
 {
 	bool has = steps_meta.super.epoch.number == STEPS_EPOCH;
@@ -294,8 +295,7 @@ static bool release_holds(bool done)
 	return is_clean ? !steps_meta.hot_count && !steps_meta.super.holder.pid : !done;
 }
 
-/* A lane: from the first flush on, the copy is not clean, and it records the epoch of the
- * flushes. */
+/* After a lane was granted, the copy is not clean, and has recorded the epoch of the flushes. */
 static int run_lane(void)
 {
 	struct member_hello hello = {
@@ -322,9 +322,9 @@ static bool lane_holds(bool done)
 	return has || !done;
 }
 
-/* ---- its size: the register's, when its files are long enough ---- */
+/* ---- the copy takes the register's size when its files are long enough ---- */
 
-/* The set has the new size as soon as the only in-sync copy has room. */
+/* If this copy is the only in-sync one, the set gets the new size as soon as it has room. */
 static int run_room(void)
 {
 	struct growth growth = {0};
@@ -376,7 +376,7 @@ static bool grow_holds(bool done)
 	       (super->size == 2 * COPY_SIZE || (!done && super->size == COPY_SIZE));
 }
 
-/* ---- W9: ranges are durable at the target before its first byte ---- */
+/* ---- W9: ranges are durable at the target before the first byte is sent ---- */
 
 static int run_ranges(void)
 {
@@ -398,7 +398,7 @@ static bool ranges_hold(bool done)
 			 meta_hot_is(&steps_meta, 30));
 }
 
-/* There are more ranges than slots. */
+/* Record more ranges than there are slots. */
 static int run_many_ranges(void)
 {
 	struct mirror_range all = {0, COPY_SIZE};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.h -- writes that must happen in an order (W1 to W9), step by step, and the rule that must
- * hold if a step was interrupted by a power cut or because the process was killed.
+ * steps.h -- the steps whose writes must happen in an order (rules W1 to W9 of
+ * doc/mirror-format.md). Each step has a check that must succeed even if a power cut or a kill
+ * interrupted the step.
  */
 #ifndef TEST_STEPS_H
 #define TEST_STEPS_H
@@ -14,17 +15,18 @@
 struct step {
 	const char *name;
 	void (*before)(void); /* brings the copy into the state in which the step begins */
-	int (*run)(void);     /* returns 0 if the step was answered */
-	/* Does the loaded state keep the rule? done: the step was answered; otherwise the step
-	 * only began. */
+	int (*run)(void);     /* makes the step; returns 0 if the step was answered */
+	/* Returns true if the loaded state keeps the rule. done: the step was answered; otherwise
+	 * it only began. */
 	bool (*holds)(bool done);
-	uint64_t region, region_end; /* a medium that does not write this region must be caught */
+	/* region: if the medium does not write this region, the check must fail */
+	uint64_t region, region_end;
 };
 
 extern const struct step steps[];
 extern const unsigned steps_count;
 
-/* The metadata that the steps work on; the test loads them. */
+/* The metadata and the member that the steps change; the test loads them. */
 extern struct meta steps_meta;
 extern struct member steps_member;
 extern struct mirror_uuid steps_boot;

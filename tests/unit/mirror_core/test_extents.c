@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extents of a direct mapping: none becomes writable without a slot, and no slot is lost. */
+/* Extents of a direct mapping: an extent becomes writable only with a slot, and no slot is lost. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -80,7 +80,8 @@ static void a_store_opens_again_what_is_being_mirrored(void **state)
 	assert_true(extents_cool(&x, 2));
 	assert_int_equal(extents_begin(&x, 2, &slot), EXTENTS_WAIT);
 	extents_cooled(&x, 2);
-	assert_int_equal(extents_begin(&x, 2, &slot), EXTENTS_WAIT); /* waits for a slot */
+	/* the caller has to wait for a slot */
+	assert_int_equal(extents_begin(&x, 2, &slot), EXTENTS_WAIT);
 }
 
 static void what_is_pinned_stays_open(void **state)
@@ -100,7 +101,7 @@ static void what_is_pinned_stays_open(void **state)
 	assert_false(extents_pin(&x, 4, 2));
 }
 
-/* Slots cannot be made durable. Stores wait until they no longer need slots. */
+/* If slots cannot be made durable, stores wait until they need no slots any more. */
 static void a_slot_that_fails_stops_all(void **state)
 {
 	uint16_t slot;
@@ -117,12 +118,12 @@ static void a_slot_that_fails_stops_all(void **state)
 	assert_int_equal(extents_begin(&x, 0, &slot), EXTENTS_WRITABLE);
 }
 
-/* ---- random histories ---- */
+/* ---- random sequences of events ---- */
 
 struct walk {
 	bool has_slot[HOT_SLOTS]; /* free slots in the table */
 	int slot_of[COUNT];       /* -1: no slot */
-	bool is_writable[COUNT];  /* protection of the memory */
+	bool is_writable[COUNT];  /* true: the extent's memory is writable */
 	struct extents_filled fill[COUNT];
 	uint32_t fills;
 };
@@ -187,7 +188,7 @@ static void walk_cool(struct walk *w, uint32_t extent, unsigned luck)
 	if (extents_mirror(&x, extent))
 		w->is_writable[extent] = false;
 	if (luck % 2 || w->slot_of[extent] < 0)
-		return; /* the flush takes long */
+		return; /* the flush is still running */
 	if (!extents_cool(&x, extent)) {
 		assert_true(w->is_writable[extent]);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which copy is wrong if copies differ, and how the finding is stored. */
+/* Which copy is wrong if copies differ, and how this finding is kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,8 @@
 
 static void copies_vote(void **state)
 {
-	/* numbers: copies, copies that differ from the primary's, copies that agree with it */
+	/* arguments: number of copies, copies that differ from the primary's, copies that agree
+	 * with it */
 	assert_int_equal(finding_judge(2, 1, 1), FINDING_UNDECIDED);
 	assert_int_equal(finding_judge(3, 1, 1), FINDING_MEMBER);
 	assert_int_equal(finding_judge(3, 2, 2), FINDING_PRIMARY);
@@ -76,7 +77,7 @@ static void what_has_no_room_still_counts(void **state)
 	assert_false(findings_has_any(&f));
 }
 
-/* The return of other members does not bring the range. */
+/* Only the return of the member that the finding is about makes its range equal. */
 static void what_is_due_has_come_with_the_return(void **state)
 {
 	struct findings f = {0};

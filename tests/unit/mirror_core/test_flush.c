@@ -46,7 +46,8 @@ static void test_completion_of_one_includes_the_earlier(void **state)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 3);
 	assert_int_equal(flush_lacking(&f, 1, B), 0);
-	flush_on_done(&f, 1, 2); /* late: the acknowledgement is not taken back */
+	/* a late answer with a smaller number does not undo the acknowledgement */
+	flush_on_done(&f, 1, 2);
 	assert_int_equal(flush_lacking(&f, 3, B), 0);
 }
 
@@ -56,7 +57,7 @@ static void test_local_write_backs_end_in_any_order(void **state)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 3);
 	flush_on_local(&f, 3, false);
-	assert_false(flush_local_done(&f, 3)); /* an earlier write-back has not ended */
+	assert_false(flush_local_done(&f, 3)); /* an earlier write-back is still running */
 	assert_int_equal(flush_acked(&f, B), 0);
 	flush_on_local(&f, 1, false);
 	assert_int_equal(flush_acked(&f, B), 1);
@@ -64,19 +65,21 @@ static void test_local_write_backs_end_in_any_order(void **state)
 	assert_int_equal(flush_acked(&f, B), 3);
 }
 
-/* If write-backs overlap, only one of them gets an error that affects all. */
+/* The kernel reports a failure only once. If write-backs overlap, each may have failed although
+ * another one got the error. */
 static void test_a_local_write_back_is_certain_when_those_beside_it_have_ended(void **state)
 {
 	for (int i = 0; i < 3; i++)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 4);
 	flush_on_local(&f, 1, true);
-	assert_int_equal(flush_acked(&f, B), 0); /* 1 to 3 may have failed together */
+	/* write-backs 1 to 3 overlap, so any of them may have failed */
+	assert_int_equal(flush_acked(&f, B), 0);
 	flush_on_local(&f, 2, true);
 	assert_int_equal(flush_acked(&f, B), 0);
-	flush_begin(&f); /* after the ends of 1 and 2 */
+	flush_begin(&f); /* begins after the ends of write-backs 1 and 2 */
 	flush_on_local(&f, 3, true);
-	assert_int_equal(flush_acked(&f, B), 2); /* 4 overlaps with 3 */
+	assert_int_equal(flush_acked(&f, B), 2); /* write-back 4 overlaps with 3 */
 	flush_on_local(&f, 4, true);
 	assert_int_equal(flush_acked(&f, B), 4);
 }
@@ -95,11 +98,13 @@ static void test_a_member_that_is_gone_lacks_everything(void **state)
 	flush_member_end(&f, 1);
 	assert_int_equal(flush_members(&f), C);
 	assert_int_equal(flush_lacking(&f, 2, B | C), B);
-	assert_int_equal(flush_acked(&f, B | C), 1); /* not before the member is excluded */
+	/* flush 2 counts only after the member is excluded */
+	assert_int_equal(flush_acked(&f, B | C), 1);
 	assert_int_equal(flush_acked(&f, C), 2);
 }
 
-/* Flushes that begin before a member joins do not wait for the member: its resync carries them. */
+/* A flush that began before a member joined does not wait for the member, because its resync
+ * carries the flush. */
 static void test_a_joining_member_has_the_later_ones_only(void **state)
 {
 	uint64_t before = flush_begin(&f), after;
@@ -112,7 +117,7 @@ static void test_a_joining_member_has_the_later_ones_only(void **state)
 }
 
 /*
- * A returned member that is still in the in-sync set does hold up the flushes: none is acknowledged
+ * A member that returns while it is still in the in-sync set delays flushes: none is acknowledged
  * before its copy is equal.
  */
 static void test_a_member_that_came_back_owes_the_earlier_ones(void **state)
@@ -139,8 +144,8 @@ static void expect_cover(unsigned slot, uint64_t offset, uint64_t len)
 }
 
 /*
- * A member's state is one number: a flush operation between two parts of another flush covers the
- * first part.
+ * Each member has one number for all its flushes: a flush operation between two parts of another
+ * flush also covers the first part.
  */
 static void test_a_flush_operation_covers_all_that_was_placed_before(void **state)
 {
@@ -151,10 +156,10 @@ static void test_a_flush_operation_covers_all_that_was_placed_before(void **stat
 	expect_cover(1, 0, 0);
 	flush_on_placed(&f, 1, (struct mirror_range){5000, 100});
 	expect_cover(1, 5000, 100);
-	expect_cover(2, 0, 0); /* no byte was placed there */
+	expect_cover(2, 0, 0); /* no byte was placed at this member */
 	flush_on_placed(&f, 1, (struct mirror_range){0, 10});
 	flush_member_end(&f, 1);
-	flush_member_begin(&f, 1, false); /* over another connection */
+	flush_member_begin(&f, 1, false); /* on a new connection */
 	expect_cover(1, 0, 0);
 }
 

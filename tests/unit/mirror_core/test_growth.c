@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A daemon's next step to enlarge its copy, and the set. */
+/* The next step of a daemon that enlarges its copy, and of an order that enlarges the set. */
 #include "unit/mirror_core/member_fixture.h"
 
 #include <errno.h>
@@ -26,11 +26,11 @@ static void files_are_made_longer_once(void **state)
 	assert_int_equal(growth_keep(&member), LARGER);
 	assert_int_equal(growth_make_room(&g, &member, &longer, LARGER, 0), GROWTH_HAS_ROOM);
 	assert_true(growth_may_take(&g, &member, LARGER));
-	/* One of the files was truncated since then. */
+	/* One of the files was truncated meanwhile. */
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 0), GROWTH_BEGIN);
 }
 
-/* Room that the copy has not recorded may hold other bytes. */
+/* Longer files are not room until the copy has recorded them: they may hold foreign bytes. */
 static void longer_files_alone_are_no_room(void **state)
 {
 	struct growth g = {0};
@@ -51,7 +51,7 @@ static void a_disk_that_is_too_small_is_tried_again_later(void **state)
 	assert_int_equal(meta.super.room, 0);
 	rec.config.size = LARGER;
 	assert_string_equal(growth_obstacle(&g, &member, &rec), "the disk is full");
-	/* First another size, and later the same size. */
+	/* Request another size first, and the same size later. */
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER - 4096, 11),
 			 GROWTH_BEGIN);
 	growth_on_files(&g, &member, LARGER - 4096, ENOSPC, "the disk is full", 11);
@@ -121,15 +121,16 @@ static void the_register_is_asked_when_all_in_sync_have_room(void **state)
 	says(2, GROWTH_UNDER_WAY);
 	expect_step(1000000, GROWTH_WAITS, 2);
 	says(2, GROWTH_HAS_ROOM);
-	answers[2].size = LARGER - 4096; /* the answer belongs to another order */
+	answers[2].size = LARGER - 4096; /* this answer belongs to another order */
 	expect_step(1000000, GROWTH_WAITS, 2);
 	says(2, GROWTH_HAS_ROOM);
 	expect_step(1000, GROWTH_SWAP, 0);
-	rec.config.members[2].id++; /* the copy was replaced since, and is in-sync again */
+	/* the copy was replaced meanwhile, and the new copy is in-sync */
+	rec.config.members[2].id++;
 	expect_step(1000, GROWTH_WAITS, 2);
 	expect_step(1000 + GROWTH_SILENT_MS, GROWTH_SILENT, 2);
 	says(2, GROWTH_HAS_ROOM);
-	/* A member has joined meanwhile. */
+	/* A member joined meanwhile, and has not answered. */
 	rec.view.insync = 7;
 	expect_step(1000, GROWTH_WAITS, 1);
 }
@@ -143,7 +144,7 @@ static void a_member_that_is_silent_or_has_no_room_ends_it(void **state)
 	expect_step(1000 + GROWTH_SILENT_MS, GROWTH_SILENT, 1);
 	says(1, GROWTH_FAILED);
 	expect_step(1000, GROWTH_REFUSED, 1);
-	/* A member that is not in-sync does not matter. */
+	/* The order does not need a member that is not in-sync. */
 	rec.view.insync = 1;
 	expect_step(1000, GROWTH_SWAP, 0);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of flushes in a ring: the layout, torn records, and the records that count after a
- * fence. */
+/* Records of flushes in a ring: the layout, torn records, and which records count after a fence. */
 #include "lib/unit.h"
 
 #include <stdlib.h>
@@ -69,7 +68,7 @@ static void lies_as_documented(void **state)
 	assert_int_equal(intent_encode(slot, &head, &range), sizeof(golden));
 	assert_memory_equal(slot, golden, 4);
 	assert_memory_equal(slot + 8, golden + 8, sizeof(golden) - 8);
-	/* Another program computed this sum over the bytes from offset 8 on. */
+	/* Another program computed this checksum of the bytes from offset 8 on. */
 	assert_int_equal(slot[4] | slot[5] << 8 | slot[6] << 16 | (uint32_t)slot[7] << 24,
 			 0x1b8fcdb8);
 }
@@ -141,7 +140,7 @@ static void only_what_was_not_acknowledged_counts(void **state)
 {
 	for (uint64_t seq = 1; seq <= 10; seq++)
 		put(5, seq, seq > 3 ? seq - 3 : 0, (struct mirror_range){seq * 100, 10});
-	/* The tenth record shows that seven are everywhere. */
+	/* The tenth record states that the first seven flushes are on all members. */
 	assert_int_equal(read_ring(0, 5), 3);
 	assert_int_equal(seen_count, 3);
 	assert_int_equal(seen[0].offset, 800);
@@ -161,9 +160,9 @@ static void epochs_do_not_acknowledge_each_other(void **state)
 	put(5, 2, 0, (struct mirror_range){1, 1});
 	put(6, 9, 8, (struct mirror_range){2, 1});
 	assert_int_equal(read_ring(0, 6), 2);
-	assert_int_equal(read_ring(6, 6), 1); /* the records below are retired */
+	assert_int_equal(read_ring(6, 6), 1); /* records of earlier epochs are retired */
 	assert_int_equal(seen[0].offset, 2);
-	assert_int_equal(read_ring(0, 5), 1); /* the epoch was not promised */
+	assert_int_equal(read_ring(0, 5), 1); /* no primary of this epoch was promised */
 	assert_int_equal(seen[0].offset, 1);
 	assert_int_equal(read_ring(7, 9), 0);
 }

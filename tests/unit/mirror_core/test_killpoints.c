@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes are killed at each point of killpoint.h in the code of the metadata, in each step, at
- * each pass. The file that they leave keeps the rules. The list of points is complete: all points
- * of the metadata are reached here.
+ * A process is killed at each point of killpoint.h in the code of the metadata: in each step, and
+ * each time that the step passes the point. The file that is left must keep the rules. The test
+ * also checks that the steps reach every such point.
  */
 #include "unit/mirror_core/steps.h"
 
@@ -20,11 +20,11 @@
 
 #include "mirror/core/killpoint.h"
 
-#define TIMES_MAX 200 /* limit of a step's passes through a point */
+#define TIMES_MAX 200 /* a step passes a point at most this often */
 
 enum phase { PHASE_BEFORE, PHASE_RUN, PHASE_DONE, PHASE_FAILED };
 
-/* Both processes use these: the file of the metadata, and the child's progress. */
+/* The two processes share these: the metadata file, and the child's progress. */
 static char path[] = "killpoints.XXXXXX", log_path[64];
 static uint8_t *file, *fresh;
 static uint64_t len;
@@ -33,7 +33,7 @@ static const char *const names[] = {
 #define KILLPOINT_NAME(name, who, where) #name,
 	KILLPOINTS(KILLPOINT_NAME)};
 
-/* Points in the library and the daemon, at which tests/system/mirror/killpoints.sh kills. */
+/* Points in the library and the daemon, which tests/system/mirror/killpoints.sh covers. */
 static const char *const elsewhere[] = {
 	"w6_before",        "w6_after",       "w6_known",      "flush_begin",   "flush_snapshot",
 	"flush_posted",     "flush_local",    "flush_settled", "placed_before", "placed_after",
@@ -63,7 +63,7 @@ static uint8_t *map_file(const char *name)
 	return p;
 }
 
-/* The child: `self --step STEP FILE`. */
+/* main() of the child, which is started as `self --step STEP FILE`. */
 static int child(unsigned i, const char *name)
 {
 	len = meta_size_for(COPY_SIZE);
@@ -82,7 +82,7 @@ static int child(unsigned i, const char *name)
 	return 0;
 }
 
-/* Returns the status of waitpid(). */
+/* Run the child. Returns the status from waitpid(). */
 static int run_child(unsigned i, const char *variable, const char *value)
 {
 	char name[] = "killpoints", flag[] = "--step", step[16];
@@ -104,7 +104,7 @@ static int run_child(unsigned i, const char *variable, const char *value)
 	return status;
 }
 
-/* Returns true if the child was killed at that point, false if it ended before. */
+/* Returns true if the child was killed at this point, false if it ended before reaching it. */
 static bool kill_step(unsigned i, const char *name, unsigned n)
 {
 	char at[64];
@@ -156,7 +156,7 @@ static int teardown(void **state)
 	return unlink(path);
 }
 
-/* The points that a step reaches: a bit for each number. */
+/* Returns the points that a step reaches, one bit for each point's number. */
 static uint64_t reached_by(unsigned i)
 {
 	uint64_t reached = 0;

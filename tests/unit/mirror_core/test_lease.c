@@ -23,7 +23,7 @@ static void it_counts_from_the_sending(void **state)
 	assert_true(lease_holds(&l, 100 + 4499));
 	assert_false(lease_holds(&l, 100 + 4500));
 	lease_on_confirmed(&l, 2000);
-	lease_on_confirmed(&l, 1000); /* late */
+	lease_on_confirmed(&l, 1000); /* a late answer */
 	assert_true(lease_holds(&l, 2000 + 4499));
 	lease_end(&l);
 	assert_false(lease_holds(&l, 2000));
@@ -50,7 +50,7 @@ static void a_candidate_waits_a_lease_without_any_change(void **state)
 	assert_true(candidate_on_alive(&c, epoch, 7, 40, at_once(6000)));
 	assert_false(candidate_on_alive(&c, epoch, 8, 41, at_once(6001)));
 	assert_false(
-		/* another process wrote the key */
+		/* another process wrote the key, so the wait begins again */
 		candidate_on_alive(&c, epoch, 8, 42, at_once(11000)));
 	assert_false(candidate_on_alive(&c, next, 8, 42, at_once(15999)));
 	assert_true(candidate_on_alive(&c, next, 8, 42, at_once(20999)));
@@ -58,7 +58,8 @@ static void a_candidate_waits_a_lease_without_any_change(void **state)
 	assert_false(candidate_on_alive(&c, next, 8, 42, at_once(21000)));
 }
 
-/* A slow read may return a key that was written just before the answer. */
+/* A slow read may return a key that was written just before the answer, so the time counts from the
+ * answer. */
 static void a_slow_read_makes_no_lease_shorter(void **state)
 {
 	struct candidate c;
@@ -73,8 +74,8 @@ static void a_slow_read_makes_no_lease_shorter(void **state)
 }
 
 /*
- * While the register has no leader, one member's answer may be old. A lease begins with such an
- * answer, but only a read that cannot be old ends it.
+ * While the register has no leader, a member of it may give an old answer. An old answer may begin
+ * the wait for the lease's end, but only a read that cannot be old may end the wait.
  */
 static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 {
@@ -85,27 +86,28 @@ static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 	candidate_init(&c, 5000);
 	candidate_on_sight(&c, epoch, 7, 40, 1000);
 	assert_int_equal(candidate_due(&c), 6000);
-	candidate_on_sight(&c, epoch, 6, 39, 2000); /* a member that lags behind answered */
+	/* a member of the register that lags behind answered */
+	candidate_on_sight(&c, epoch, 6, 39, 2000);
 	assert_int_equal(candidate_due(&c), 6000);
 	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(5999)));
 	assert_true(candidate_on_alive(&c, epoch, 7, 40, at_once(6000)));
 	candidate_on_sight(&c, epoch, 8, 41, 6500);
 	assert_int_equal(candidate_due(&c), 11500);
-	/* The key was renewed since, and that member lacked the renewal. */
+	/* The key was renewed meanwhile, and that member did not have the renewal yet. */
 	assert_false(candidate_on_alive(&c, epoch, 9, 42, at_once(11500)));
 	assert_int_equal(candidate_due(&c), 16500);
 	candidate_on_sight(&c, next, 0, 43, 17000);
 	assert_int_equal(candidate_due(&c), 22000);
-	/* The register was restored. */
+	/* The register was restored to an older state. */
 	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(22000)));
 	assert_true(candidate_on_cleared(&c));
-	candidate_on_sight(&c, epoch, 7, 40, 23000); /* from before the restore */
+	candidate_on_sight(&c, epoch, 7, 40, 23000); /* an answer from before the restore */
 	assert_true(candidate_on_cleared(&c));
 }
 
 /*
- * The renewal is sent at time 0, and is written and seen at once, which gives the shortest lease.
- * The clocks' rates differ by 5 %.
+ * The renewal is sent at time 0, and is written and seen at once, which makes the lease as short as
+ * possible. The clocks' rates differ by 5 % each.
  */
 static void the_margin_covers_clocks_that_drift(void **state)
 {
@@ -114,14 +116,14 @@ static void the_margin_covers_clocks_that_drift(void **state)
 
 	(void)state;
 	for (uint32_t lease = 100; lease <= 60000; lease += 700) {
-		uint64_t at = 0; /* true time; the primary's clock is 5 % slow, ... */
+		uint64_t at = 0; /* the true time; the primary's clock is 5 % slow ... */
 
 		lease_init(&l, lease);
 		candidate_init(&c, lease);
 		lease_on_confirmed(&l, 0);
 		assert_false(candidate_on_alive(&c, epoch, 1, 1, at_once(0)));
 		while (!candidate_on_alive(&c, epoch, 1, 1, at_once(at * 105 / 100)))
-			at++; /* ... the candidate's clock is 5 % fast */
+			at++; /* ... and the candidate's clock is 5 % fast */
 		assert_false(lease_holds(&l, at * 95 / 100));
 	}
 }

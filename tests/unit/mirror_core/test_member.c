@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A daemon's rules for a copy: fences, connections, boots, holders, resync. */
+/* The rules of a daemon for its copy: fences, connections, restarts, processes that map the copy,
+ * resync. */
 #include "unit/mirror_core/member_fixture.h"
 
 static void hold(uint64_t pid)
@@ -50,7 +51,7 @@ static void connections_of_lower_epochs_are_cut_before_the_promise(void **state)
 	assert_int_equal(v.answer, MEMBER_CUT_FIRST);
 	assert_int_equal(v.known.number, 6);
 	assert_int_equal(meta.promise.epoch.number, 5);
-	/* Meanwhile no connection is granted, and no lower epoch is promised. */
+	/* During the fence no connection is granted, and no lower epoch is promised. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_EPOCH_OLD);
 	connect_with(MEMBER_LANE, 6);
@@ -89,7 +90,7 @@ static void a_report_names_hot_extents_and_unretired_intents(void **state)
 	promise(5);
 	put_intent(3, 1, 77);
 	put_intent(5, 2, 4096);
-	put_intent(9, 3, 8192); /* the epoch is not promised, and cannot be */
+	put_intent(9, 3, 8192); /* the epoch was not promised, and can no longer be */
 	member_record_ranges(&member, copy_epoch(5), &hot, 1, &v);
 	expect(MEMBER_OK);
 	ask();
@@ -102,7 +103,7 @@ static void a_report_names_hot_extents_and_unretired_intents(void **state)
 	assert_int_equal(ranges[2].len, MIRROR_EXTENT);
 	assert_int_equal(member_ranges(&member, 2, ranges, 4), 1);
 	assert_int_equal(member_ranges(&member, 3, ranges, 4), 0);
-	/* `serving` of epoch 5 is committed, so records of former epochs are dropped. */
+	/* `serving` of epoch 5 is committed, so records of earlier epochs are dropped. */
 	member_retire(&member, copy_epoch(5), MEMBER_SERVING, &v);
 	expect(MEMBER_OK);
 	ask();
@@ -132,14 +133,14 @@ static void the_last_extent_ends_with_the_file(void **state)
 	assert_int_equal(got.offset + got.len, COPY_SIZE);
 }
 
-/* ---- boots ---- */
+/* ---- restarts of the host ---- */
 
 static void a_host_that_went_down_under_a_primary_is_uncertain(void **state)
 {
 	promise(5);
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
-	restart(); /* a restart of the daemon only: the ring is still there */
+	restart(); /* only the daemon restarts, so the ring is still in memory */
 	ask();
 	assert_false(report.is_uncertain);
 	boot = copy_uuid(0x71);
@@ -167,7 +168,7 @@ static void after_a_clean_end_a_restart_of_the_host_is_nothing(void **state)
 	assert_true(report.flags & META_CLEAN);
 }
 
-/* A primary of epoch 5 has a lane here, and all of S are equal. */
+/* A primary of epoch 5 has a lane to this member, and all copies of S are equal. */
 static void be_used(void)
 {
 	promise(5);
@@ -242,15 +243,16 @@ static void an_end_in_the_register_does_not_count_for_a_copy_in_doubt(void **sta
 	end_as_in_the_register(true, 7);
 	assert_int_equal(report.intents, 1);
 	member_release(&member, false, &v);
-	/* The copy promised a newer epoch: its data do not belong to the epoch that ended. */
+	/* The copy has promised a newer epoch, so its data do not belong to the epoch that
+	 * ended. */
 	promise(6);
 	end_as_in_the_register(true, 7);
 	assert_int_equal(report.intents, 1);
 }
 
 /*
- * A restore changes nothing here: a copy that is only read stays clean, and no promise waits for
- * the restore.
+ * A process that only reads the copy, to restore another one, changes nothing: the copy stays
+ * clean, and no promise waits for this process.
  */
 static void a_restoring_reader_needs_the_promised_epoch_and_is_no_user(void **state)
 {
@@ -267,7 +269,7 @@ static void a_restoring_reader_needs_the_promised_epoch_and_is_no_user(void **st
 	assert_int_equal(member.lanes + member.bulks, 0);
 }
 
-/* The host now serves as the primary, so records of former primaries in its ring are void. */
+/* The host now has the primary, so the records of earlier primaries in its ring are void. */
 static void a_primary_whose_host_went_down_is_not_uncertain(void **state)
 {
 	promise(5);
@@ -286,7 +288,7 @@ static void a_primary_whose_host_went_down_is_not_uncertain(void **state)
 	assert_false(report.is_uncertain);
 }
 
-/* ---- holders ---- */
+/* ---- a process that maps the copy ("holder") ---- */
 
 static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **state)
 {
@@ -299,9 +301,9 @@ static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **stat
 	hold(11);
 	expect(MEMBER_IS_HELD);
 	assert_false(meta.super.flags & META_CLEAN);
-	restart(); /* a restart of the daemon does not clear the holder */
+	restart(); /* a restart of the daemon does not end the holder */
 	assert_int_equal(meta.super.holder.pid, 10);
-	/* The promise is given, but no resync begins. */
+	/* The epoch is promised, but no resync begins. */
 	promise(5);
 	expect(MEMBER_OK);
 	ask();
@@ -343,11 +345,11 @@ static void what_the_holder_wrote_is_read_when_it_is_gone(void **state)
 	hold(10);
 	member_serve(&member, copy_epoch(5), false, &v);
 	expect(MEMBER_OK);
-	copy_load(&theirs, &store); /* the library's view of the same bytes */
+	copy_load(&theirs, &store); /* the library loads the same bytes */
 	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5)), 0);
 	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
 	meta_fini(&theirs);
-	member_release(&member, true, &v); /* not clean, as an extent is hot */
+	member_release(&member, true, &v); /* the end is not clean, because an extent is hot */
 	expect(MEMBER_OK);
 	assert_true(meta_hot_is(&meta, 9));
 	assert_false(meta.super.flags & META_CLEAN);
@@ -358,7 +360,7 @@ static void what_the_holder_wrote_is_read_when_it_is_gone(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), MIRROR_EXTENT / MIRROR_BLOCK);
 }
 
-/* The bitmaps belong to the process while it lives. */
+/* While the process lives, it owns the bitmaps. */
 static void a_restart_of_the_daemon_sets_no_bit_beside_the_holder(void **state)
 {
 	struct meta theirs;
@@ -391,7 +393,7 @@ static void a_clean_unmap_is_clean(void **state)
 	expect(MEMBER_NOT_BEGUN);
 }
 
-/* The library keeps its hot slots when its host's daemon retires records. */
+/* The process that maps the copy keeps its hot slots when the daemon retires records. */
 static void a_retirement_leaves_the_holders_slots(void **state)
 {
 	struct meta theirs;
@@ -438,7 +440,7 @@ static void a_target_is_syncing_until_its_own_primary_ends_it(void **state)
 	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
 	expect(MEMBER_OK);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
-	/* A lane of a joining member does not make the member a holder of the epoch's flushes. */
+	/* A lane of a member that is joining does not give its copy the flushes' epoch. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
 	assert_int_equal(meta.super.epoch.number, 0);
@@ -485,7 +487,7 @@ static void only_a_resyncs_source_may_have_blocks_cleared(void **state)
 	expect(MEMBER_EPOCH_OLD);
 	member_may_clear(&member, copy_epoch(6), block, &v);
 	expect(MEMBER_NOT_PROMISED);
-	/* The next primary begins a resync of its own. */
+	/* The next primary begins its own resync. */
 	promise(6);
 	member_may_clear(&member, copy_epoch(5), block, &v);
 	expect(MEMBER_EPOCH_OLD);
@@ -509,7 +511,7 @@ static void an_empty_copy_needs_a_resync(void **state)
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_EMPTY);
 	promise(5);
-	/* The lane exists before the resync, and proves nothing about the copy's content. */
+	/* This lane was opened before the resync, so it proves nothing about the copy's content. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_EMPTY);
@@ -520,7 +522,7 @@ static void an_empty_copy_needs_a_resync(void **state)
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
 }
 
-/* The bitmaps count this copy's own changes; they lack another primary's. */
+/* The bitmaps record this copy's own changes, but not those of another primary. */
 static void flushes_of_another_primary_drop_the_bitmaps(void **state)
 {
 	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(4), copy_epoch(4)), 0);
@@ -548,7 +550,7 @@ static void a_failed_copy_is_refused_for_good(void **state)
 	assert_non_null(strstr(v.text, "member replace"));
 }
 
-/* Whatever work was under way: the copy neither serves nor counts as made equal. */
+/* Whatever was under way, the copy can neither be promoted nor be marked as equal. */
 static void a_copy_that_lost_something_is_compared_after_a_restart(void **state)
 {
 	promise(5);

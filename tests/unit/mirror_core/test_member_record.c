@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A copy's records about the register, and operators' mistakes: restored, swapped and replaced
+ * What a copy records about the register, and mistakes of operators: restored, swapped and replaced
  * copies.
  */
 #include "unit/mirror_core/member_fixture.h"
@@ -20,14 +20,14 @@ static void the_newest_view_is_kept(void **state)
 	assert_int_equal(member_copy(&member, false), MIRROR_COPY_UNKNOWN);
 	see(5, MIRROR_PHASE_SERVING, 1, 2);
 	assert_int_equal(member_copy(&member, false), MIRROR_COPY_STALE);
-	/* A change by the primary has the same effect. */
+	/* A change by the primary is kept as well. */
 	rec.view.seq = 3;
 	rec.view.insync = 3;
 	member_on_view(&member, &rec.view, &v);
 	expect(MEMBER_OK);
 	restart();
 	assert_int_equal(meta.promise.seen.view.seq, 3);
-	/* A configuration has removed another member from S. */
+	/* An operator has removed another member from S. */
 	rec.view.insync = 1;
 	member_on_view(&member, &rec.view, &v);
 	rec.view.insync = 3;
@@ -49,12 +49,12 @@ static void a_register_restored_from_a_backup_is_split(void **state)
 	expect(MEMBER_IS_SPLIT);
 	see(4, MIRROR_PHASE_SERVING, 7, 9);
 	expect(MEMBER_IS_SPLIT);
-	/* A branch with the same number. */
+	/* Another epoch with the same number: the register has branched. */
 	see(5, MIRROR_PHASE_SERVING, 7, 9);
 	rec.view.epoch.nonce++;
 	member_on_record(&member, &rec, 200, &v);
 	expect(MEMBER_IS_SPLIT);
-	/* The register only lagged, as the next read shows. */
+	/* The register only lagged behind, as the next read shows. */
 	rec.view.epoch.nonce--;
 	member_on_record(&member, &rec, 200, &v);
 	expect(MEMBER_OK);
@@ -67,8 +67,8 @@ static void a_restored_register_that_was_changed_is_split(void **state)
 	see(7, MIRROR_PHASE_SERVING, 5, 4);
 	expect(MEMBER_OK);
 	/*
-	 * The register was restored to 3, when all were in-sync, and then got another
-	 * configuration.
+	 * The register was restored to seq 3, when all members were in-sync, and then the
+	 * configuration was changed.
 	 */
 	see(7, MIRROR_PHASE_SERVING, 7, 4);
 	expect(MEMBER_IS_SPLIT);
@@ -77,9 +77,9 @@ static void a_restored_register_that_was_changed_is_split(void **state)
 }
 
 /*
- * All are in-sync. The primary excludes b and c, which this member sees, or an operator removes c.
- * Then the register is restored, and gets other configurations until its sequence number has grown
- * enough.
+ * All members are in-sync. Then the primary excludes b and c, which this member sees, or an
+ * operator removes c. Later the register is restored, and its configuration is changed until its
+ * sequence number has grown enough.
  */
 static void a_restored_register_that_was_configured_is_split(void **state)
 {
@@ -98,7 +98,7 @@ static void a_restored_register_that_was_configured_is_split(void **state)
 		member_on_record(&member, &rec, 200 + i, &v);
 		expect(MEMBER_IS_SPLIT);
 	}
-	/* A configuration that made S smaller has the same effect. */
+	/* It is the same if a change of the configuration made S smaller. */
 	rec.view.seq = 4;
 	rec.view.insync = 1;
 	member_on_record(&member, &rec, 300, &v);
@@ -160,11 +160,11 @@ static void a_copy_without_its_past_is_compared_as_a_whole(void **state)
 	assert_true(report.is_uncertain);
 	assert_int_equal(report.epoch.number, 0);
 	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(9)));
-	member_discard(&member, &rec, 300, &v); /* a repetition is harmless */
+	member_discard(&member, &rec, 300, &v); /* a repeated call does no harm */
 	expect(MEMBER_OK);
 }
 
-/* Data and metadata are older than the epoch, on a member of the register's in-sync set. */
+/* Data and metadata of a member of S are older than the register's epoch. */
 static void a_copy_restored_from_a_backup_is_not_promoted(void **state)
 {
 	struct two_layers backup;
@@ -210,7 +210,7 @@ static void another_sets_or_members_copy_is_refused(void **state)
 	hello.size = COPY_SIZE + 4096;
 	member_grant(&member, &hello, &v);
 	expect(MEMBER_OTHER_SIZE);
-	/* Copies were swapped between hosts, or this copy was replaced and then came back. */
+	/* Copies were swapped between hosts, or this copy was replaced and is used again. */
 	rec.config.members[COPY_SLOT].id = 0xb1;
 	member_on_record(&member, &rec, 1, &v);
 	expect(MEMBER_OTHER_COPY);
@@ -276,12 +276,13 @@ static void a_copy_grows_when_its_files_have_and_no_process_uses_it(void **state
 	assert_false(member_may_grow(&member, size));
 	member_reserve(&member, size, &v);
 	expect(MEMBER_OK);
-	member_reserve(&member, COPY_SIZE + 4096, &v); /* the copy is larger */
+	/* make room, so that the copy is larger than the set */
+	member_reserve(&member, COPY_SIZE + 4096, &v);
 	expect(MEMBER_OK);
 	restart();
 	assert_int_equal(meta.super.room, size);
 	assert_int_equal(meta.super.size, COPY_SIZE);
-	/* A primary of another host is connected, */
+	/* A primary of another host is connected, ... */
 	promise(5);
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
@@ -289,7 +290,7 @@ static void a_copy_grows_when_its_files_have_and_no_process_uses_it(void **state
 	member_grow(&member, size, &v);
 	expect(MEMBER_IS_HELD);
 	member_on_closed(&member, MEMBER_LANE);
-	/* or a process on this host maps the copy */
+	/* ... or a process on this host maps the copy. */
 	member_hold(&member, &holder, &v);
 	expect(MEMBER_OK);
 	assert_false(member_may_grow(&member, size));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Metadata of a copy: the layout byte by byte; stored values are found again; bad metadata are
- * refused.
+ * The metadata of a copy: the layout byte by byte, values that are stored and loaded, and bad
+ * metadata, which are refused.
  */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
@@ -53,7 +53,7 @@ static void a_fresh_one_holds_what_it_was_made_of(void **state)
 	assert_int_equal(meta.hot_count, 0);
 }
 
-/* Padding does not count, so compare the encoded bytes. */
+/* Compare the encoded bytes, because structures may differ in their padding. */
 static void assert_same(const struct meta_super *a, const struct meta_super *b)
 {
 	uint8_t x[META_BODY_MAX], y[META_BODY_MAX];
@@ -132,7 +132,7 @@ static uint32_t sum_of_slot(uint64_t at, uint32_t size)
 	return crc32c_final(crc32c_update(crc, store.medium + at + 32, size - 32));
 }
 
-/* doc/mirror-format.md */
+/* The layout must be that of doc/mirror-format.md. */
 static void the_superblock_lies_as_documented(void **state)
 {
 	struct meta_super super = meta.super;
@@ -154,14 +154,14 @@ static void the_superblock_lies_as_documented(void **state)
 					   .more_members = 4};
 	super.findings.list[0] = (struct finding){6, FINDING_PRIMARY, true, {4096, 8192}};
 	assert_int_equal(meta_set_super(&meta, &super), 0);
-	/* The second write goes to the second slot, as its number shows. */
+	/* The second write goes to the second slot, as the number in it shows. */
 	assert_memory_equal(store.medium + 0x1000, "RPMSUPER", 8);
 	assert_int_equal(field(0x1008, 8), 2);
 	assert_int_equal(field(0x18, 8), 2);
 	assert_int_equal(field(0x1018, 8), 0);
 	assert_int_equal(field(0x1010, 4), 536);
 	assert_int_equal(field(0x1014, 4), sum_of_slot(0x1000, 4096));
-	assert_int_equal(field(0x1020, 4), 1);    /* format */
+	assert_int_equal(field(0x1020, 4), 1);    /* version of the format */
 	assert_int_equal(field(0x102c, 4), 0x22); /* flags */
 	assert_memory_equal(store.medium + 0x1030, super.uuid.bytes, 16);
 	assert_int_equal(field(0x1040, 8), 0xa1);
@@ -233,7 +233,7 @@ static void a_hot_slot_lies_as_documented(void **state)
 	word = field(0x8000, 8);
 	assert_int_equal(word & 0xffffffffff, 6);
 	assert_int_equal(word >> 48, 1);
-	/* The top byte of (extent + 1 | tick << 40) * 0x9e3779b97f4a7c15. */
+	/* The hot slot must have the top byte of (extent + 1 | tick << 40) * 0x9e3779b97f4a7c15. */
 	assert_int_equal(word >> 40 & 0xff, (6 | 1ull << 40) * 0x9e3779b97f4a7c15 >> 56);
 }
 
@@ -249,7 +249,8 @@ static void bitmaps_lie_behind_the_ring_without_the_own_slot(void **state)
 	assert_int_equal(meta_bitmap_persist(&meta, 0), 0);
 	assert_int_equal(meta_bitmap_persist(&meta, 2), 0);
 	assert_int_equal(field(0x118000, 8), 8);
-	assert_int_equal(field(0x119000, 8), 0); /* slot 1 is this copy's own, so slot 2 is next */
+	/* slot 1 is this copy's, so its bitmap stays empty */
+	assert_int_equal(field(0x119000, 8), 0);
 	assert_int_equal(field(0x119008, 8), 1);
 }
 
@@ -345,8 +346,8 @@ static void growing_keeps_all_where_bitmaps_lie_as_before(void **state)
 }
 
 /*
- * Cut the power at each step. Afterwards there is the old size with all bitmaps or with none, or
- * the new size with none.
+ * Cut the power at each step. Afterwards the copy must have the old size, with all bitmaps or none,
+ * or the new size without bitmaps.
  */
 static void growing_drops_bitmaps_that_would_lie_elsewhere(void **state)
 {

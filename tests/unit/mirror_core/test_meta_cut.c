@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The order of writes (W1 to W9) under power cuts: at every persist call of every step, with any
- * mixture of written-back words on the medium. Answered writes must be there afterwards, unanswered
- * ones may be there or not, and nothing is ever damaged. The same is repeated with a medium that
- * does not write one region, to prove that each rule's check would notice a broken rule.
+ * The order of writes (rules W1 to W9 of doc/mirror-format.md) under power cuts. The power is cut
+ * at every persist call of every step, and the medium then has any mixture of written-back words.
+ * Answered writes must be on the medium, unanswered ones may be, and nothing may be damaged. The
+ * same steps then run with a medium that does not write one region, which the check of each rule
+ * must notice.
  */
 #include "unit/mirror_core/steps.h"
 
@@ -33,7 +34,7 @@ static bool cut_load(void)
 }
 
 /*
- * Power goes at that persist call of the step (0: right after the step). Returns the number of
+ * Cut the power at that persist call of the step (0: right after the step). Returns the number of
  * calls.
  */
 static uint32_t cut_step(const struct step *step, uint32_t at, bool *holds)
@@ -90,7 +91,7 @@ static void each_step_keeps_its_rule_at_each_cut(void **state)
 	}
 }
 
-/* The checks above notice a broken rule: the medium reported durable bytes that are not. */
+/* The checks must notice a broken rule: the medium reports bytes as durable that are not. */
 static void a_medium_that_lies_is_caught_in_each_step(void **state)
 {
 	for (unsigned i = 0; i < steps_count; i++) {
@@ -108,7 +109,7 @@ static void a_medium_that_lies_is_caught_in_each_step(void **state)
 	}
 }
 
-/* A second cut comes during the repair that follows the first. */
+/* The power is cut again during the repair after the first cut. */
 static void a_restart_that_is_cut_off_harms_nothing(void **state)
 {
 	bool holds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * W8: damage is noticed, or does not matter; an older state never counts as the newest. Also tests
- * the repair.
+ * Rule W8 of doc/mirror-format.md: damage is noticed or does not matter, and an older state never
+ * counts as the newest. Also tests the repair.
  */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
@@ -15,7 +15,7 @@ static struct meta meta;
 static struct member member;
 static struct mirror_uuid boot;
 
-/* A copy with a history: every pair of slots was written several times. */
+/* Make a copy with a history: every pair of slots was written several times. */
 static int setup(void **state)
 {
 	uint32_t extents[] = {1, 2, 30};
@@ -51,7 +51,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Is the state the one that setup() made? */
+/* Returns true if the state is the one that setup() made. */
 static bool is_the_newest(const struct meta *m)
 {
 	return m->promise.epoch.number == 3 && m->history.ended[0].seq == 3 &&
@@ -60,7 +60,7 @@ static bool is_the_newest(const struct meta *m)
 	       m->hot_count == 3 && meta_hot_is(m, 30);
 }
 
-/* Returns whether the damage was noticed. */
+/* Damage this byte. Returns true if the damage was noticed. */
 static bool try_damage(uint64_t at, uint8_t flip)
 {
 	struct meta_store store = two_layers_store(&work);
@@ -83,7 +83,7 @@ static void each_damaged_byte_is_seen_or_does_not_matter(void **state)
 	two_layers_copy(&work, &base);
 	for (uint64_t at = 0; at < META_HOT_AT + 256; at++)
 		seen += try_damage(at, (uint8_t)(1 << test_random(&random) % 8));
-	/* The newest slot of each pair, and the hot slots that are in use. */
+	/* Damage is noticed in the newest slot of each pair, and in the used hot slots. */
 	assert_true(seen > 4096 + 4096 + 2048 + 6144);
 }
 
@@ -94,7 +94,7 @@ static void each_bit_of_a_hot_slot_matters(void **state)
 		assert_true(try_damage(META_HOT_AT + bit / 8, (uint8_t)(1 << bit % 8)));
 }
 
-/* A block became zeros, or got the content of another block. */
+/* A block has become zeros, or has the content of another block. */
 static void a_slot_that_is_lost_is_seen(void **state)
 {
 	static const struct {
@@ -114,7 +114,7 @@ static void a_slot_that_is_lost_is_seen(void **state)
 		seen += is_seen;
 		meta_fini(&meta);
 	}
-	assert_int_equal(seen, 4); /* the newer slot of each pair */
+	assert_int_equal(seen, 4); /* the lost block is noticed for the newer slot of each pair */
 }
 
 static void lost_members_take_no_history_with_them(void **state)
@@ -148,7 +148,8 @@ static void load_again(void)
 }
 
 /*
- * The newer slot of the promise: the third write goes to the second slot, the fourth to the first.
+ * Returns the offset of the newest promise: the third write went to the second slot, the fourth to
+ * the first.
  */
 static uint64_t newest_promise(void)
 {
@@ -165,8 +166,8 @@ static void a_damaged_copy_stays_unknown_until_it_was_compared(void **state)
 	struct member_verdict v;
 
 	damage(META_HOT_AT);
-	load_again(); /* repaired and marked */
-	/* A bitmap counts only together with the hot extents, and a hot extent is lost. */
+	load_again(); /* the metadata are repaired and marked */
+	/* A bitmap counts only together with the hot extents, and one of these is lost. */
 	assert_false(meta.members.members[0].has_bitmap);
 	assert_true(meta.super.flags & META_UNKNOWN);
 	assert_int_equal(member_report(&member, &report), 0);
@@ -183,7 +184,8 @@ static void a_damaged_copy_stays_unknown_until_it_was_compared(void **state)
 }
 
 /*
- * The bytes after the last hot slot are the first record of the ring, so they must not be repaired.
+ * The bytes after the last hot slot are the first record of the ring, which a repair of hot slots
+ * must not change.
  */
 static void a_repair_of_hot_slots_ends_with_the_last_one(void **state)
 {
@@ -195,7 +197,7 @@ static void a_repair_of_hot_slots_ends_with_the_last_one(void **state)
 	memcpy(work.cache + META_RING_AT, behind, sizeof(behind));
 	copy_load(&meta, &work);
 	assert_int_equal(member_init(&member, &meta, &boot), 0);
-	load_again(); /* repaired and marked */
+	load_again(); /* the metadata are repaired and marked */
 	assert_memory_equal(work.cache + META_RING_AT, behind, sizeof(behind));
 	member_fini(&member);
 	meta_fini(&meta);
@@ -214,7 +216,7 @@ static void a_lost_promise_is_made_again_from_the_register(void **state)
 	assert_int_equal(v.reason, MEMBER_IS_UNKNOWN);
 	copy_record(&rec);
 	rec.view.epoch = copy_epoch(8);
-	rec.view.insync = 5; /* without this member */
+	rec.view.insync = 5; /* this member is not in S */
 	member_on_record(&member, &rec, 50, &v);
 	assert_int_equal(v.answer, MEMBER_YES);
 	assert_int_equal(meta.promise.epoch.number, 8);

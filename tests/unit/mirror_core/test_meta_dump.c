@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The texts about a copy's metadata for people and scripts. */
+/* Texts about a copy's metadata, for people and for scripts. */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -107,7 +107,7 @@ static void json_for_scripts(void **state)
 	expect("\"holder\":{\"pid\":4711,");
 	expect("\"bitmap\":{\"blocks\":2,\"base\":{\"number\":4,");
 	expect("\"intents\":[{\"seq\":3,\"epoch\":5,\"acked\":2,\"ranges\":1}]}\n");
-	/* Brackets match. */
+	/* Each opening bracket has a closing one. */
 	for (const char *pair = "{}[]"; *pair; pair += 2) {
 		int depth = 0;
 
@@ -117,7 +117,7 @@ static void json_for_scripts(void **state)
 	}
 }
 
-/* The last view that the copy has seen: the members that were in-sync then. */
+/* The text names the members that were in-sync in the last view that the copy has seen. */
 static void what_was_seen_last_names_the_members_of_s(void **state)
 {
 	struct meta_promise promise = meta.promise;
@@ -158,7 +158,7 @@ static void damage_and_contradictions_are_defects(void **state)
 	assert_int_equal(check(0), 4);
 	store.cache[META_HOT_AT] ^= 1;
 	assert_int_equal(meta_reload(&meta), 0);
-	assert_int_equal(check(0), 4); /* one defect more, and none of a hot extent */
+	assert_int_equal(check(0), 4); /* one more defect, none of them in a hot extent */
 	assert_non_null(strstr(said, "! damaged: hot extents"));
 }
 

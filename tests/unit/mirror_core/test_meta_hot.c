@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hot extents and bitmaps: the limits of the table, passes of a resync, and W3 in random histories.
+ * Hot extents and bitmaps: the limits of the table, the passes of a resync, and rule W3 of
+ * doc/mirror-format.md in random sequences.
  */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
@@ -45,7 +46,8 @@ static void a_hot_extent_costs_no_write(void **state)
 	uint32_t before = store.persists;
 
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
-	assert_int_equal(store.persists, before + 1); /* for neighbours one call is enough */
+	/* one persist call suffices for neighbouring slots */
+	assert_int_equal(store.persists, before + 1);
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
 	assert_int_equal(store.persists, before + 1);
 	assert_true(meta_hot_is(&meta, 10));
@@ -81,7 +83,7 @@ static void victims_are_those_not_marked_for_longest(void **state)
 	uint32_t extents[] = {0, 1, 2, 3, 4, 5, 6, 7}, victims[8], again[] = {2, 6};
 
 	assert_int_equal(meta_hot_mark(&meta, extents, 8), 0);
-	/* The first round takes away every second chance. */
+	/* The search for the first victim clears the second chance of every extent. */
 	assert_int_equal(meta_hot_victims(&meta, victims, 1, NULL, NULL), 1);
 	assert_int_equal(meta_hot_mark(&meta, again, 2), 0);
 	assert_int_equal(meta_hot_victims(&meta, victims, 4, is_even_half, NULL), 4);
@@ -90,14 +92,14 @@ static void victims_are_those_not_marked_for_longest(void **state)
 		assert_int_not_equal(victims[i], 2);
 		assert_int_not_equal(victims[i], 6);
 	}
-	/* No victim comes twice, and there are never more than hot slots. */
+	/* No victim is chosen twice, and there are at most as many as hot slots. */
 	assert_int_equal(meta_hot_victims(&meta, victims, 8, NULL, NULL), 8);
 	for (unsigned i = 0; i < 8; i++)
 		for (unsigned k = 0; k < i; k++)
 			assert_int_not_equal(victims[i], victims[k]);
 }
 
-/* Slots of a direct mapping are filled by code that does not own the table. */
+/* The slots of a direct mapping are filled by code that does not use the table. */
 static void slots_in_reserve_are_filled_beside_the_table(void **state)
 {
 	uint32_t extents[] = {0, 1, 2, 3, 4, 5, 6}, list[8];
@@ -161,13 +163,14 @@ static void bits_cover_what_is_touched_and_leave_what_is_whole(void **state)
 	meta_bitmap_set(&meta, 0, blocks(BLOCKS - 1, 1));
 	meta_bitmap_set(&meta, 0, blocks(60, 200));
 	assert_int_equal(meta_bitmap_count(&meta, 0), 203);
-	meta_bitmap_unset(&meta, 0, (struct mirror_range){1, 8191}); /* the whole block 1 */
+	/* removes only block 1, which is whole in this range */
+	meta_bitmap_unset(&meta, 0, (struct mirror_range){1, 8191});
 	assert_int_equal(meta_bitmap_count(&meta, 0), 202);
 	meta_bitmap_unset(&meta, 0, (struct mirror_range){1, 4094});
 	assert_int_equal(meta_bitmap_count(&meta, 0), 202);
 	meta_bitmap_unset(&meta, 0, (struct mirror_range){0, COPY_SIZE});
 	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
-	/* Past the end of the file, and for members without a bitmap, nothing happens. */
+	/* A call past the end of the file, or for a member without a bitmap, has no effect. */
 	meta_bitmap_set(&meta, 0, blocks(BLOCKS, 5));
 	meta_bitmap_set(&meta, 2, blocks(0, 5));
 	meta_bitmap_set(&meta, COPY_SLOT, blocks(0, 5));
@@ -207,7 +210,7 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_false(meta_bitmap_is_usable(&meta, COPY_SLOT, copy_epoch(3)));
 	assert_int_equal(meta_bitmap_start(&meta, COPY_SLOT, copy_epoch(3), copy_epoch(4)),
 			 -EINVAL);
-	/* A bitmap continues under its base, and begins anew under another base. */
+	/* A bitmap continues if its base epoch is the same, and is cleared if not. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(3), copy_epoch(5)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
@@ -215,8 +218,8 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(4)));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(6), copy_epoch(6)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
-	/* A start with bits adds them to a bitmap with the same epoch of the copy, and replaces any
-	 * other. */
+	/* A start with bits adds them to a bitmap of the same epoch, and replaces a bitmap of
+	 * another one. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start_with(&meta, 0, copy_epoch(6), copy_epoch(7), bits), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 3);
@@ -235,7 +238,8 @@ static void a_pass_leaves_what_was_set_again(void **state)
 	assert_int_equal(meta_pass_begin(&meta, 0), 0);
 	assert_int_equal(meta_pass_count(&meta, 0), 20);
 	assert_true(meta_pass_next(&meta, 0, 0, UINT64_MAX, &run));
-	meta_bitmap_set(&meta, 0, blocks(12, 1)); /* set again while the block is on its way */
+	/* the bit is set again while the block is being sent */
+	meta_bitmap_set(&meta, 0, blocks(12, 1));
 	meta_bitmap_set(&meta, 0, blocks(100, 1));
 	meta_pass_done(&meta, 0, run);
 	assert_int_equal(meta_pass_count(&meta, 0), 0);
@@ -243,14 +247,14 @@ static void a_pass_leaves_what_was_set_again(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), 2);
 	assert_int_equal(meta_pass_begin(&meta, 0), 0);
 	assert_int_equal(meta_pass_count(&meta, 0), 2);
-	/* a flush covered the block while the member was joining */
+	/* the block was covered by a flush while the member was joining */
 	meta_bitmap_unset(&meta, 0, blocks(100, 1));
 	assert_int_equal(meta_pass_count(&meta, 0), 1);
 	meta_pass_end(&meta, 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
 }
 
-/* Bits are stored in words of 64, and the run ends with a word. */
+/* Bits are stored in words of 64; a pass must leave bits of the last word that are past the run. */
 static void a_pass_leaves_what_lies_behind_its_run(void **state)
 {
 	struct mirror_range run;
@@ -264,9 +268,9 @@ static void a_pass_leaves_what_lies_behind_its_run(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), 32);
 }
 
-/* ---- W3 ---- */
+/* ---- rule W3: bits are durable before a hot slot is reused ---- */
 
-/* The blocks that the absent member lacks: flushed, and not sent since. */
+/* Blocks that the absent member lacks: they were flushed, and were not sent afterwards. */
 static bool lacks[BLOCKS];
 
 static void flush_randomly(uint64_t *random)
@@ -299,8 +303,8 @@ static void pass_randomly(uint64_t *random)
 		return;
 	if (!meta_pass_next(&meta, 0, test_random(random) % COPY_SIZE, 4 * MIRROR_BLOCK, &run))
 		return;
-	/* These blocks are sent: the member has their present content, unless a flush comes
-	 * before `done`. */
+	/* These blocks are being sent: the member then has their present content, unless a flush
+	 * comes before meta_pass_done(). */
 	for (uint64_t i = run.offset / MIRROR_BLOCK; i * MIRROR_BLOCK < run.offset + run.len; i++)
 		lacks[i] = false;
 	if (test_random(random) % 2)
@@ -321,8 +325,8 @@ static void expect_all_covered(uint64_t seed)
 }
 
 /*
- * Flushes, cooling and passes come in any order, with power cuts. After each of them, stored bits
- * and hot extents cover what the member lacks. A power cut can come at any persist.
+ * Flushes, cooling, passes and power cuts at any persist call come in random order. After each of
+ * them the stored bits and the hot extents must cover what the member lacks.
  */
 static void bits_and_hot_extents_always_cover_the_difference(void **state)
 {

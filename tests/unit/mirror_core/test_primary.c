@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The primary's state machine: a scene for each rule. test_primary_walk.c tests the product of
+ * The primary's state machine, one test for each rule. test_primary_walk.c tests the product of
  * states and events.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ static uint64_t next_nonce(void *arg)
 	return ++nonces;
 }
 
-/* The next action must have this type, and this member. */
+/* Take the next action, which must have this type and this member. */
 static void assert_next(enum primary_action_type type, unsigned slot)
 {
 	assert_true(primary_next(&p, &last));
@@ -50,11 +50,11 @@ static void begin(unsigned members, unsigned min_copies, unsigned slot)
 	reg = test_record(members, min_copies);
 	revision = 1;
 	nonces = 100;
-	reg.view.clean = false; /* the former primary crashed */
+	reg.view.clean = false; /* the earlier primary crashed */
 	primary_start(&p, &reg, revision, (uint8_t)slot, NULL, false, 1000, next_nonce, NULL);
 }
 
-/* The actions before the swap do not matter. */
+/* Skip the actions before the swap, and answer the swap. */
 static void swap_done(void)
 {
 	do
@@ -73,7 +73,7 @@ static void promised(unsigned slot)
 	assert_next(PRIMARY_DO_VIEW, slot);
 }
 
-/* Make a set whose members all answer at once, up to the moment when the application may read. */
+/* Make a set whose members all answer at once, and advance until the application may read. */
 static void serve(unsigned members, unsigned min_copies)
 {
 	begin(members, min_copies, 0);
@@ -108,10 +108,10 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_true(last.promotion);
 	assert_int_equal(last.record->view.insync, 7);
-	assert_nothing(); /* one swap at a time */
+	assert_nothing(); /* only one swap is under way at a time */
 	reg = p.offer;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
-	assert_next(PRIMARY_DO_PROMISE, 1); /* its own copy is first */
+	assert_next(PRIMARY_DO_PROMISE, 1); /* the primary's own copy is asked first */
 	assert_nothing();
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_PROMISE, 0);
@@ -123,7 +123,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_RANGES, 0);
 	primary_on_ranges(&p, 0);
 	primary_on_ranges(&p, 1);
-	assert_nothing(); /* 2 is not fenced, so its ranges are unknown */
+	assert_nothing(); /* member 2 has not promised, so its ranges are unknown */
 	primary_on_promised(&p, 2, &report);
 	assert_next(PRIMARY_DO_VIEW, 2);
 	assert_next(PRIMARY_DO_RANGES, 2);
@@ -137,7 +137,8 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_false(last.promotion);
 	assert_int_equal(last.record->view.phase, MIRROR_PHASE_SERVING);
-	assert_nothing(); /* no reads before the action is carried out, and no record is retired */
+	/* before this action is carried out there are no reads, and no record is retired */
+	assert_nothing();
 	reg = p.offer;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
 	assert_next(PRIMARY_DO_VIEW, 0);
@@ -175,7 +176,7 @@ static void records_that_may_lack_something_name_nothing(void **state)
 	assert_true(last.whole);
 }
 
-/* The register has a clean end, but a member's metadata were damaged or restored since. */
+/* The register shows a clean end, but a member's metadata were damaged or restored meanwhile. */
 static void what_cannot_vouch_for_itself_is_not_taken_for_clean(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -218,7 +219,8 @@ static void a_member_that_does_not_answer_is_swapped_out_in_time(void **state)
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_nothing();
 	primary_tick(&p, 1000 + 300);
-	assert_next(PRIMARY_DO_PROMISE, 1); /* until then the promise is tried again */
+	/* until the time limit the primary asks for the promise again */
+	assert_next(PRIMARY_DO_PROMISE, 1);
 	primary_tick(&p, 1000 + 1999);
 	assert_nothing();
 	primary_tick(&p, 1000 + 2000);
@@ -237,8 +239,8 @@ static void assert_trouble(unsigned slot, const char *text)
 	assert_string_equal(p.members[slot].trouble, text);
 }
 
-/* The report is for people: silence is not a refusal, and a refusal is shown until the member is
- * silent. */
+/* Reports for people distinguish a refusal from silence: a refusal is shown until the member stops
+ * answering. */
 static void silence_and_a_refusal_are_distinguished(void **state)
 {
 	(void)state;
@@ -247,16 +249,18 @@ static void silence_and_a_refusal_are_distinguished(void **state)
 	promised(0);
 	skip_all();
 	primary_on_ranges(&p, 0);
-	assert_false(primary_is_refused(&p, 1)); /* a question is under way */
+	/* the member has been asked, and may still answer */
+	assert_false(primary_is_refused(&p, 1));
 	primary_on_refused(&p, 2, PRIMARY_REFUSED_SPLIT, (struct mirror_epoch){0, 0});
 	assert_true(primary_is_refused(&p, 2));
 	assert_trouble(2, "it has seen what the register has not");
-	primary_tick(&p, 1000 + 2000); /* the time of the first question is over */
+	primary_tick(&p, 1000 + 2000); /* the time limit of the first question has passed */
 	assert_trouble(1, "it does not answer");
 	assert_false(primary_is_refused(&p, 1));
 	assert_trouble(2, "it has seen what the register has not");
-	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* member 2 is asked again, */
-	primary_on_lost(&p, 2);                                       /* member 2 does not answer */
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* member 2 is asked again */
+	/* member 2 is lost without an answer */
+	primary_on_lost(&p, 2);
 	assert_trouble(2, "it does not answer");
 	assert_false(primary_is_refused(&p, 2));
 }
@@ -295,8 +299,8 @@ static void a_member_that_is_lost_after_it_answered_is_not_called_silent(void **
 }
 
 /*
- * The former primary's host was silent for a lease, so the primary waits a shorter time for it than
- * for others.
+ * The earlier primary's host was silent for the whole lease, so the new primary waits for it less
+ * long than for others.
  */
 static void a_suspect_has_little_time(void **state)
 {
@@ -321,7 +325,7 @@ static void a_suspect_has_little_time(void **state)
 	assert_int_equal(reg.view.insync, 1);
 }
 
-/* The suspect has answered, so from now on it is a member like any other. */
+/* The suspect has answered, so from now on it is an ordinary member. */
 static void a_suspect_that_answers_is_none(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -360,7 +364,7 @@ static void below_min_copies_it_waits(void **state)
 	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NO_SLOT);
 }
 
-/* The only other copy is lost for good, and is replaced. */
+/* The only other copy is lost for good, and the operator replaces it. */
 static void one_copy_is_reported_in_the_singular(void **state)
 {
 	struct mirror_config next;
@@ -399,7 +403,7 @@ static void a_process_that_maps_the_copy_is_waited_for(void **state)
 	assert_int_equal(reg.view.insync, 1);
 }
 
-/* A former primary that unmaps releases its copy a moment after it gave up the role. */
+/* An earlier primary that unmaps releases its copy a moment after it gives up the role. */
 static void a_process_that_unmaps_is_asked_again_soon(void **state)
 {
 	struct primary_report held = {.copy = MIRROR_COPY_INSYNC, .held = true};
@@ -447,7 +451,7 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_int_equal(primary_must_have(&p), 3);
 	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NO_SLOT);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_on_record(&p, &reg, revision); /* the record has no trace of the swap */
+	primary_on_record(&p, &reg, revision); /* the record shows no trace of the swap */
 	assert_int_equal(primary_must_have(&p), 3);
 	uint64_t nonce = p.offer.nonce;
 
@@ -456,7 +460,7 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_int_equal(primary_must_have(&p), 1);
 }
 
-/* Member 2 is out of S, and equal again. */
+/* Make member 2, which is out of S, join again. */
 static void join(void)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -468,7 +472,7 @@ static void join(void)
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
 	skip_all();
 	primary_tick(&p, 1000 + 4999);
-	assert_nothing(); /* the hold-off */
+	assert_nothing(); /* the hold-off has not passed */
 	primary_tick(&p, 1000 + 5000);
 	assert_next(PRIMARY_DO_PROMISE, 2);
 	primary_on_promised(&p, 2, &report);
@@ -493,7 +497,7 @@ static void a_member_joins_before_it_is_of_s(void **state)
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
 	assert_int_equal(primary_must_have(&p), 7);
 	skip_all();
-	/* The member is lost again: the hold-off doubles. */
+	/* The member is lost again, so its hold-off doubles. */
 	primary_on_lost(&p, 2);
 	skip_all();
 	reg = p.offer;
@@ -518,13 +522,13 @@ static void a_member_that_an_operator_excludes_stays_away(void **state)
 	swap_done();
 	assert_int_equal(reg.view.insync, 3);
 	skip_all();
-	/* Below min_copies no member is excluded. */
+	/* If fewer than min_copies would be left, no member is excluded. */
 	assert_int_equal(primary_exclude(&p, 1, &why), -EBUSY);
 	assert_non_null(why);
 	assert_int_equal(p.members[1].state, PRIMARY_MEMBER_EQUAL);
 	primary_tick(&p, p.now + 600000);
 	assert_nothing();
-	/* The hold-off is skipped. */
+	/* The operator's order skips the hold-off. */
 	primary_readmit(&p, 2);
 	assert_next(PRIMARY_DO_PROMISE, 2);
 }
@@ -559,7 +563,7 @@ static void a_member_whose_expansion_is_unknown_is_waited_for(void **state)
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
 	assert_int_equal(primary_must_have(&p), 7);
-	swap_done(); /* the call only ends the question */
+	swap_done(); /* this call only ends the question */
 	assert_int_equal(reg.view.insync, 3);
 	assert_int_equal(primary_must_have(&p), 3);
 }
@@ -618,7 +622,7 @@ static void a_promotion_ends_when_another_member_was_faster(void **state)
 	assert_int_equal(last.error, -EAGAIN);
 	begin(2, 1, 0);
 	skip_all();
-	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1); /* then comes the alive key */
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1); /* next the alive key is written */
 	assert_next(PRIMARY_DO_FAILED, MIRROR_NO_SLOT);
 	assert_int_equal(last.error, -EBUSY);
 }
@@ -696,12 +700,15 @@ static void a_register_older_than_a_member_is_split(void **state)
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_tick(&p, 1000000); /* a swap would hide the split */
+	/* the primary makes no swap, because a swap would hide the split */
+	primary_tick(&p, 1000000);
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	for (unsigned i = 0; i < 4; i++)
-		primary_on_changed(&p, &reg, revision); /* the record may have been read before */
-	primary_on_record(&p, &reg, revision);          /* the same here */
+		/* this record may have been read before the split */
+		primary_on_changed(&p, &reg, revision);
+	/* this record, too, may have been read before the split */
+	primary_on_record(&p, &reg, revision);
 	assert_int_equal(p.state, PRIMARY_RECOVERING);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
@@ -709,7 +716,8 @@ static void a_register_older_than_a_member_is_split(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
-/* A swap without an answer has landed, and a member has read the record before its primary. */
+/* A swap without an answer has taken effect, and a member reads the record before its primary
+ * does. */
 static void what_a_member_has_read_earlier_is_no_split(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -736,8 +744,8 @@ static void what_a_member_has_read_earlier_is_no_split(void **state)
 }
 
 /*
- * The same for a member that is not in S, if its expansion has landed: the primary asks the member
- * again at once.
+ * The same case with a member outside S whose expansion has taken effect: the primary asks the
+ * member again at once.
  */
 static void a_member_that_has_joined_unnoticed_is_used(void **state)
 {
@@ -747,7 +755,7 @@ static void a_member_that_has_joined_unnoticed_is_used(void **state)
 	join();
 	reg = *last.record;
 	report.seen = reg.view;
-	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0); /* the swap seemed to have failed */
+	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0); /* the swap was reported as failed */
 	primary_on_lost(&p, 2);
 	skip_all();
 	primary_tick(&p, p.now + 30000);
@@ -760,7 +768,7 @@ static void a_member_that_has_joined_unnoticed_is_used(void **state)
 	assert_int_equal(p.rec.view.insync, 7);
 }
 
-/* A member has seen the next primary, and this primary has not yet. */
+/* A member has already seen the next primary, but this primary has not. */
 static void a_primary_overtaken_in_its_recovery_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -779,7 +787,7 @@ static void a_primary_overtaken_in_its_recovery_is_fenced(void **state)
 	assert_int_equal(p.state, PRIMARY_FENCED);
 }
 
-/* The primary's own daemon has newer information. */
+/* The primary's own daemon has newer information than the primary. */
 static void a_primary_overtaken_before_its_own_promise_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -797,7 +805,8 @@ static void a_primary_overtaken_before_its_own_promise_is_fenced(void **state)
 	assert_int_equal(p.state, PRIMARY_FENCED);
 }
 
-/* The refusal comes after its cause. */
+/* The primary gets the refusal of its swap after it has read the configuration that caused the
+ * refusal. */
 static void a_swap_that_a_configuration_has_overtaken_is_made_again(void **state)
 {
 	(void)state;
@@ -828,7 +837,8 @@ static void a_promise_that_the_register_lacks_is_split(void **state)
 	primary_on_refused(&p, 1, PRIMARY_REFUSED_EPOCH, higher);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_tick(&p, 1000000); /* a swap would hide the split */
+	/* the primary makes no swap, because a swap would hide the split */
+	primary_tick(&p, 1000000);
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	primary_on_record(&p, &reg, revision);
@@ -858,8 +868,8 @@ static void a_member_that_says_split_is_not_swapped_out(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
-/* The primary serves: the member may be back in a moment, so the primary asks until the member
- * answers. */
+/* The primary serves. A member that reports a split may recover in a moment, so the primary asks
+ * until it answers otherwise. */
 static void a_member_that_says_split_is_asked_again(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -880,7 +890,7 @@ static void a_member_that_says_split_is_asked_again(void **state)
 }
 
 /*
- * The only other copy is lost, and cannot be swapped out. A member that left before returns first.
+ * The only other copy is lost, and cannot be excluded. A member that left earlier returns first.
  */
 static void a_copy_that_returns_takes_the_place_of_the_last_other_one(void **state)
 {
@@ -937,8 +947,8 @@ static void the_last_copies_are_repaired_in_their_places(void **state)
 }
 
 /*
- * The set has grown under the mapping, and the member's own records were damaged. No other member
- * is left, so this one is used, and the part past the mapping's end stays in doubt.
+ * The set has grown beyond the mapping, and the member's own records were damaged. No other member
+ * is left, so this one is used, and its part past the mapping's end stays in doubt.
  */
 static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **state)
 {
@@ -991,7 +1001,7 @@ static void a_larger_copy_in_doubt_holds_no_promotion_up(void **state)
 	assert_true(last.keeps);
 }
 
-/* The end of a resync would mark the whole copy as compared. */
+/* The end of a resync would mark the whole copy as compared, so the member waits. */
 static void a_larger_copy_outside_of_s_that_is_in_doubt_waits_for_the_next_mapping(void **state)
 {
 	struct primary_report report = {
@@ -1009,7 +1019,7 @@ static void a_larger_copy_outside_of_s_that_is_in_doubt_waits_for_the_next_mappi
 	assert_nothing();
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
 	assert_non_null(strstr(p.members[2].trouble, "when the set is mapped again"));
-	/* The rest was compared meanwhile. */
+	/* Meanwhile the rest of the copy was compared. */
 	report = (struct primary_report){.copy = MIRROR_COPY_STALE};
 	primary_tick(&p, primary_next_deadline(&p));
 	assert_next(PRIMARY_DO_PROMISE, 2);
@@ -1030,7 +1040,8 @@ static void the_own_copy_leaves_s_when_it_fails(void **state)
 	assert_int_equal(p.state, PRIMARY_SERVING);
 }
 
-/* This copy may lack data that other members have acknowledged since. */
+/* The failed copy may lack data that other members have acknowledged since, so it is not a
+ * source. */
 static void a_failed_copy_makes_no_other_one_equal(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -1055,7 +1066,7 @@ static void a_failed_copy_makes_no_other_one_equal(void **state)
 	primary_on_joining(&p, 2);
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
 	assert_int_equal(p.state, PRIMARY_SERVING);
-	primary_on_lost(&p, 1); /* the failed copy does not replace the lost member, either */
+	primary_on_lost(&p, 1); /* the failed copy does not make the lost member equal, either */
 	skip_all();
 	primary_tick(&p, p.now + 100000);
 	assert_nothing();
@@ -1063,14 +1074,15 @@ static void a_failed_copy_makes_no_other_one_equal(void **state)
 	assert_int_equal(p.error, -EIO);
 }
 
-/* Otherwise the primary would wait without end. */
+/* The primary gives up, because otherwise it would wait for ever. */
 static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void **state)
 {
 	(void)state;
 	serve(2, 2);
 	primary_on_local_failed(&p);
 	skip_all();
-	assert_int_equal(p.state, PRIMARY_SERVING); /* min_copies may be lowered */
+	/* the primary waits, because an operator may lower min_copies */
+	assert_int_equal(p.state, PRIMARY_SERVING);
 	assert_true(p.blocked);
 	primary_on_lost(&p, 1);
 	assert_int_equal(p.state, PRIMARY_FAILED);
@@ -1084,7 +1096,7 @@ static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void 
 		swap_done();
 	assert_int_equal(reg.view.insync, 4);
 	assert_int_equal(p.state, PRIMARY_SERVING);
-	/* At the end the primary has no flush to wait for. */
+	/* A primary that is ending has no flush to wait for. */
 	serve(2, 2);
 	primary_demote(&p);
 	skip_all();
@@ -1098,7 +1110,7 @@ static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void 
 	assert_int_equal(reg.view.insync, 3);
 }
 
-/* The other member was excluded, and then this host's own medium failed. */
+/* Exclude the other member, and then let this host's own medium fail. */
 static void lose_all_but_a_failed_copy(void)
 {
 	serve(2, 1);
@@ -1108,7 +1120,7 @@ static void lose_all_but_a_failed_copy(void)
 	primary_on_local_failed(&p);
 }
 
-/* The other member returns, and is made equal to this copy. */
+/* Let the other member return and become equal to this copy. */
 static void join_the_failed_copy(void)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -1127,7 +1139,7 @@ static void join_the_failed_copy(void)
 }
 
 /*
- * A demoted primary whose own copy has failed first makes the other copy equal, as its last flushes
+ * A demoted primary whose own copy has failed makes the other copy equal first: its last flushes
  * wait for a copy that has not failed.
  */
 static void the_last_copy_that_failed_makes_others_equal_also_at_the_end(void **state)
@@ -1140,7 +1152,7 @@ static void the_last_copy_that_failed_makes_others_equal_also_at_the_end(void **
 	assert_int_equal(reg.view.insync, 2);
 }
 
-/* No other member has acknowledged a flush. */
+/* The failed copy is the only one that has the acknowledged flushes. */
 static void the_last_copy_makes_others_equal_though_it_failed(void **state)
 {
 	(void)state;
@@ -1150,12 +1162,13 @@ static void the_last_copy_makes_others_equal_though_it_failed(void **state)
 		assert_true(primary_next(&p, &last));
 	while (last.type != PRIMARY_DO_RETIRE);
 	assert_int_equal(last.slot, 1);
-	assert_true(last.keeps); /* another member may get other bytes from this copy */
+	/* keep the member's records: another member may get other bytes from this copy */
+	assert_true(last.keeps);
 	swap_done();
 	assert_int_equal(reg.view.insync, 2);
 }
 
-/* The member's medium fails at each write, and the member still answers. */
+/* The member's medium fails at each write, but the member still answers. */
 static void a_member_that_cannot_be_made_equal_does_not_hold_a_promotion_up(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -1190,7 +1203,7 @@ static void the_configuration_changes_under_it(void **state)
 	(void)state;
 	serve(3, 1);
 	next = reg.config;
-	next.members[2].id = 99; /* the member was replaced */
+	next.members[2].id = 99; /* the configuration replaces this member */
 	next.members[3].id = 4;
 	strcpy(next.members[3].name, "d");
 	assert_int_equal(view_set_config(&reg, &next, 5, NULL), 0);
@@ -1204,7 +1217,8 @@ static void the_configuration_changes_under_it(void **state)
 	assert_nothing();
 }
 
-/* The primary never goes on from such a record, nor counts members as in-sync that have left S. */
+/* The primary must not go on from such a record, and must not count members as in-sync that have
+ * left S. */
 static void a_register_that_was_restored_and_configured_is_split(void **state)
 {
 	struct mirror_config next;
@@ -1231,7 +1245,7 @@ static void a_register_that_was_restored_and_configured_is_split(void **state)
 		assert_int_equal(p.error, -ENOTUNIQ);
 		skip_all();
 	}
-	/* A configuration has removed a member. */
+	/* An operator has removed a member. */
 	serve(3, 1);
 	backup = reg;
 	next = reg.config;
@@ -1259,7 +1273,7 @@ static void it_ends_in_order(void **state)
 	assert_true(reg.view.clean);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_DEMOTED, MIRROR_NO_SLOT);
-	/* The next primary has nothing to make equal, but still fences. */
+	/* The next primary has no copy to make equal, but still fences the others. */
 	primary_start(&p, &reg, revision, 1, NULL, false, 0, next_nonce, NULL);
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
 
@@ -1277,8 +1291,8 @@ static void it_ends_in_order(void **state)
 }
 
 /*
- * The promotion may have happened. If the end came before the answer, the epoch would have no
- * primary.
+ * The promotion may have taken effect. If the primary ended before the answer, the epoch would have
+ * no primary.
  */
 static void an_end_waits_for_the_swap_of_the_promotion(void **state)
 {

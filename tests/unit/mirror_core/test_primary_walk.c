@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The product of the primary's states and all events, whether asked for or not, in random orders,
- * with a register that carries out swaps late or without an answer. In every state these rules
- * hold:  - a member in S, now or after a swap that may still land, is awaited;  - SERVE comes once,
- * and only after the register has `serving` for this epoch;  - nothing follows the end.
+ * Walks through the primary's states by random events, expected or not. The register carries out
+ * swaps late or without an answer. In every state these rules must hold: - the primary waits for
+ * each member that is in S, or may be after a swap that can still take effect; - the action SERVE
+ * comes once, after the register has `serving` for this epoch; - no action follows the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>

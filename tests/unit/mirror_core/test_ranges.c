@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranges are compared with a map that has a byte for each byte of a small file. */
+/* Compare lists of ranges with a map that has one byte for each byte of a small file. */
 #include "mirror/core/ranges.h"
 
 #include <setjmp.h>
@@ -115,7 +115,7 @@ static void test_fewer_ranges_cover_the_same(void **state)
 		assert_normal(v, n);
 		for (size_t i = 0; i < SIZE; i++)
 			assert_true(after.bytes[i] >= before.bytes[i]);
-		if (normal <= max) /* the ranges need no merge */
+		if (normal <= max) /* without a merge the result must be exact */
 			assert_memory_equal(&before, &after, sizeof(before));
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set's record as bytes: round trips, one encoding for each record, and refused bytes. */
+/* A set's record as bytes: it decodes as it was encoded, each record has only one encoding, and
+ * other bytes are refused. */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -43,7 +44,7 @@ static void comes_back_as_it_was(void **state)
 	assert_int_equal(got.view.insync, 5);
 }
 
-/* Decode a record as earlier versions wrote it. */
+/* Decode a record as earlier versions of this project wrote it. */
 static void a_history_without_in_sync_sets_comes_back(void **state)
 {
 	size_t with = record_encode(&rec, bytes, sizeof(bytes)), without;
@@ -97,7 +98,7 @@ static void what_is_not_meant_does_not_matter(void **state)
 	struct mirror_record same = rec;
 
 	same.config.set[10] = 'x';             /* a byte past the end of the text */
-	same.config.members[5].port = 7;       /* in a free slot */
+	same.config.members[5].port = 7;       /* in an unused slot */
 	same.history[5].epoch = copy_epoch(1); /* an entry past the count */
 	assert_true(record_is_equal(&rec, &same));
 	same.nonce++;
@@ -121,7 +122,7 @@ static void each_flipped_bit_and_each_cut_is_seen(void **state)
 	assert_int_equal(record_decode(&got, bytes, len + 1), -EBADMSG);
 }
 
-/* The sum is corrected, so that only the text is judged. */
+/* Correct the checksum, so that only the text can be the cause of the refusal. */
 static void refused_with_sum(size_t len)
 {
 	uint32_t sum = crc32c_final(crc32c_update(CRC32C_INIT, bytes, len - 4));
@@ -156,7 +157,7 @@ static void a_switch_that_is_neither_and_bytes_behind_the_last_are_refused(void 
 	bytes[at] = 2;
 	refused_with_sum(len);
 	record_encode(&rec, bytes, sizeof(bytes));
-	bytes[12]++; /* the length: one byte more, before the sum */
+	bytes[12]++; /* length of the record: one byte more, before the checksum */
 	assert_int_not_equal(bytes[12], 0);
 	bytes[len - 4] = 0;
 	refused_with_sum(len + 1);

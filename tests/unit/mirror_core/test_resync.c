@@ -168,7 +168,7 @@ static void test_it_may_join_when_a_pass_leaves_most_of_what_it_found(void **sta
 	expect_piece(RESYNC_OP_COPY, 0, 10 * 4096, 0x3ff);
 	resync_on_flush(&rs, &hot, 1);
 	resync_done(&rs, &piece, true, 0);
-	/* 7 of 10 blocks are left: another pass. */
+	/* 7 of 10 blocks differ again, so another pass begins. */
 	expect_piece(RESYNC_OP_COPY, 0, 7 * 4096, 0x7f);
 	assert_int_equal(rs.pass, 1);
 	resync_on_flush(&rs, &hot, 1);
@@ -195,7 +195,7 @@ static void test_a_joining_flush_and_a_piece_exclude_each_other(void **state)
 	resync_flush_leave(&rs, &far);
 	assert_false(resync_flush_enter(&rs, &hold));
 	resync_done(&rs, &piece, false, 0);
-	/* The flush came first, so only the other block is free. */
+	/* The flush came first, so only the other block may be copied. */
 	expect_piece(RESYNC_OP_COPY, 0, 4096, 1);
 	assert_true(resync_flush_enter(&rs, &hold));
 	resync_done(&rs, &piece, true, 0);
@@ -215,8 +215,8 @@ static void test_a_resync_goes_on_from_its_bitmap(void **state)
 	expect_piece(RESYNC_OP_COPY, SIZE / 2, 4096, 1);
 }
 
-/* The result does not depend on the digests. Returns the number of blocks that were compared one
- * by one. */
+/* Compare blocks, with these differences. Returns how many blocks were compared one by one; the
+ * digests must not change the result. */
 static unsigned verify(uint64_t differing, const struct mirror_range *flush, unsigned in_pass)
 {
 	unsigned compared = 0;

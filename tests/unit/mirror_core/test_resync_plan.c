@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every combination of crashes, and the ranges that are made equal after it. Member 0 is the
+/* Every combination of crashes, and the ranges that are made equal afterwards. Member 0 is the
  * primary. */
 #include <string.h>
 
@@ -12,11 +12,12 @@
 #define THIRD_ID 0xc2
 #define SIZE     (64ull << 20)
 
-/* The difference from a set of two in-sync members, in epoch 7, with 5 and 6 before. */
+/* How a case differs from the default: two in-sync members, epoch 7, and the epochs 5 and 6 before
+ * it. */
 struct situation {
 	const char *name;
 	enum resync_verdict verdict;
-	const char *why; /* why: a part of the text */
+	const char *why; /* why: a part of the expected text */
 	bool absent;     /* the member is not in S */
 	bool recovering; /* the primary does not serve yet */
 	bool not_primary, own_absent;
@@ -24,7 +25,7 @@ struct situation {
 	uint32_t own_records, records;
 	enum mirror_copy copy;
 	uint64_t copy_id, size, source;
-	struct mirror_epoch epoch; /* number 0: the current epoch */
+	struct mirror_epoch epoch; /* number 0 means the present epoch */
 	bool history_is_full;
 };
 
@@ -101,7 +102,7 @@ static void make_record(const struct situation *s)
 {
 	memset(&rec, 0, sizeof(rec));
 	rec.config.uuid.bytes[0] = 7;
-	rec.config.size = 2 * SIZE; /* the set has grown since */
+	rec.config.size = 2 * SIZE; /* the set has grown since it was mapped */
 	rec.config.members[0].id = SELF_ID;
 	rec.config.members[1].id = OTHER_ID;
 	rec.view.epoch = (struct mirror_epoch){7, 70};
@@ -156,7 +157,7 @@ static void test_every_situation_has_its_decision(void **state)
 	}
 }
 
-/* Whatever is reported, a copy that may lack something is never taken for equal. */
+/* A copy that may lack bytes must never be taken for equal, whatever its report says. */
 static void test_what_was_away_is_never_taken_for_equal(void **state)
 {
 	struct situation s = {.absent = true};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link of a certain speed with a queue, in virtual time. Flushes and a resync share the link. */
+/* A link of a given speed with a queue, in virtual time. Flushes and a resync share it. */
 #include "lib/unit.h"
 #include "mirror/core/resync_rate.h"
 #include "sim/prng.h"
 
 #define PIECE   (64u << 10)
 #define SECOND  1000000ull
-#define BASE_US 400 /* latency of a flush on an idle link */
+#define BASE_US 400 /* latency of a flush on an idle link, in microseconds */
 
 struct piece {
 	uint64_t sent, end, len;
@@ -14,18 +14,18 @@ struct piece {
 
 static struct link {
 	struct resync_rate rate;
-	uint64_t speed;        /* bytes a second */
-	uint64_t now, free_at; /* present time, and the time at which the queue is empty */
+	uint64_t speed;        /* bytes per second */
+	uint64_t now, free_at; /* now: present time; free_at: time at which the queue is empty */
 	struct piece pieces[4096];
 	unsigned first, count;
 	uint64_t sent, in_flight;
-	bool is_queue_shared; /* flushes queue after pieces of the resync */
-	/* extra latency of flushes while more than `tolerated` bytes are in flight */
+	bool is_queue_shared; /* a flush waits in the queue behind pieces of the resync */
+	/* extra_us: added latency of flushes while more than `tolerated` bytes are in flight */
 	uint64_t extra_us;
 	uint64_t tolerated;
-	/* extra latency from other work; twice as much for a tenth of the flushes */
+	/* noise_us: added latency from other work, doubled for a tenth of the flushes */
 	uint64_t noise_us;
-	struct prng prng; /* state 0: flushes have no random variation */
+	struct prng prng; /* state 0: latencies have no random variation */
 	struct resync_latencies seen;
 } l;
 
@@ -62,7 +62,7 @@ static void take_what_has_come(void)
 	}
 }
 
-/* The machine also does other work: some flushes take up to three times as long. */
+/* The machine has other work, too: some flushes take up to three times as long. */
 static uint64_t latency(void)
 {
 	uint64_t took = BASE_US + (l.in_flight >= l.tolerated ? l.extra_us : 0);
@@ -78,7 +78,7 @@ static uint64_t latency(void)
 	return took;
 }
 
-/* A flush begins every 500 us. */
+/* Run for this time; a flush begins every 500 us. */
 static void run(uint64_t us)
 {
 	for (uint64_t end = l.now + us; l.now < end; l.now += 50) {
@@ -115,7 +115,8 @@ static void test_the_99th_percentile_is_right_to_an_eighth(void **state)
 	assert_true(resync_latencies_p99(&few) > 10 * SECOND);
 }
 
-/* The largest value of a class is its name; from 8 to 15 each value has a class of its own. */
+/* A class of latencies is named by its largest value; each value from 8 to 15 is a class of its
+ * own. */
 static void test_a_latency_of_a_class_of_its_own_is_exact(void **state)
 {
 	for (uint64_t us = 8; us < 16; us++) {
@@ -135,7 +136,7 @@ static void test_without_flushes_that_suffer_it_fills_the_link(void **state)
 	assert_true(l.rate.window <= RESYNC_WINDOW_MAX);
 }
 
-/* 10 Gbit/s: a piece takes 52 us on the link. */
+/* At 10 Gbit/s a piece takes 52 us on the link. */
 static void test_flushes_stay_below_twice_their_calm_latency(void **state)
 {
 	begin(1250000000, 20u << 20, 0, BASE_US);
@@ -145,7 +146,7 @@ static void test_flushes_stay_below_twice_their_calm_latency(void **state)
 	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
 }
 
-/* 1 Gbit/s: 64 KiB take 524 us on the link, longer than a flush. */
+/* At 1 Gbit/s 64 KiB take 524 us on the link, longer than a flush. */
 static void test_a_slow_link_is_used_in_small_turns(void **state)
 {
 	uint64_t speed = 125000000;
@@ -157,7 +158,7 @@ static void test_a_slow_link_is_used_in_small_turns(void **state)
 	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
 }
 
-/* The first second is most of a short resync. */
+/* A short resync has little more than its first second. */
 static void test_it_begins_with_little_while_an_application_flushes(void **state)
 {
 	uint64_t speed = 125000000;
@@ -216,11 +217,11 @@ static void test_flushes_that_suffer_decide(void **state)
 	l.extra_us = 10 * BASE_US;
 	l.tolerated = 32 << 10;
 	run(5 * SECOND);
-	/* A flight takes 400 us plus its time on the link. */
+	/* A piece takes 400 us plus its time on the link. */
 	assert_in_range(rate_of(10 * SECOND), 16u << 20, (32ull << 10) * SECOND / BASE_US);
 }
 
-/* The flushes are slow for another reason, so a slower resync would only take longer. */
+/* The flushes are slow for another reason, so slowing the resync down would not help them. */
 static void test_it_goes_on_where_less_does_not_help(void **state)
 {
 	begin(1ull << 30, 1u << 20, 0, BASE_US);
@@ -230,7 +231,7 @@ static void test_it_goes_on_where_less_does_not_help(void **state)
 	assert_true(rate_of(SECOND) > 1ull << 29);
 }
 
-/* Other work has made flushes slow since the resync began. */
+/* Other work has slowed the flushes since the resync began. */
 static void test_what_other_work_does_is_not_taken_for_the_resyncs(void **state)
 {
 	begin(125000000, 20u << 20, 0, BASE_US);
@@ -239,7 +240,7 @@ static void test_what_other_work_does_is_not_taken_for_the_resyncs(void **state)
 	assert_true(rate_of(2 * SECOND) > 125000000ull * 7 / 10);
 }
 
-/* After the other work ends, the calm latency is as before. */
+/* After the other work ends, the measured latency without a resync is as before. */
 static void test_what_is_calm_is_found_again_after_other_work(void **state)
 {
 	begin(125000000, 20u << 20, 0, BASE_US);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flushes and a resync come in any order, members lose connections, and a primary restarts. A block
- * has a few cells; a cell holds the number of the store that wrote it.
+ * Flushes and a resync run in any order, members lose connections, and a primary restarts. A block
+ * has a few cells; each cell holds the number of the store that wrote it.
  */
 #include <string.h>
 
 #include "lib/unit.h"
 #include "mirror/core/resync.h"
 
-#define BLOCKS   150 /* not a whole number of words */
+#define BLOCKS   150 /* not a multiple of 64, so the last word of a bitmap is incomplete */
 #define CELLS    4   /* cells in a block */
 #define SIZE     ((uint64_t)BLOCKS * MIRROR_BLOCK)
 #define WORDS    3
@@ -26,12 +26,13 @@ struct flush {
 };
 
 /*
- * A piece on its way. It is read, then placed block by block, then made durable; or it is compared.
+ * A piece under way: it is read, then placed block by block, then made durable. Or its blocks are
+ * compared.
  */
 struct work {
 	struct resync_piece piece;
 	bool was_read, has_remote, has_local;
-	uint64_t placed, local_equal; /* blocks */
+	uint64_t placed, local_equal; /* one bit for each block */
 	uint32_t data[64 * CELLS], remote[64 * CELLS];
 };
 
@@ -39,7 +40,7 @@ struct member {
 	struct resync rs;
 	uint64_t bits[WORDS], unsure[WORDS];
 	uint32_t cells[BLOCKS * CELLS];
-	struct flush lane[FLUSHES]; /* flushes that are sent and not confirmed, oldest first */
+	struct flush lane[FLUSHES]; /* flushes that were sent and not acknowledged, oldest first */
 	unsigned lane_count, lane_placed;
 	struct work work[WORK];
 	unsigned work_count;
@@ -79,7 +80,7 @@ static bool sim_range_has(const struct flush *f, unsigned cell)
 	return false;
 }
 
-/* The rule: a block that differs has its bit, or belongs to a flush under way. */
+/* The rule: each block that differs has its bit set, or belongs to a flush under way. */
 static void sim_check(void)
 {
 	for (unsigned m = 0; m < MEMBERS; m++) {
@@ -147,7 +148,7 @@ static bool sim_may_flush(void)
 	return may;
 }
 
-/* As soon as no piece is in the way, change the copy and post the flush, as one step. */
+/* When no piece is in the way, change the copy and post the flush in one step. */
 static void sim_flush(void)
 {
 	if (!sim.is_waiting) {
@@ -213,7 +214,7 @@ static void sim_add_work(struct member *mb, const struct resync_piece *piece)
 				piece->blocks << piece->offset % RESYNC_PIECE_MAX / MIRROR_BLOCK &
 				other->blocks << other->offset % RESYNC_PIECE_MAX / MIRROR_BLOCK);
 	}
-	/* A flush waits only for pieces that began before the flush. */
+	/* A flush waits only for pieces that began before it. */
 	for (unsigned i = 0; sim.is_waiting && i < piece->len / CELL; i++) {
 		if (piece->blocks >> i / CELLS & 1)
 			assert_false(sim_range_has(&sim.waiting, sim_cell_of(piece, i)));
@@ -278,7 +279,7 @@ static void sim_copy(struct member *mb, struct work *w)
 	}
 }
 
-/* Take each digest at some time, in either order. */
+/* Compute the two digests at different times, in either order. */
 static void sim_compare(struct member *mb, struct work *w)
 {
 	uint64_t differing = 0;
@@ -317,7 +318,7 @@ static void sim_work(struct member *mb)
 		sim_compare(mb, w);
 }
 
-/* Mark the blocks that were not confirmed; blocks that were placed so far stay. */
+/* Mark the blocks that were not acknowledged as different; blocks that were placed stay. */
 static void sim_break(struct member *mb, bool restart)
 {
 	if (mb->is_in_sync)
@@ -325,7 +326,7 @@ static void sim_break(struct member *mb, bool restart)
 	else
 		resync_break(&mb->rs, sim.now);
 	if (restart) {
-		/* Only the bitmap is left. */
+		/* After a restart only the bitmap is left. */
 		memset(mb->unsure, 0, sizeof(mb->unsure));
 		sim_init_resync(mb, RESYNC_CATCH_UP);
 	}
@@ -380,7 +381,7 @@ static bool sim_is_equal(void)
 	return true;
 }
 
-/* The flushes never end, and the members still become equal. */
+/* Flushes go on without end, but the members still become equal. */
 static void test_members_become_equal_while_flushes_go_on(void **state)
 {
 	unsigned joins = 0, shared = 0, breaks = 0, waits = 0;
@@ -401,7 +402,7 @@ static void test_members_become_equal_while_flushes_go_on(void **state)
 	assert_true(joins >= 80 && shared > 80 && breaks > 80 && waits > 80);
 }
 
-/* For the records of a promotion, the union of both sides is enough. */
+/* For the records of a promotion it is enough to join the records of both sides. */
 static void test_equalisation_ends_with_equal_copies(void **state)
 {
 	for (uint64_t seed = 1; seed <= 60; seed++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The permitted changes of a set's record, and how views are compared. */
+/* Which changes of a set's record are permitted, and how views are compared. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "record.h"
 #include "mirror/core/version.h"
 
-/* A refused change leaves the record unchanged, and the error has a text. */
+/* A refused change must not change the record, and must give a text. */
 #define assert_refused(rec, call, error)                                                           \
 	do {                                                                                       \
 		struct mirror_record before_ = (rec);                                              \
@@ -31,7 +31,8 @@ static void a_life(void **state)
 	assert_int_equal(rec.view.insync, 7);
 	assert_int_equal(rec.view.phase, MIRROR_PHASE_RECOVERING);
 	assert_false(rec.view.clean);
-	assert_int_equal(rec.history_count, 0); /* epoch 0 does not exist */
+	/* the epoch 0 before the first one is not recorded */
+	assert_int_equal(rec.history_count, 0);
 	assert_int_equal(view_shrink(&rec, 1, 4, 11, NULL), 0);
 	assert_int_equal(view_serve(&rec, 1, 12, NULL), 0);
 	assert_int_equal(view_expand(&rec, 1, 4, 13, NULL), 0);
@@ -72,7 +73,8 @@ static void only_the_primary_changes_its_epoch(void **state)
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
 	assert_refused(rec, view_serve(&rec, 1, 11, &why), -ESTALE);
 	assert_refused(rec, view_shrink(&rec, 1, 1, 11, &why), -ESTALE);
-	assert_refused(rec, view_expand(&rec, 0, 1, 11, &why), -EAGAIN); /* not serving */
+	/* refused, because the primary does not serve */
+	assert_refused(rec, view_expand(&rec, 0, 1, 11, &why), -EAGAIN);
 	assert_int_equal(view_serve(&rec, 0, 12, NULL), 0);
 	assert_refused(rec, view_serve(&rec, 0, 13, &why), -EALREADY);
 	assert_refused(rec, view_expand(&rec, 0, 1, 11, &why), -EINVAL);
@@ -97,7 +99,8 @@ static void enough_copies_stay(void **state)
 	assert_refused(rec, view_shrink(&rec, 0, 2, 12, &why), -EBUSY);
 	rec.config.lonely = MIRROR_LONELY_MANUAL;
 	assert_int_equal(view_shrink(&rec, 0, 2, 12, NULL), 0);
-	assert_refused(rec, view_shrink(&rec, 0, 1, 13, &why), -EBUSY); /* never without a member */
+	/* refused, because no member would be left */
+	assert_refused(rec, view_shrink(&rec, 0, 1, 13, &why), -EBUSY);
 }
 
 static void configurations_change(void **state)
@@ -108,10 +111,12 @@ static void configurations_change(void **state)
 
 	(void)state;
 	next.members[2] = next.members[1];
-	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL); /* same name */
+	/* refused: two members have the same name */
+	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL);
 	next.members[2].id = 30;
 	next.members[2].name[0] = '\0';
-	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL); /* no name */
+	/* refused: a member has no name */
+	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL);
 	strcpy(next.members[2].name, "c");
 	next.size *= 2;
 	assert_int_equal(view_set_config(&rec, &next, 9, NULL), 0);
@@ -120,7 +125,7 @@ static void configurations_change(void **state)
 	next.size /= 2;
 	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL);
 	next = rec.config;
-	next.members[1].id = 20; /* the member was replaced */
+	next.members[1].id = 20; /* this member is replaced */
 	assert_int_equal(view_set_config(&rec, &next, 10, NULL), 0);
 	assert_int_equal(rec.view.insync, 1);
 	next.members[0].id = 21;
@@ -144,7 +149,7 @@ static mirror_mask without(struct mirror_record *rec, unsigned slot)
 	return rec->view.insync;
 }
 
-/* Without that copy flushes would wait. */
+/* The change is refused, because flushes would have to wait without that copy. */
 static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 {
 	struct mirror_record rec = test_record(4, 2);
@@ -154,7 +159,7 @@ static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 	(void)state;
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
 	assert_int_equal(view_shrink(&rec, 0, 4, 11, NULL), 0);
-	assert_int_equal(without(&rec, 3), 3); /* one copy more than the set needs */
+	assert_int_equal(without(&rec, 3), 3); /* the set has one copy more than it needs */
 	next = rec.config;
 	memset(&next.members[1], 0, sizeof(next.members[1]));
 	assert_refused(rec, view_set_config(&rec, &next, 12, &why), -EAGAIN);
@@ -163,8 +168,7 @@ static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 	assert_int_equal(view_set_config(&rec, &next, 12, NULL), 0);
 	assert_int_equal(rec.view.insync, 1);
 	/*
-	 * A member that is not in-sync does not count. A member that is lost for good gets a new
-	 * copy.
+	 * A member that is not in-sync does not count. A new copy may replace a lost one.
 	 */
 	rec = test_record(3, 2);
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
@@ -186,9 +190,9 @@ static void settings_change_when_that_is_safe(void **state)
 	next.lease_ms *= 2;
 	assert_int_equal(view_set_config(&rec, &next, 9, NULL), 0);
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
-	next.lease_ms--; /* another promotion could come too soon, */
+	next.lease_ms--; /* refused, because another promotion could come too soon */
 	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
-	next.lease_ms += 2; /* or the primary could read too long */
+	next.lease_ms += 2; /* refused, because the primary could read too long */
 	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
 	assert_int_equal(view_serve(&rec, 0, 12, NULL), 0);
 	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EBUSY);
@@ -198,7 +202,7 @@ static void settings_change_when_that_is_safe(void **state)
 
 	assert_int_equal(view_shrink(&rec, 0, 4, 17, NULL), 0);
 	next = rec.config;
-	next.min_copies = 3; /* no flush could be acknowledged */
+	next.min_copies = 3; /* refused, because no flush could be acknowledged */
 	assert_refused(rec, view_set_config(&rec, &next, 18, &why), -EAGAIN);
 	next.min_copies = 2;
 	assert_int_equal(view_set_config(&rec, &next, 18, NULL), 0);
@@ -212,7 +216,8 @@ static void settings_change_when_that_is_safe(void **state)
 	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL);
 	next.lonely = rec.config.lonely;
 	next.format = (uint8_t)(version_newest() + 1);
-	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL); /* not known */
+	/* refused: the feature is unknown */
+	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL);
 	next.format = 0;
 	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL);
 	next = rec.config;
@@ -221,7 +226,7 @@ static void settings_change_when_that_is_safe(void **state)
 	next.address = 4096;
 	next.members[1].port++;
 	assert_int_equal(view_set_config(&rec, &next, 23, NULL), 0);
-	assert_int_equal(rec.view.insync, 1); /* no member leaves by the change */
+	assert_int_equal(rec.view.insync, 1); /* the change removes no member of S */
 	next.replica_timeout_ms = 0;
 	assert_refused(rec, view_set_config(&rec, &next, 24, &why), -EINVAL);
 }
@@ -246,7 +251,7 @@ static void views_compare(void **state)
 	assert_int_equal(view_compare(&rec, &other), VIEW_BRANCH);
 	assert_int_equal(view_promote(&rec, 1, 12, NULL), 0);
 	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER);
-	assert_int_equal(view_compare(&rec, &two), VIEW_BRANCH); /* the epoch ended before */
+	assert_int_equal(view_compare(&rec, &two), VIEW_BRANCH); /* this epoch ended before */
 	other = rec.view;
 	other.epoch.nonce++;
 	assert_int_equal(view_compare(&rec, &other), VIEW_BRANCH);
@@ -256,14 +261,15 @@ static void views_compare(void **state)
 	for (unsigned i = 0; i < MIRROR_HISTORY + 1; i++)
 		assert_int_equal(view_promote(&rec, 1, 20 + i, NULL), 0);
 	assert_int_equal(rec.history_count, MIRROR_HISTORY);
-	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* the history lacks it */
+	/* the record's history lacks this epoch */
+	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER);
 	one.epoch.number = rec.view.epoch.number + 1;
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
 }
 
 /*
- * A configuration removes members from S without raising seq, which grows only with the primary's
- * changes.
+ * A change of the configuration may remove members from S, but does not raise seq, which counts the
+ * primary's changes.
  */
 static void a_configuration_is_no_change_of_the_primarys(void **state)
 {
@@ -280,7 +286,8 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(rec.config.number, 2);
 	assert_int_equal(view_compare(&rec, &all), VIEW_OLDER);
 	two = rec.view;
-	/* The register is restored, and configured twice: once without c, once without b. */
+	/* The register is restored, and its configuration is changed twice: without c, and without
+	 * b. */
 	assert_int_equal(view_set_config(&backup, &backup.config, 12, NULL), 0);
 	assert_int_equal(view_set_config(&backup, &backup.config, 13, NULL), 0);
 	assert_int_equal(view_compare(&backup, &two), VIEW_NEWER);
@@ -290,7 +297,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(view_compare(&rec, &shrunk), VIEW_BRANCH);
 	shrunk.seq++;
 	assert_int_equal(view_compare(&backup, &shrunk), VIEW_NEWER);
-	/* The same holds for each member that is promoted then. */
+	/* The history keeps who was in-sync for each member that is promoted then. */
 	assert_int_equal(view_promote(&backup, 2, 14, NULL), 0);
 	assert_int_equal(backup.history[0].insync, 7);
 	assert_int_equal(view_compare(&backup, &two), VIEW_BRANCH);
@@ -299,7 +306,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(view_promote(&rec, 1, 15, NULL), 0);
 	assert_int_equal(view_compare(&rec, &two), VIEW_OLDER);
 	assert_int_equal(view_compare(&rec, &all), VIEW_OLDER);
-	/* An earlier version did not store which members were in-sync. */
+	/* An earlier version of this project did not store which members were in-sync. */
 	backup.history[0].insync = 0;
 	assert_int_equal(view_compare(&backup, &two), VIEW_OLDER);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unreadable blocks become zeros, and no other blocks do. */
+/* Blocks that cannot be read are overwritten with zeros; all other blocks are not. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -13,17 +13,17 @@
 
 #define BLOCKS 4
 #define SIZE   (BLOCKS * (uint64_t)MIRROR_BLOCK)
-#define BAD    2 /* the bad block */
+#define BAD    2 /* number of the bad block */
 
 static int fd;
 static struct {
-	int error;      /* errno of reads of the block; 0: the block is readable */
-	int direct;     /* errno of direct reads only */
-	int write;      /* errno of writes; 0: a write cures the block */
+	int error;      /* errno of reads of the bad block; 0: it is readable */
+	int direct;     /* errno of direct reads of the bad block */
+	int write;      /* errno of writes to it; 0: a write makes it readable */
 	int sync;       /* errno of fdatasync() */
-	int no_direct;  /* the file system has no direct reads and writes */
-	off_t upto;     /* a read returns the block's bytes before this offset */
-	bool is_broken; /* a write does not cure the block, either */
+	int no_direct;  /* the file system supports no direct I/O */
+	off_t upto;     /* offset up to which a read returns the block's bytes */
+	bool is_broken; /* not even a write makes the block readable */
 	unsigned writes, holes, syncs;
 } medium;
 
@@ -75,7 +75,7 @@ int __wrap_fallocate(int f, int mode, off_t offset, off_t len)
 	assert_int_equal(len, MIRROR_BLOCK);
 	if (mode) {
 		medium.holes++;
-		medium.write = 0; /* the next write goes to another block */
+		medium.write = 0; /* the next write is to another block */
 	}
 	return __real_fallocate(f, mode, offset, len);
 }
@@ -141,8 +141,8 @@ static void a_block_that_cannot_be_read_is_overwritten(void **state)
 }
 
 /*
- * The driver of persistent memory has not recorded this poison yet: a read returns the bytes before
- * it, and then the copy to the reader's memory fails.
+ * The driver of persistent memory has not recorded this damage yet. A read returns the bytes before
+ * it, and then copying to the reader's memory fails.
  */
 static void a_block_of_which_a_part_can_be_read_is_overwritten(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The metadata of a copy in a real file: made completely or not at all, found again, locked. */
+/* The metadata of a copy in a real file: the file is made completely or not at all, is found again,
+ * and is locked. */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -138,7 +139,7 @@ static void one_process_owns_it_and_others_may_look(void **state)
 	assert_int_equal(looked_store.persist(looked_store.arg, 0, 8), -EROFS);
 	meta_fini(&looked);
 	metafile_close(&look);
-	/* The library gets a descriptor, and sees the bytes that the daemon writes. */
+	/* The library gets a descriptor of the file, and sees the bytes that the daemon writes. */
 	assert_int_equal(metafile_attach(&other, open(name, O_RDWR | O_CLOEXEC), &err), 0);
 	m.super.acked = 77;
 	assert_int_equal(meta_set_super(&m, &m.super), 0);
@@ -162,7 +163,7 @@ static void each_setter_reaches_the_medium_of_its_class(void **state)
 	assert_int_equal(meta_hot_mark(&m, &extent, 1), 0);
 	assert_int_equal(syncs, is_file ? 1 : 0);
 	assert_int_equal(f.persists, 1);
-	/* One persist is for the slot, the other for the mark that the slot is complete. */
+	/* The change persists the slot, and then the mark that the slot is complete. */
 	assert_int_equal(meta_set_promise(&m, &m.promise), 0);
 	assert_int_equal(f.persists, 3);
 	sync_errno = EIO;
@@ -189,7 +190,7 @@ static void what_is_no_metadata_is_refused(void **state)
 	close(fd);
 }
 
-/* The files were copied to another place, or exchanged with another copy's. */
+/* The files were copied to another folder, or swapped with those of another copy. */
 static void other_files_than_it_was_made_for_are_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);
@@ -219,7 +220,7 @@ static void other_files_than_it_was_made_for_are_compared(void **state)
 	metafile_close(&f);
 }
 
-/* The same holds after each orderly end, and after the file was restored in place. */
+/* This also holds after each end in good order, and after the file was restored in place. */
 static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);
@@ -236,7 +237,7 @@ static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 	files = m.super.files;
 	for (unsigned i = 0; i < 3; i++) {
 		files.data_time_ns = 1000 + i;
-		member_set_files(&member, &files, &v); /* no orderly end before */
+		member_set_files(&member, &files, &v); /* there was no end in good order before */
 		files.data_time_ns += 10;
 		member_leave_files(&member, &files, &v);
 		member_set_files(&member, &files, &v);
@@ -265,7 +266,8 @@ static void child_create(void)
 	_exit(create(false, NULL) ? 1 : 0);
 }
 
-/* Returns true if the child was killed before its n-th system call, false if it ended before. */
+/* Returns true if the child was killed before its n-th system call, false if it ended before that
+ * call. */
 static bool kill_at(unsigned n)
 {
 	pid_t child = fork();

@@ -5,11 +5,11 @@
 
 #include "mirror/core/types.h"
 
-/* A set of that name with two members, a and b, both in-sync, without a primary. */
+/* Make the record of a set of this name: members a and b are in-sync, and there is no primary. */
 void record_init(struct mirror_record *record, const char *set);
-/* Make the record of the next swap of the same epoch, with a nonce of its own. */
+/* Change the record as the next swap of the epoch would, with a new nonce. */
 void record_next(struct mirror_record *record);
-/* The slot becomes primary of a new epoch. */
+/* Make this slot the primary of a new epoch. */
 void record_promote(struct mirror_record *record, uint8_t slot);
 
 #endif

@@ -40,8 +40,7 @@ static void semantics_swap(struct mirror_register *r, struct mirror_register *ot
 	assert_int_equal(seen.record.view.seq, 1);
 
 	/*
-	 * A repetition of a swap counts as the same swap; another swap from the old value is
-	 * refused.
+	 * A repeated swap counts as done; a different swap from the same old value is refused.
 	 */
 	assert_int_equal(register_swap(other, &stale, &next, NULL, &seen, &err), REGISTER_DONE);
 	assert_int_equal(seen.revision, now.revision);
@@ -79,14 +78,14 @@ static void semantics_promotion(struct mirror_register *r, struct mirror_registe
 	assert_int_equal(register_swap(r, &now, &next, &seen, &now, &err), REGISTER_DONE);
 	first = now;
 
-	/* The daemon of the primary renews the key. */
+	/* The daemon of the primary renews the alive key. */
 	assert_int_equal(register_alive_put(r, next.view.epoch, &alive, &err), REGISTER_DONE);
 	assert_int_equal(alive.counter, 1);
 	seen = alive;
 	assert_int_equal(register_alive_put(r, next.view.epoch, &alive, &err), REGISTER_DONE);
 	assert_int_equal(alive.counter, 2);
 
-	/* A candidate that saw the key before the last renewal comes too early. */
+	/* A candidate that read the key before the last renewal is refused. */
 	record_promote(&next, 1);
 	assert_int_equal(register_swap(r, &now, &next, &seen, &now, &err), REGISTER_CHANGED);
 	assert_int_equal(now.revision, first.revision);
@@ -97,7 +96,7 @@ static void semantics_promotion(struct mirror_register *r, struct mirror_registe
 	assert_true(!peeked.is_set || peeked.revision <= seen.revision);
 	assert_int_equal(register_swap(r, &now, &next, &seen, &now, &err), REGISTER_DONE);
 
-	/* After that the former primary's renewals fail, whatever record it has read. */
+	/* From now on the earlier primary's renewals fail, whatever record it has read. */
 	assert_int_equal(register_alive_put(r, first.record.view.epoch, &alive, &err),
 			 REGISTER_CHANGED);
 	memset(&alive, 0, sizeof(alive));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* semantics.h -- the promises of every register, for any store. */
+/* semantics.h -- tests of what every register promises, whatever store it uses. */
 #ifndef MIRROR_REGISTER_SEMANTICS_H
 #define MIRROR_REGISTER_SEMANTICS_H
 
@@ -7,7 +7,8 @@
 
 /* Create the first record of set "orders". */
 void semantics_create(struct mirror_register *r, struct register_entry *now);
-/* Check two handles of the set "orders". Its record may exist, and is gone afterwards. */
+/* Test two handles of the set "orders". Its record may exist before, and does not exist
+ * afterwards. */
 void semantics_check(struct mirror_register *r, struct mirror_register *other);
 
 #endif

@@ -16,7 +16,7 @@
 #include "records.h"
 #include "semantics.h"
 
-#define LIMIT_MS 60000 /* no test waits that long, unless the machine stands still */
+#define LIMIT_MS 60000 /* longer than any test waits, unless the machine stands still */
 
 struct place {
 	char folder[64], file[128], uri[160];
@@ -36,7 +36,7 @@ static int place_init(void **state)
 {
 	struct place *p = calloc(1, sizeof(*p));
 
-	/* Ten thousand swaps test the lock, not a disk. */
+	/* Use memory for the file: ten thousand swaps test the lock, not a disk. */
 	strcpy(p->folder,
 	       access("/dev/shm", W_OK) ? "register-XXXXXX" : "/dev/shm/register-XXXXXX");
 	if (!mkdtemp(p->folder))
@@ -77,7 +77,7 @@ static void it_keeps_the_contract(void **state)
 	register_close(other);
 }
 
-/* An older copy of the file has the same revisions, but other values. */
+/* An older copy of the file repeats revisions, but with other values. */
 static void a_restored_file_is_noticed_by_its_value(void **state)
 {
 	const struct place *p = *state;
@@ -99,7 +99,7 @@ static void a_restored_file_is_noticed_by_its_value(void **state)
 	assert_int_equal(system(copy), 0);
 	assert_int_equal(register_swap(r, &restored, &other, NULL, &restored, &err), REGISTER_DONE);
 	assert_int_equal(restored.revision, now.revision);
-	/* Both branches have this revision. A primary of the first branch must stop. */
+	/* Both branches have this revision. A primary of the first branch must be refused. */
 	record_next(&next);
 	assert_int_equal(register_swap(r, &now, &next, NULL, &now, &err), REGISTER_CHANGED);
 	assert_int_equal(now.record.nonce, other.nonce);
@@ -161,7 +161,8 @@ static void a_held_lock_ends_a_call_in_time(void **state)
 	register_close(r);
 }
 
-/* `count` swaps that were DONE, each one step of seq. Other processes' swaps come between. */
+/* Make `count` swaps that are DONE; each raises seq by one. Swaps of other processes come in
+ * between. */
 static int swap_many(const struct place *p, unsigned count)
 {
 	struct mirror_register *r = place_open(p);
@@ -270,7 +271,8 @@ static void a_killed_swapper_leaves_all_or_nothing(void **state)
 	register_close(r);
 }
 
-/* The watch returns on a change by a second process while it waits, and on an earlier change. */
+/* The watch returns for a change that another process makes while it waits, and for an earlier
+ * change. */
 static void a_watch_sees_changes(void **state)
 {
 	const struct place *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A swap that is given up leaves nothing in the kernel that could still be sent. */
+/* When the client gives a swap up, the kernel keeps no bytes of it that could still be sent. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define LOST_LIMIT_MS 300
 
-/* A member of the register that accepts connections, and never answers. */
+/* A server that accepts connections like a member of the register, but never answers. */
 static int silent_listen(char uri[64])
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET,
@@ -49,7 +49,7 @@ static void a_swap_that_is_given_up_is_reset(void **state)
 	do
 		n = recv(fd, buf, sizeof(buf), 0);
 	while (n > 0);
-	/* 0 means an orderly end, before which all bytes are still sent */
+	/* 0 would mean an end in good order, before which the kernel sends all bytes */
 	assert_int_equal(n, -1);
 	assert_int_equal(errno, ECONNRESET);
 	close(fd);

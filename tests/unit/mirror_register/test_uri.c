@@ -92,7 +92,7 @@ static void a_uri_has_the_addresses_of_its_members(void **state)
 	addresses("file:/a,b", "");
 }
 
-/* The files are checked before they are used. */
+/* The files for TLS are checked when the register is opened. */
 static void files_of_tls_must_be_there(void **state)
 {
 	char pem[] = "/tmp/register-pem-XXXXXX", uri[256];
@@ -114,7 +114,7 @@ static void files_of_tls_must_be_there(void **state)
 	unlink(pem);
 }
 
-/* Any bytes: no crash, and an error gives no handle. */
+/* Random bytes as a uri cause no crash, and an error gives no handle. */
 static void any_text_is_survived(void **state)
 {
 	static const char parts[] = "etcd://file:/?&=,@:user=ca=password-file=h:1";

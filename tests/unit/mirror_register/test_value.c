@@ -9,7 +9,7 @@
 #include "mirror/register/value.h"
 #include "records.h"
 
-/* Every part has a value that occurs only once. */
+/* Fill a record in which each part has a different value. */
 static void full_record(struct mirror_record *r)
 {
 	record_init(r, "orders.db-1");
@@ -95,7 +95,7 @@ static void every_field_is_in_the_text(void **state)
 	assert_memory_equal(back.history, r.history, sizeof(r.history));
 }
 
-/* The value has the form of earlier versions, in which a swap also compares it. */
+/* The text stays in the form of earlier versions, because a swap compares the whole text. */
 static void a_history_without_in_sync_sets_is_accepted(void **state)
 {
 	char text[VALUE_MAX];
@@ -114,7 +114,7 @@ static void a_history_without_in_sync_sets_is_accepted(void **state)
 	same_after_a_round(&r);
 }
 
-/* Replaces the first `from` in the text. */
+/* Replace the first `from` in the text by `to`. The result must be refused. */
 static void refused(const char *text, const char *from, const char *to)
 {
 	char changed[VALUE_MAX + 64];
@@ -211,7 +211,7 @@ static void a_newer_format_is_named(void **state)
 }
 
 /*
- * A text with a cut or a changed byte is refused, or encodes to the same text.
+ * If a text is cut, or one byte of it changes, then it is refused or it encodes to the same text.
  */
 static void damaged_texts_are_refused_whole(void **state)
 {
@@ -236,7 +236,8 @@ static void damaged_texts_are_refused_whole(void **state)
 		}
 		text[at] = old;
 	}
-	assert_true(accepted > 0); /* another digit makes another valid record */
+	/* some changes give another valid record, for instance another digit */
+	assert_true(accepted > 0);
 }
 
 static void impossible_records_are_not_written(void **state)
@@ -265,7 +266,7 @@ static void impossible_records_are_not_written(void **state)
 	assert_int_equal(value_encode(&r, text, &err), ERROR_ARGUMENT);
 }
 
-/* Eight members with the longest names, a full history. */
+/* A record of eight members with the longest names and a full history. */
 static void the_largest_record_fits(void **state)
 {
 	struct mirror_record r;

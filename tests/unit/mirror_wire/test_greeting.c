@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The start of a connection between a primary and a member's daemon, and the proofs. */
+/* How a connection between a primary and a member's daemon begins, and the proofs that both
+ * exchange. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static void values_that_cannot_be_are_refused(void **state)
 		uint8_t value;
 		int rc;
 	} cases[] = {{0, 'X', -EPROTO},
-		     {4, 0, -EPROTO}, /* versions: newest, lowest */
+		     {4, 0, -EPROTO}, /* the versions: newest and lowest */
 		     {5, 0, -EPROTO},
 		     {5, 3, -EPROTO},
 		     {5, 255, -EPROTO},
@@ -79,7 +80,7 @@ static void values_that_cannot_be_are_refused(void **state)
 		     {7, 0, -EPROTO}, /* kind */
 		     {7, GREETING_KIND_END, -EPROTO},
 		     {7, GREETING_OBSERVE, -EPROTO},
-		     {8, 8, -EPROTO}, /* from, to */
+		     {8, 8, -EPROTO}, /* the slots from and to */
 		     {8, MIRROR_NO_SLOT, -EPROTO},
 		     {9, 8, -EPROTO},
 		     {9, MIRROR_NO_SLOT, -EPROTO},
@@ -96,8 +97,8 @@ static void values_that_cannot_be_are_refused(void **state)
 	}
 }
 
-/* A newer program's greeting is longer, and compatible. Only the part that this version has
- * counts. */
+/* The greeting of a newer program is longer, but compatible. Only the part that this version
+ * defines counts. */
 static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(void **state)
 {
 	struct greeting g = sample(), got;
@@ -112,11 +113,11 @@ static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(v
 	assert_int_equal(version_agree(got.versions, version_ours()), version_newest());
 	got.versions = g.versions;
 	assert_memory_equal(&got, &g, sizeof(g));
-	buf[4] = (uint8_t)version_newest(); /* a program of this version has no more bytes */
+	buf[4] = (uint8_t)version_newest(); /* a program of this version must not send more bytes */
 	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), -EPROTO);
 }
 
-/* The greeting's other content has no meaning between such programs. */
+/* Without a common version only the versions in the greeting have a meaning. */
 static void of_programs_without_a_version_in_common_only_the_versions_are_known(void **state)
 {
 	static const struct mirror_versions others[] = {{3, 3}, {255, 3}, {255, 255}};
@@ -193,7 +194,8 @@ static void a_proof_depends_on_the_whole_exchange(void **state)
 	proof_make(key, &changed, other);
 	assert_false(mac_is_equal(mine, other));
 	changed = exchange;
-	changed.greeting.versions.newest++; /* an attacker in between cannot lower the version */
+	/* an attacker between the two cannot lower the version */
+	changed.greeting.versions.newest++;
 	proof_make(key, &changed, other);
 	assert_false(mac_is_equal(mine, other));
 	changed = exchange;
@@ -228,7 +230,7 @@ static void a_proof_of_a_grant_covers_its_descriptors_but_not_itself(void **stat
 	assert_false(mac_is_equal(a, b));
 }
 
-/* Former versions compute the same sum: one checksum over both proofs. */
+/* Earlier versions make the same proofs, so this checksum over both proofs must never change. */
 static void the_proofs_stay_the_same(void **state)
 {
 	struct proof_exchange exchange = {

@@ -187,7 +187,7 @@ static void no_other_length_is_taken(void **state)
 	}
 }
 
-/* Decoded bytes encode to the same bytes, as every byte of a message has one meaning. */
+/* Every byte of a message has only one meaning, so decoded bytes encode to the same bytes. */
 static void a_changed_byte_is_refused_or_changes_the_message(void **state)
 {
 	uint8_t buf[MESSAGE_SIZE], again[MESSAGE_SIZE];
@@ -212,7 +212,7 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 {
 	static const struct {
 		enum message_type type;
-		unsigned at; /* offset in the body */
+		unsigned at; /* offset of the changed byte in the body */
 		uint8_t value;
 	} cases[] = {
 		{MESSAGE_GRANT, 0, GREETING_STATUS_END},
@@ -224,23 +224,23 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 		{MESSAGE_RANGES, 9 + 7, 1},     /* an offset of 2^56 */
 		{MESSAGE_RANGES, 9 + 8 + 6, 1}, /* a length of 2^48 */
 		{MESSAGE_RESYNC_BEGIN, 0, 8},
-		{MESSAGE_RETIRE, 0, 1}, /* the message has no body */
+		{MESSAGE_RETIRE, 0, 1}, /* a body in a message that has none */
 		{MESSAGE_STATUS, 0, MIRROR_ROLE_COUNT},
 		{MESSAGE_DONE, 0, MESSAGE_TYPE_END},
-		{MESSAGE_RESERVE, 0, 1},  /* not whole blocks */
-		{MESSAGE_RESERVE, 1, 0},  /* none */
-		{MESSAGE_RESERVE, 6, 64}, /* 2^54 */
+		{MESSAGE_RESERVE, 0, 1},  /* a size that is no multiple of a block */
+		{MESSAGE_RESERVE, 1, 0},  /* a size of 0 */
+		{MESSAGE_RESERVE, 6, 64}, /* a size of 2^54 */
 		{MESSAGE_RESERVED, 8, MESSAGE_RESERVE_FAILED + 1},
-		{MESSAGE_CLEAR_ERRORS, 0, 1},   /* not the begin of a block */
-		{MESSAGE_CLEAR_ERRORS, 6, 64},  /* 2^54 */
-		{MESSAGE_CLEAR_ERRORS, 8, 1},   /* not whole blocks */
-		{MESSAGE_CLEAR_ERRORS, 10, 0},  /* none */
-		{MESSAGE_CLEAR_ERRORS, 10, 17}, /* too many blocks */
-		{MESSAGE_CLEAR_ERRORS, 12, 1},  /* past the end of the file */
-		{MESSAGE_ERRORS_CLEARED, 0, 1}, /* both under way and finished */
+		{MESSAGE_CLEAR_ERRORS, 0, 1},   /* an offset that is no multiple of a block */
+		{MESSAGE_CLEAR_ERRORS, 6, 64},  /* an offset of 2^54 */
+		{MESSAGE_CLEAR_ERRORS, 8, 1},   /* a length that is no multiple of a block */
+		{MESSAGE_CLEAR_ERRORS, 10, 0},  /* a length of 0 */
+		{MESSAGE_CLEAR_ERRORS, 10, 17}, /* more blocks than one message may request */
+		{MESSAGE_CLEAR_ERRORS, 12, 1},  /* a range past the end of the file */
+		{MESSAGE_ERRORS_CLEARED, 0, 1}, /* an answer that is both under way and finished */
 		{MESSAGE_ERRORS_CLEARED, 0, 2},
 		{MESSAGE_ERRORS_CLEARED, 2, 1}, /* more blocks than were requested */
-		{MESSAGE_ERRORS_CLEARED, 3, 0}, /* a block without an error */
+		{MESSAGE_ERRORS_CLEARED, 3, 0}, /* a failed block without an error number */
 		{MESSAGE_ERRORS_CLEARED, 5, 1},
 	};
 	uint8_t buf[MESSAGE_SIZE];
@@ -263,7 +263,7 @@ static void an_empty_range_is_none(void **state)
 	assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTO);
 }
 
-/* The former release refuses a status with an unknown flag. */
+/* The previous release refuses a status with a flag that it does not define. */
 static void version_1_has_no_flags_of_findings(void **state)
 {
 	struct message m = sample(MESSAGE_STATUS), got;

@@ -196,7 +196,7 @@ static void a_packet_has_its_documented_bytes(void **state)
 	assert_memory_equal(bytes, want, sizeof(want));
 }
 
-/* The former release refuses any unknown byte, and has fewer bytes. */
+/* The previous release refuses unknown bytes, so it gets fewer. */
 static void version_1_has_its_former_bytes(void **state)
 {
 	static const uint8_t map[] = {'R', 'M', 'M', 'P', 1,   PACKET_MAP, 1,   0,   4, 3, 2, 1, 9,
@@ -244,7 +244,7 @@ static void version_1_has_its_former_bytes(void **state)
 	assert_int_equal(got.map.image, 0);
 }
 
-/* Version 1 orders a scrub as a repair. */
+/* In version 1 a scrub is sent as the order to repair. */
 static void a_scrub_of_version_1_is_automatic(void **state)
 {
 	struct packet *p = sample(PACKET_ORDER);
@@ -260,7 +260,7 @@ static void a_scrub_of_version_1_is_automatic(void **state)
 	assert_true(got.order.is_automatic);
 }
 
-/* Decode a copy on the heap, so that AddressSanitizer sees a read past its end. */
+/* Decode a copy on the heap, so that AddressSanitizer reports a read past its end. */
 static int decode_exactly(const uint8_t *from, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
@@ -292,7 +292,8 @@ static void a_changed_byte_is_refused_or_changes_the_packet(void **state)
 		for (size_t at = 0; at < len; at++)
 			for (unsigned bit = 0; bit < 8; bit++) {
 				bytes[at] ^= (uint8_t)(1u << bit);
-				/* This version does not know the rest of a newer packet. */
+				/* The packet may be a newer program's, which has bytes that this
+				 * version does not define. */
 				if (!packet_decode(bytes, len, &got) &&
 				    version_is_known(got.versions.newest)) {
 					assert_int_equal(
@@ -308,11 +309,11 @@ static void a_record_that_cannot_be_is_refused(void **state)
 {
 	size_t len = packet_encode(sample(PACKET_RECORD), version_newest(), bytes);
 
-	bytes[12 + 1 + 8 + 4 + 20] ^= 1; /* a byte of the record, whose sum is then wrong */
+	bytes[12 + 1 + 8 + 4 + 20] ^= 1; /* a byte of the record, which makes its checksum wrong */
 	assert_int_equal(packet_decode(bytes, len, &got), -EPROTO);
 }
 
-/* A newer library asks in its own form, and accepts the answer in this version's form. */
+/* A newer library asks in its own version, and accepts an answer in this version. */
 static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(void **state)
 {
 	struct packet *p = sample(PACKET_MAP);
@@ -324,7 +325,7 @@ static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(v
 	assert_int_equal(version_agree(got.versions, version_ours()), version_newest());
 	bytes[4] = (uint8_t)version_newest();
 	assert_int_equal(decode_exactly(bytes, len + 8), -EPROTO);
-	/* All later packets have the version that both programs support. */
+	/* All later packets have a version that both programs support. */
 	len = packet_encode(sample(PACKET_HEARTBEAT), version_newest() + 1, bytes);
 	assert_int_equal(decode_exactly(bytes, len), -EPROTONOSUPPORT);
 }
@@ -349,7 +350,7 @@ static void versions_that_cannot_be_are_refused(void **state)
 	}
 }
 
-/* A refusal is readable in every version; no other packet is. */
+/* Every version can read a refusal, but no other packet of another version. */
 static void a_refusal_of_any_version_is_read(void **state)
 {
 	struct packet *p = sample(PACKET_DONE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Jobs of a daemon's threads, if the daemon ends before the jobs are done. */
+/* A daemon ends while its threads still have jobs. */
 #include "lib/unit.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void fail_done(struct agent_job *job)
 	fail_msg("nobody takes answers");
 }
 
-/* Drop the objects that the job owns. */
+/* Free the objects that the job owns. */
 static void drop(struct agent_job *job)
 {
 	free(job->arg);
@@ -36,7 +36,7 @@ static void post(struct agent *agent)
 	agent_post(agent, job);
 }
 
-/* Some jobs are done but their answers were not taken; other jobs never began. */
+/* Some jobs are done and their answers were not taken; other jobs never began. */
 static void jobs_that_are_left_at_the_end_free_what_they_own(void **state)
 {
 	struct agent_answers *answers = agent_answers_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirrord.conf: accepted files, and the line in which an error is reported. */
+/* rpmirrord.conf: the texts that are accepted, and the line that an error names. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "mirrord/conf.h"
 
-static struct conf conf; /* large */
+static struct conf conf; /* static, because the structure is large */
 
 static int parse(const char *text, struct error *err)
 {
@@ -93,7 +93,7 @@ static void the_port_may_be_a_free_one(void **state)
 	assert_int_equal(parse("listen = 192.0.2.1:0\n", &err), 0);
 	assert_string_equal(conf.listen.host, "192.0.2.1");
 	assert_string_equal(conf.listen.port, "0");
-	/* This address only seems to end in a port. */
+	/* This address only looks as if it ended in a port. */
 	assert_int_equal(parse("listen = ::0\n", &err), 0);
 	assert_string_equal(conf.listen.host, "::0");
 	assert_string_equal(conf.listen.port, CONF_DEFAULT_PORT);

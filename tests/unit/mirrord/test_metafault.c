@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Metadata that are truncated while the daemon has them mapped. */
+/* The metadata file is truncated while the daemon has it mapped. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void a_page_that_is_gone_becomes_zeros_and_marks_the_set(void **state)
 	assert_false(sets[0].has_meta_fault);
 }
 
-/* A fault at another address is an error of the program. */
+/* A fault outside the metadata is an error of the program, and ends it. */
 static void a_page_of_no_set_ends_the_process(void **state)
 {
 	struct mapfile other = {.fd = -1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon's conclusions from the alive key if the epoch changes meanwhile. */
+/* What the daemon concludes from the alive key if the epoch changes meanwhile. */
 #include "lib/unit.h"
 
 #include <poll.h>
@@ -49,7 +49,7 @@ static struct mirror_record first_record(void)
 	return record;
 }
 
-/* Another host's process becomes the primary, and that primary's key exists. */
+/* Let a process of another host become the primary, whose alive key exists. */
 static void promote_other(void)
 {
 	struct mirror_record next = now.record;
@@ -70,7 +70,7 @@ static void wait_for_an_answer(void)
 	assert_int_equal(poll(&answer, 1, WAIT_MS), 1);
 }
 
-/* Read the present key, and judge it. */
+/* Read the present alive key, and let the daemon judge it. */
 static void look(void)
 {
 	if (!s.is_reading_alive)
@@ -81,7 +81,7 @@ static void look(void)
 	}
 }
 
-/* The former epoch is over, and its key is cleared. */
+/* The earlier epoch has ended, and its key is cleared. */
 static void begin(void)
 {
 	struct error err = {0};
@@ -124,7 +124,7 @@ static void a_read_that_was_sent_before_the_epoch_was_known_is_repeated(void **s
 	assert_true(s.seen.is_set);
 }
 
-/* The same record again changes nothing. */
+/* Reading the same record again changes nothing. */
 static void a_cleared_key_counts_as_long_as_the_epoch_is_the_same(void **state)
 {
 	begin();

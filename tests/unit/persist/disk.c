@@ -57,7 +57,7 @@ void disk_begin(void)
 		disk_skip("/dev/loop-control");
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		disk_skip("a mount namespace of our own");
-	/* mke2fs is not in the path of every user */
+	/* not every user's PATH has mke2fs */
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	assert_non_null(mkdtemp(top));
 	assert_int_equal(chdir(top), 0);
@@ -106,7 +106,7 @@ static void disk_make_fs(const char *fs, const char *image)
 			disk_run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}), 0);
 }
 
-/* Bind in a mount namespace that ends with the test, so that no other process sees the mounts. */
+/* Mount in a namespace that ends with the test, so that no other process sees the mounts. */
 void disk_bind(const char *what, const char *where)
 {
 	assert_int_equal(mount(what, where, NULL, MS_BIND, NULL), 0);
@@ -180,8 +180,8 @@ void disk_mount_overlay_with(const char *dir, const char *where, const char *opt
 	disk_remember_mount(where);
 }
 
-/* The process that thaws, a separate one, so that a failed or crashed test leaves nothing
- * frozen. */
+/* A separate process that unfreezes file systems, so that they do not stay frozen after the test
+ * fails or crashes. */
 static pid_t thawer;
 static int thaw_pipe[2];
 

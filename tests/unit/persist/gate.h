@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gate.h -- an msync() that the test controls. All calls really write back. */
+/* gate.h -- replaces msync() by a function that the test can hold. Every call really writes
+ * back. */
 #ifndef PERSIST_GATE_H
 #define PERSIST_GATE_H
 
@@ -8,19 +9,19 @@
 #include <sys/types.h>
 
 /*
- * While the gate is shut, a call writes all its pages back but does not return. Shutting the gate
- * begins a new count.
+ * While the gate is shut, a call writes its pages back but does not return. Shutting the gate
+ * resets the count of calls.
  */
 void gate_set(bool shut);
-/* From now on calls fail with that errno; 0: they succeed. */
+/* Let calls fail with this errno from now on; 0: let them succeed. */
 void gate_fail(int err);
-/* Returns the number of calls that have begun. */
+/* Returns how many calls have begun. */
 unsigned gate_begun(void);
-/* Wait until that many calls have written everything back. */
+/* Wait until n calls have written their pages back. */
 void gate_await(unsigned n);
-/* Returns the thread of the last call. */
+/* Returns the thread that made the last call. */
 pid_t gate_thread(void);
-/* Returns the longest range of a call. */
+/* Returns the length of the longest range in a call. */
 size_t gate_longest(void);
 void gate_forget_longest(void);
 

@@ -214,7 +214,8 @@ static int run_in_child(int (*fn)(void *arg), void *arg, bool privileged)
 	return fn(arg);
 }
 
-/* The number of the failed line goes through a pipe, as it may exceed an exit status. */
+/* The child sends the number of the failed line through a pipe, because it may exceed an exit
+ * status. */
 int in_child(int (*fn)(void *arg), void *arg, bool privileged)
 {
 	int result = -1, ends[2];

@@ -13,18 +13,18 @@
 #define PAGE ((size_t)4096)
 #define MIB  ((size_t)1 << 20)
 
-/* Make a file of that size, unlinked if name is NULL. Returns the file's descriptor. */
+/* Make a file of this size. If name is NULL, the file has no name. Returns its descriptor. */
 int file_create(const char *name, size_t size);
 /* Map the file, shared and writable. */
 unsigned char *map_file(int fd, size_t size);
-/* Is the current directory on a file system that can persist data? */
+/* Returns true if the current directory is on a file system that can persist data. */
 bool here_is_persistent(void);
 
 unsigned char *map_anonymous(size_t size);
 
 struct persist_region *region_of(void *addr, size_t len);
 
-/* A file with content, mapped and registered. */
+/* A file with content that is mapped and registered. */
 struct backed {
 	int fd;
 	unsigned char *p;
@@ -43,34 +43,34 @@ struct flush {
 };
 
 void flush_start(struct flush *f, struct persist_region *region, void *addr, size_t len);
-/* Like flush_start(), by persist_submit_here(). */
+/* Like flush_start(), but with persist_submit_here(). */
 void flush_start_here(struct flush *f, struct persist_region *region, void *addr, size_t len,
 		      bool *here);
-/* Returns the status; -ETIMEDOUT if the job does not end within that time. */
+/* Wait for the end of the job. Returns its status, or -ETIMEDOUT after the time. */
 int flush_wait(struct flush *f, int timeout_ms);
-/* Start a job and wait, for at most 20 seconds. */
+/* Submit a flush, and wait at most 20 seconds for it. */
 int flush(struct persist_region *region, void *addr, size_t len);
-/* Like flush_start() for a digest, which is stored at d. */
+/* Like flush_start() for a digest, which is stored in *d. */
 void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
 		  uint32_t alg, struct vext_digest *d);
 int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
 	   struct vext_digest *d);
-/* Check that the digest is that of these bytes, by that algorithm and from that source. */
+/* Check that the digest is the one of these bytes, with this algorithm and source. */
 void assert_digest(const struct vext_digest *d, uint32_t alg, enum vext_digest_source source,
 		   const void *bytes, size_t len);
 /*
- * Skips the test under ThreadSanitizer, which confuses a thread of the child with a parent's thread
- * whose stack it uses again.
+ * Skip the test under ThreadSanitizer: if a thread of the child reuses the stack of a parent's
+ * thread, it takes the two for one.
  */
 void need_threads_after_fork(void);
-/* Calls fork() as the engine does. */
+/* Call fork() as the engine does. */
 pid_t persist_fork(void);
 /*
  * Run fn in a child, with or without privileges. Returns 0, or fn's result, which may be a line
- * number. If this process has no privileges there is no difference.
+ * number. If this process has no privileges, the child has none in either case.
  */
 int in_child(int (*fn)(void *arg), void *arg, bool privileged);
-/* An assertion for such a function. */
+/* An assertion for a function that runs in a child. */
 #define CHECK(x)                                                                                   \
 	do {                                                                                       \
 		if (!(x))                                                                          \
@@ -78,12 +78,12 @@ int in_child(int (*fn)(void *arg), void *arg, bool privileged);
 	} while (0)
 /* Returns the number of dirty KiB of the mapping at addr. */
 long dirty_kib(const void *addr);
-/* The number of this process's threads that have that name. */
+/* Returns how many threads of this process have this name. */
 int threads_named(const char *name);
 
 /*
- * A replacement for DAX: ordinary memory in a region of class DAX. The write-back of cache lines is
- * real, only the medium is not.
+ * Stands for DAX: ordinary memory in a region of class DAX. The cache lines are really written
+ * back, but the memory is volatile.
  */
 struct fake_dax {
 	struct file file;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Abandoned jobs. The test itself handles a page fault, and so delays a slice at its access to the
- * memory.
+ * Jobs that their owner abandons. The test itself resolves page faults, and so holds a slice that
+ * accesses the memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 #define SIZE (2 * MIB) /* two slices of a digest */
 
-/* Returns -1 if this kernel, or the privileges of this process, do not permit that. */
+/* Returns -1 if the kernel does not support this, or this process lacks the privilege. */
 static int catch_faults(unsigned char *p, size_t len)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -36,7 +36,8 @@ static int catch_faults(unsigned char *p, size_t len)
 	return uffd;
 }
 
-/* The thread waits until the descriptor is closed, which makes the memory ordinary again. */
+/* Wait until a thread faults. The thread then waits until the descriptor is closed, which makes the
+ * memory ordinary again. */
 static void wait_for_fault(int uffd)
 {
 	struct pollfd fd = {.fd = uffd, .events = POLLIN};
@@ -75,12 +76,12 @@ static void a_job_that_is_done_touches_nothing(void **state)
 	flush_start(&f, m.region, m.p, PAGE);
 	assert_int_equal(flush_wait(&f, 10000), 0);
 	assert_true(persist_abandon(&f.job));
-	/* The memory may be submitted again. */
+	/* New jobs for the memory are possible again. */
 	assert_int_equal(flush(m.region, m.p, PAGE), 0);
 	backed_fini(&m);
 }
 
-/* Anonymous memory has no file, so a job reaches the memory only through its one mapping. */
+/* Anonymous memory has no file, so a job can reach it only through its one mapping. */
 static void volatile_memory_needs_no_mapping_to_be_written_back(void **state)
 {
 	unsigned char *p = map_anonymous(4 * PAGE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two files of one file system have one inode number: each subvolume of btrfs counts from the same
- * number, and mappings show one device for all subvolumes.
+ * Two files of one file system have the same inode number: each subvolume of btrfs has its own
+ * numbers, and /proc shows one device for all of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 #include "disk.h"
 #include "helpers.h"
 
-#define PLACE "/mnt" /* a path that every user may walk */
+#define PLACE "/mnt" /* every user has access to this path */
 #define SIZE  (4 * PAGE)
 
 struct twin {
@@ -106,7 +106,7 @@ static void release_twins(void)
 		persist_region_put(twins[i].region);
 }
 
-/* Does a flush reach each of the files, and not the other one? */
+/* Check that a flush reaches each file, and only this file. */
 static int expect_reach(void *arg)
 {
 	register_twins();
@@ -154,7 +154,7 @@ static int close_second_and_register(void *arg)
 	close(twins[1].fd);
 	register_twins();
 	CHECK(file_of(&twins[0])->medium.st_dev == twins[0].dev);
-	/* This file does not use the other file's descriptor. */
+	/* The second file must not use the first one's descriptor. */
 	CHECK(file_of(&twins[1])->medium.fd < 0);
 	CHECK(digest(twins[1].region, twins[1].p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 	memset(bytes, 0xb, SIZE);
@@ -169,7 +169,7 @@ static void an_unlinked_file_is_reached_by_its_own_descriptor_only(void **state)
 	assert_int_equal(unlink(PLACE "/b/file"), 0);
 	assert_int_equal(in_child(expect_reach, NULL, false), 0);
 	assert_int_equal(in_child(close_second_and_register, NULL, false), 0);
-	/* A privileged process needs neither a path nor a descriptor. */
+	/* A privileged process can open a file without a path or a descriptor. */
 	assert_int_equal(in_child(close_and_expect_reach, NULL, true), 0);
 }
 
@@ -210,7 +210,7 @@ static void a_failure_of_one_does_not_fail_the_other(void **state)
 	release_twins();
 }
 
-/* Without descriptors, two entries may belong to one file. */
+/* Without descriptors the two files cannot be told apart, so the failure of one counts for both. */
 static int fail_without_descriptors(void *arg)
 {
 	close(twins[1].fd);

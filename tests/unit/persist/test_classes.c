@@ -20,8 +20,7 @@
 #include "softrnic/persist/procfs.h"
 #include "softrnic/persist/region.h"
 
-/* Check the class of the whole range. Also check that the explanation names both class and
- * medium. */
+/* Check the class of the whole range, and that the explanation names the class and the medium. */
 static void assert_class(void *addr, size_t len, enum vext_durability cls, const char *word)
 {
 	static const char *const names[] = {[VEXT_DURABILITY_VOLATILE] = "volatile: ",
@@ -108,7 +107,7 @@ static void huge_pages_are_volatile(void **state)
 
 	if (fd < 0)
 		skip();
-	/* The memory is never touched, as the machine may have no huge page. */
+	/* The memory is never touched, because the machine may have no huge page. */
 	assert_volatile_fd(fd, 2 * MIB, MAP_NORESERVE, "huge");
 }
 
@@ -137,7 +136,8 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 	close(fd);
 }
 
-/* If the memory counted as volatile, the region would report flushes that never happen. */
+/* If the memory was classed as volatile by mistake, flushes would report success without a
+ * write-back. */
 static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 {
 	struct rlimit limit, tight;
@@ -146,7 +146,8 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* Descriptors that the test's parent left open would be between the spare numbers. */
+	/* Close descriptors that the parent left open, so that the spare numbers are the lowest
+	 * free ones. */
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	fd = file_create(NULL, PAGE);
 	lowest = fd + 1;
@@ -165,7 +166,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 		else
 			assert_int_equal(persist_region_class(region, p, PAGE),
 					 VEXT_DURABILITY_FILE);
-		/* One descriptor is used to read the list of mappings. */
+		/* The region needs one descriptor to read the list of mappings. */
 		assert_int_equal(!r, spare > 1);
 		persist_region_put(region);
 	}
@@ -269,7 +270,8 @@ static void a_mixed_range_has_the_weakest_class(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* volatile | two file pages in sequence | two file pages out of sequence */
+	/* The parts: a volatile page | two pages of a file in order | two pages of the file out of
+	 * order. */
 	mmap(p + PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
 	mmap(p + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)PAGE);
 	mmap(p + 3 * PAGE, 2 * PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)(4 * PAGE));
@@ -348,8 +350,8 @@ static void both_ways_to_ask_the_kernel_agree(void **state)
 }
 
 /*
- * The shortest time of many rounds in which the compared calls alternate, as a busy machine slows
- * all.
+ * The shortest time of many rounds. The compared calls alternate, because a busy machine slows all
+ * of them.
  */
 struct best {
 	uint64_t mmap_ns, page_ns, gib_ns;
@@ -402,7 +404,7 @@ static void a_gibibyte_is_classified_as_fast_as_a_page(void **state)
 	first = region_of(page, PAGE);
 	known = find_best("a known file", fd, page, gib, len);
 	/*
-	 * The kernel's walk through the page tables of all mappings takes a hundred times as long.
+	 * A walk of the kernel through all page tables takes a hundred times as long.
 	 */
 	assert_true(known.gib_ns < 30 * known.mmap_ns);
 	persist_region_put(first);

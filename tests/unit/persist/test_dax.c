@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each cache line of a DAX range is written back, and the fence comes after them, before the
- * write-back is reported as done. libpmem's two calls are replaced, because a machine without
- * persistent memory cannot show this.
+ * Each cache line of a DAX range is written back, and a fence follows before the write-back is
+ * reported as done. The test replaces libpmem's two calls, because a machine without persistent
+ * memory cannot show this order.
  */
 #include "helpers.h"
 
@@ -19,7 +19,7 @@
 
 enum { LINE = 64, SPAN = 1 << 20 };
 
-/* The pool's threads write these, and the thread that waits for the pool reads them. */
+/* Threads of the pool write these; the thread that waits for the pool reads them. */
 static unsigned char *memory;
 static atomic_uchar flushed[SPAN / LINE];
 static atomic_uint lines_since_fence, fences;

@@ -19,7 +19,7 @@
 
 static atomic_bool statx_is_old;
 
-/* Replaces libc's statx(): the kernel does not report the alignment of direct reads. */
+/* Replaces libc's statx() to hide the alignment of direct reads. */
 int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	  struct statx *restrict st)
 {
@@ -31,8 +31,8 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 }
 
 /*
- * Returns the source of a digest of this directory's files. The file system decides whether they
- * are read directly.
+ * Returns the source that a digest of files in this directory has: the file system decides whether
+ * they are read directly.
  */
 static enum vext_digest_source source_here(void)
 {
@@ -46,7 +46,7 @@ static enum vext_digest_source source_here(void)
 	return (enum vext_digest_source)d.source;
 }
 
-/* This is the first test, so the pipe is there before the reading thread. */
+/* This test is the first one, so that its pipe exists before the reading thread starts. */
 static void what_the_application_closes_is_closed(void **state)
 {
 	struct backed m;
@@ -97,8 +97,8 @@ static void a_lock_of_the_application_survives(void **state)
 	assert_true(is_locked_for_others("locked"));
 	persist_region_put(m.region);
 	assert_true(is_locked_for_others("locked"));
-	/* Closing another descriptor of the file releases the lock, so the checks above would
-	 * notice such a close. */
+	/* Closing any other descriptor of the file releases the lock. So the checks above would
+	 * have noticed if the library had closed one. */
 	close(open("locked", O_RDONLY | O_CLOEXEC));
 	assert_false(is_locked_for_others("locked"));
 	m.region = NULL;
@@ -290,9 +290,8 @@ static void an_unreachable_file_is_read_through_its_mapping(void **state)
 	munmap(m.p, m.size);
 }
 
-/* A wrong close(): now another file has the number of the library's descriptor. */
-/* Old kernels and some file systems accept O_DIRECT without a report of the alignment that it
- * needs. */
+/* The application closed a wrong number: it now belongs to another file than the library's. */
+/* Old kernels and some file systems accept O_DIRECT, but do not report which alignment it needs. */
 static void an_unreported_direct_read_counts_only_where_it_is_known(void **state)
 {
 	struct vext_digest d;

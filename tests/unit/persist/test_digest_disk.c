@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Digests of files on disks that the test may corrupt: loop devices over images. */
+/* Digests of files on disks whose content the test changes: loop devices over images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void mapped_fini(struct mapped *m)
 	close(m->fd);
 }
 
-/* Find the bytes of the file in the image; small file systems have small blocks. */
+/* Find the bytes of the file in the image, at a block of 1 KiB, which small file systems use. */
 static off_t find_in_image(int image, const unsigned char *bytes)
 {
 	static unsigned char block[1024];
@@ -80,7 +80,7 @@ static void a_byte_corrupted_on_the_medium_is_detected(void **state)
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, rotten, SIZE);
 	assert_memory_not_equal(m.p, rotten, SIZE);
 
-	/* One more write repairs the file. */
+	/* A further write repairs the file. */
 	m.p[7 * PAGE]++;
 	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_BLAKE2B, &d), 0);
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, m.p, SIZE);
@@ -89,8 +89,7 @@ static void a_byte_corrupted_on_the_medium_is_detected(void **state)
 	close(image);
 }
 
-/* ext4 lets programs open journalled files for direct reads, and then reads them through its
- * cache. */
+/* ext4 opens a journalled file for direct reads, but then reads it through the page cache. */
 static void a_direct_read_that_is_none_is_not_claimed(void **state)
 {
 	struct vext_digest d;
@@ -102,7 +101,7 @@ static void a_direct_read_that_is_none_is_not_claimed(void **state)
 	mapped_fini(&m);
 }
 
-/* Resize the loop device's image, and make the device notice the new size. */
+/* Change the size of the loop device's image, and make the device notice it. */
 static void resize_image(const char *dir, const char *name, off_t size)
 {
 	struct stat st;
@@ -160,7 +159,7 @@ static void a_block_device_is_read_directly(void **state)
 	mapped_fini(&m);
 }
 
-/* Are the slots of this region's only file taken? The pool's lock guards them. */
+/* Returns true if the slots of the region's only file are taken. Takes the pool's lock. */
 static bool slots_are_taken(const struct mapped *m)
 {
 	bool taken = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_digest_threads.c -- the threads that make digests: their number at once, and the time of
- * their end.
+ * test_digest_threads.c -- the threads that compute digests: how many run at once, and when they
+ * end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,8 @@ static void tell(struct persist_job *job, int status)
 	sem_post(&told);
 }
 
-/* The caller may be the only thread that serves all connections. */
+/* The caller may be the only thread that serves all connections, so it must not compute long
+ * digests. */
 static void only_short_digests_are_made_by_the_caller(void **state)
 {
 	unsigned char *p = map_anonymous(2 * PAGE);
@@ -61,7 +62,7 @@ static bool has_ended(struct flush *f)
 	return value > 0;
 }
 
-/* The number of slices of these files that are being read. Guarded by the pool's lock. */
+/* Returns how many slices of these files are being read. Takes the pool's lock. */
 static unsigned readers_of(const struct backed *m, int n)
 {
 	unsigned readers = 0;
@@ -73,7 +74,7 @@ static unsigned readers_of(const struct backed *m, int n)
 	return readers;
 }
 
-/* Four soon. Returns the most that were seen for a while after the first. */
+/* Wait until four threads read. Returns the largest number seen during a short time afterwards. */
 static unsigned watch_readers(const struct backed *m, int n)
 {
 	unsigned most = 0;
@@ -96,7 +97,7 @@ static unsigned watch_readers(const struct backed *m, int n)
 
 enum { FILES = 10 };
 
-/* The digests live on after a failed assertion. */
+/* static, because digests still run after a failed assertion. */
 static struct vext_digest long_digests[2 * FILES];
 static struct flush long_jobs[2 * FILES];
 
@@ -116,8 +117,8 @@ static void end_long_digests(void)
 }
 
 /*
- * Returns false if the count took so long that a slice may have counted as stalled, with another
- * thread in its place. Then the number means nothing.
+ * Returns false if the counting took so long that a slice may have counted as stalled, so that one
+ * more thread was started. Then the number means nothing.
  */
 static bool count_readers(const struct backed *longs)
 {
@@ -163,7 +164,7 @@ static void long_digests_leave_threads_to_others(void **state)
 		backed_fini(&longs[i]);
 	backed_fini(&other);
 	if (!counted)
-		skip(); /* the machine is too busy to judge the number */
+		skip(); /* the machine is too busy to check the number */
 }
 
 static pid_t fork_as_the_engine_does(void)

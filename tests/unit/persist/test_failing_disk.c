@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file system whose disk lacks room for the blocks that it promised. */
+/* A file system whose disk has no space for blocks that it has already promised to a file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void fill(const char *name)
 	close(fd);
 }
 
-/* ext2 has given the file its blocks; the image has no room for them. */
+/* ext2 has allocated the file's blocks, but the image has no space for them. */
 static int allocated_file(const char *name)
 {
 	int fd = file_create(name, SIZE);
@@ -63,7 +63,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	assert_int_equal(flush(a, p, 1), failed);
 	assert_int_equal(digest(b, q, PAGE, VEXT_DIGEST_CRC32C, &d), failed);
 
-	/* One region is enough to keep the failure, also for regions that are made later. */
+	/* One region is enough to keep the failure for regions that are made later. */
 	persist_region_put(a);
 	a = region_of(p, SIZE);
 	assert_int_equal(flush(a, p, 1), failed);
@@ -86,7 +86,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	close(fd);
 }
 
-/* A function that takes the kernel's report of the loss before the flush asks for it. */
+/* A function that takes the kernel's report of the loss before a flush can get it. */
 typedef int taker_fn(int fd, void *p);
 
 static int take_by_fsync(int fd, void *p)
@@ -126,7 +126,7 @@ static void expect_flush_to_fail_after(taker_fn *take, bool elsewhere)
 		assert_int_equal(in_child(take_in_child, &taker, true), 0);
 	else
 		assert_true(take(fd, taker.p) < 0);
-	/* The function has taken the report: a second fsync() of the descriptor returns 0. */
+	/* Check that the report is taken: a second fsync() of the descriptor returns 0. */
 	assert_int_equal(take(fd, taker.p), 0);
 	failed = flush(region, taker.p, SIZE);
 	assert_true(failed == -ENOSPC || failed == -EIO);
@@ -148,7 +148,7 @@ static void a_loss_reported_to_another_description_fails_the_flush(void **state)
 	expect_flush_to_fail_after(take_by_msync, true);
 }
 
-/* While a lease is held the library's open of the file fails. */
+/* Make a region whose file the library cannot open, because a lease is held. */
 static struct persist_region *region_without_own(int fd, void *p)
 {
 	struct persist_region *region;
@@ -161,7 +161,8 @@ static struct persist_region *region_without_own(int fd, void *p)
 	return region;
 }
 
-/* A description that is opened after the loss, for another region, does not report the loss. */
+/* A file description that is opened after the loss, for another region, does not report the
+ * loss. */
 static void a_loss_is_older_than_our_description(void **state)
 {
 	struct persist_region *first, *second;
@@ -204,7 +205,7 @@ static int flush_inherited(void *arg)
 	return 0;
 }
 
-/* The same holds for a description that a child opens, for an inherited region. */
+/* The same for a description that a child opens for an inherited region. */
 static void a_loss_is_older_than_the_childs_description(void **state)
 {
 	struct inherited in;
@@ -226,7 +227,7 @@ static void a_loss_is_older_than_the_childs_description(void **state)
 	close(fd);
 }
 
-/* Both descriptions report a later loss, and one report is enough. */
+/* Both descriptions report a later loss; one report is enough. */
 static void a_late_own_mapping_gets_later_losses(void **state)
 {
 	struct persist_region *first, *second;
@@ -280,9 +281,9 @@ static void a_loss_is_reported_to_parent_and_child(void **state)
 }
 
 /*
- * The kernel reports the losses of a file once, and not necessarily to the msync() whose bytes were
- * lost. The file system is frozen, so that both write-backs are under way when both fail. A digest
- * is not even begun, as lost bytes may still be readable.
+ * The kernel reports a loss of a file once, not necessarily to the msync() call whose bytes were
+ * lost. The file system is frozen, so that both write-backs are running when both fail. A digest
+ * does not begin after that, because lost bytes may still be readable.
  */
 static void of_jobs_that_run_together_none_claims_success(void **state)
 {
@@ -333,7 +334,7 @@ static void another_file_of_the_same_disk_does_not_fail(void **state)
 
 	disk_mount_tmpfs("full2", 4 * MIB);
 	disk_mount_image("ext2", "full2/image", 64 * MIB, "small2");
-	/* The blocks of this file reach the image while there is room. */
+	/* The blocks of this file are written to the image while there is space. */
 	fds[1] = allocated_file("small2/good");
 	assert_int_equal(fsync(fds[1]), 0);
 	fill("full2/filler");

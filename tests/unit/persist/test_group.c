@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_group.c -- waiting flushes of one file share a write-back, and each keeps its guarantee. */
+/* test_group.c -- waiting flushes of one file share a write-back, and each flush keeps its
+ * guarantee. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@ enum { PAGES = 64, SLOTS = 2 };
 /* --- a file, and flushes of its pages ------------------------------------------------------ */
 
 static struct backed m;
-static struct flush jobs[PAGES]; /* the jobs live on after a failed assertion */
+static struct flush jobs[PAGES]; /* static, because the jobs still run after a failed assertion */
 
 static int file_init(void **state)
 {
@@ -43,7 +44,7 @@ static void start(size_t i)
 	flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
 }
 
-/* Fill both slots of the file with flushes of pages 0 and 1. */
+/* Shut the gate, and fill both slots of the file with flushes of pages 0 and 1. */
 static void shut_and_fill(void)
 {
 	gate_set(true);
@@ -71,7 +72,7 @@ static void flushes_that_wait_share_a_write_back(void **state)
 	assert_int_equal(dirty_kib(m.p), 0);
 }
 
-/* Page 0 is written back, and is dirty again before that write-back ends. */
+/* Page 0 is written back, and becomes dirty again before this write-back ends. */
 static void no_flush_is_answered_by_a_write_back_that_began_before_it(void **state)
 {
 	struct flush again;
@@ -112,7 +113,8 @@ static void a_failure_is_that_of_all_and_of_the_file(void **state)
 	gate_fail(EIO);
 	gate_set(false);
 	expect(SLOTS, PAGES, -EIO);
-	for (size_t i = 0; i < SLOTS; i++) /* passed before or after the failure */
+	/* each of these ended before or after the failure, so either status is right */
+	for (size_t i = 0; i < SLOTS; i++)
 		assert_int_not_equal(flush_wait(&jobs[i], 20000), -ETIMEDOUT);
 	gate_fail(0);
 	assert_int_equal(flush(m.region, m.p, PAGE), -EIO);
@@ -123,9 +125,9 @@ static void one_that_is_given_up_meanwhile_ends_alone(void **state)
 	shut_and_fill();
 	for (size_t i = SLOTS; i < 8; i++)
 		start(i);
-	persist_cancel(&jobs[4].job); /* the job only waits, so it ends at once */
+	persist_cancel(&jobs[4].job); /* this job only waits, so it ends at once */
 	assert_int_equal(flush_wait(&jobs[4], 0), -ECANCELED);
-	persist_cancel(&jobs[0].job); /* the job runs */
+	persist_cancel(&jobs[0].job); /* this job is running */
 	assert_int_equal(flush_wait(&jobs[0], 0), -ETIMEDOUT);
 	gate_set(false);
 	expect(0, 1, -ECANCELED);
@@ -133,7 +135,8 @@ static void one_that_is_given_up_meanwhile_ends_alone(void **state)
 	expect(5, 8, 0);
 }
 
-/* A digest covers the bytes that are read after a write-back, which other flushes may share. */
+/* A digest covers bytes that are read after a write-back; other flushes may share this
+ * write-back. */
 static void a_digest_that_waits_shares_it_too(void **state)
 {
 	struct vext_digest d;
@@ -150,9 +153,9 @@ static void a_digest_that_waits_shares_it_too(void **state)
 	assert_digest(&d, VEXT_DIGEST_CRC32C, d.source, m.p + 8 * PAGE, PAGE);
 }
 
-/* --- how far apart ------------------------------------------------------------------------- */
+/* --- how far apart flushes may be to share a write-back ------------------------------------ */
 
-/* The caller holds the pool's lock. */
+/* Needs the pool's lock. */
 static void set_reach(uint64_t reach)
 {
 	persist_atfork_prepare();
@@ -160,7 +163,7 @@ static void set_reach(uint64_t reach)
 	persist_atfork_parent();
 }
 
-/* The last page is out of reach of the other pages. */
+/* The last page is too far from the other pages. */
 static void what_is_out_of_reach_is_written_back_alone(void **state)
 {
 	shut_and_fill();
@@ -186,7 +189,7 @@ static void groups_that_take_long_reach_less_far(void **state)
 {
 	struct file f = {.reach = 0};
 
-	measure(&f, 4, 1000000); /* there is no earlier measurement to compare with */
+	measure(&f, 4, 1000000); /* the first measurement, so there is no earlier one */
 	assert_int_equal(f.reach, GROUP_SLICE);
 	measure(&f, 1, 100);
 	measure(&f, 4, 399);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_here.c -- a short write-back that the submitting thread makes itself, and cases in which
- * it does not. */
+/* test_here.c -- the submitting thread makes a short write-back itself; cases in which it must
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@
 enum { PAGES = 64, LIMIT_MS = 20000 };
 
 static struct backed m;
-static struct flush job, other, third; /* the jobs live on after a failed assertion */
+/* static, because the jobs still run after a failed assertion */
+static struct flush job, other, third;
 
 static bool thread_starts_fail;
 
@@ -35,7 +36,7 @@ static struct file *file_behind(void)
 	return m.region->ranges[0].file;
 }
 
-/* The pool has no thread before the first job. */
+/* Open a file while the pool has no thread yet. */
 static int file_init_alone(void **state)
 {
 	if (!here_is_persistent())
@@ -60,8 +61,8 @@ static int file_fini(void **state)
 }
 
 /*
- * Dirty a page, and submit a flush of that many pages from that page on. Returns whether this
- * thread makes the write-back.
+ * Dirty a page, and submit a flush of `pages` pages beginning there. Returns true if this thread
+ * makes the write-back.
  */
 static bool submit(struct flush *f, size_t page, size_t pages)
 {
@@ -83,7 +84,7 @@ static void it_is_on_the_medium_and_no_other_thread_was_needed(void **state)
 	assert_int_equal(dirty_kib(m.p), 0);
 }
 
-/* A file without content is clean: only the length counts. */
+/* The file has no content, so no page is dirty: only the length decides. */
 static void more_than_a_slice_is_the_pools(void **state)
 {
 	bool here;
@@ -124,7 +125,7 @@ static void *run_here(void *page)
 	return here ? &job : NULL;
 }
 
-/* A thread writes page 0 back by itself. The gate holds the thread. */
+/* Start a thread that writes page 0 back itself, and hold it at the gate. */
 static pthread_t run_and_hold(void)
 {
 	pthread_t thread;
@@ -144,7 +145,8 @@ static void let_go(pthread_t thread)
 	assert_non_null(ran);
 }
 
-/* Threads outside the pool have taken both slots, and go on with the waiting jobs. */
+/* The pool can start no thread. Other threads have taken both slots, and continue with the waiting
+ * jobs. */
 static void where_no_thread_can_be_started_they_go_on(void **state)
 {
 	pthread_t first, second;
@@ -166,7 +168,7 @@ static void where_no_thread_can_be_started_they_go_on(void **state)
 	assert_int_equal(flush_wait(&third, 0), 0);
 }
 
-/* Both slots are busy: the flush shares the next write-back with flushes that wait already. */
+/* Both slots are busy: the flush shares the next write-back with the flushes that already wait. */
 static void where_others_wait_it_is_the_pools(void **state)
 {
 	pthread_t thread = run_and_hold();
@@ -257,7 +259,7 @@ static void past_the_end_of_the_file_it_fails_alone(void **state)
 	assert_int_equal(flush_wait(&job, 0), 0);
 }
 
-/* The region may go at once. The bytes are still written back. */
+/* The region may be released at once; its bytes are still written back. */
 static void it_can_be_abandoned(void **state)
 {
 	pthread_t thread = run_and_hold();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's own mapping of a file, and what holds without such a mapping. */
+/* The library's own mapping of a file, and what works without it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static struct ownmap *own_of(const struct persist_region *region)
 	return atomic_load(&region->ranges[0].file->own);
 }
 
-/* Could another process lock the file? */
+/* Returns 0 if another process cannot lock the file. */
 static int expect_locked(void *arg)
 {
 	struct flock lock = {.l_type = F_WRLCK};
@@ -87,13 +87,13 @@ static void a_file_that_grows_is_mapped_further(void **state)
 	last = region_of(p + 63 * PAGE, PAGE);
 	assert_ptr_equal(own_of(first), own_of(last));
 	assert_true(own_of(last)->len >= 64 * PAGE);
-	/* A pool thread may be using the mapping. */
+	/* The old mapping is kept, because a thread of the pool may be using it. */
 	assert_ptr_equal(own_of(last)->older, own);
 	p[0] = p[63 * PAGE] = 1;
 	assert_int_equal(flush(first, p, PAGE), 0);
 	assert_int_equal(flush(last, p + 63 * PAGE, PAGE), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	/* Release the region at the file's end; a flush of the other region still works. */
+	/* Release the region at the end of the file; a flush of the other region still works. */
 	persist_region_put(last);
 	p[0] = 2;
 	assert_int_equal(flush(first, p, PAGE), 0);
@@ -118,7 +118,7 @@ static int use_own_of_child(void *arg)
 	return 0;
 }
 
-/* If the description were shared, only one of the two processes would get an error. */
+/* If parent and child shared a file description, only one of them would get an error. */
 static void a_child_has_a_description_of_its_own(void **state)
 {
 	struct ownmap *own;
@@ -134,7 +134,7 @@ static void a_child_has_a_description_of_its_own(void **state)
 	backed_fini(&m);
 }
 
-/* The kernel's msync() of a read-only mapping does nothing. */
+/* msync() of a read-only mapping does nothing in the kernel. */
 static void a_flush_through_a_mapping_that_is_read_only_reaches_the_medium(void **state)
 {
 	int fd = file_create("alias", 2 * PAGE), read_only = open("alias", O_RDONLY | O_CLOEXEC);
@@ -158,8 +158,8 @@ static void a_flush_through_a_mapping_that_is_read_only_reaches_the_medium(void 
 }
 
 struct aliases {
-	unsigned char *p; /* writable */
-	void *q;          /* a mapping from a read-only descriptor */
+	unsigned char *p; /* a writable mapping */
+	void *q;          /* a mapping of a read-only descriptor */
 };
 
 static int flush_without_own(void *arg)
@@ -186,7 +186,7 @@ static int flush_without_own(void *arg)
 	return 0;
 }
 
-/* The application opened the file before it dropped its privileges. */
+/* The application opened the file before it gave up its privileges. */
 static void without_a_description_of_our_own_a_flush_still_reaches_the_medium(void **state)
 {
 	int fd = file_create("guarded", 2 * PAGE), read_only;
@@ -225,7 +225,7 @@ static int register_in_narrow_space(void *arg)
 	return 0;
 }
 
-/* The own mapping begins at the beginning of the file. */
+/* The library's own mapping begins at offset 0 of the file. */
 static void without_address_space_the_explanation_states_it(void **state)
 {
 	size_t far = 1024 * MIB;

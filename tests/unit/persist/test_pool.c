@@ -47,7 +47,7 @@ struct again {
 	sem_t ended;
 };
 
-/* As in the engine, done() of one flush starts the next flush. */
+/* Submit the next flush from done() of the previous one, as the engine does. */
 static void start_the_next(struct persist_job *job, int status)
 {
 	struct again *a = container_of(job, struct again, job);

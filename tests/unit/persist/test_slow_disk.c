@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A disk that does not answer for a while: an image on a frozen file system. The file system inside
- * the image is not frozen, so stores go on, and only write-backs wait.
+ * the image is not frozen, so stores succeed, and only write-backs wait.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	}
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(flush_wait(&jobs[i], 0), -ETIMEDOUT);
-	/* Two threads wait for the slow file, the others serve other files. */
+	/* Two threads wait for the slow file, and the others serve other files. */
 	assert_true(threads_named("rpma-persist") <= 4);
 	disk_thaw();
 	for (int i = 0; i < JOBS; i++)
@@ -73,8 +73,7 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	unlink("fast");
 }
 
-/* There are more hanging write-backs than threads of the pool, as the slots limit each file
- * only. */
+/* More write-backs hang than the pool has threads, because the slots only limit each file. */
 static void many_slow_files_do_not_hold_up_another(void **state)
 {
 	enum { FILES = 20, JOBS = 2 * FILES };
@@ -95,8 +94,8 @@ static void many_slow_files_do_not_hold_up_another(void **state)
 
 		m->p[i % 2 * PAGE] = 2;
 		flush_start(&jobs[i], m->region, m->p + i % 2 * PAGE, PAGE);
-		/* This job is the first that finds all threads busy, and none of them stalled
-		 * yet. */
+		/* This job is the first one that finds all threads busy and none of them
+		 * stalled. */
 		if (i == 15) {
 			struct flush next;
 
@@ -133,7 +132,7 @@ static void memory_unmapped_while_its_job_waits_is_written_back(void **state)
 	second.p = map_file(second.fd, SIZE);
 	second.region = region_of(second.p, SIZE);
 	disk_freeze("outer");
-	/* Both slots of the file are taken when the third job comes. */
+	/* Both slots of the file are taken when the third job is submitted. */
 	for (size_t i = 0; i < 2; i++) {
 		first.p[i * PAGE] = 3;
 		flush_start(&jobs[i], first.region, first.p + i * PAGE, PAGE);
@@ -153,7 +152,8 @@ static void memory_unmapped_while_its_job_waits_is_written_back(void **state)
 }
 
 /*
- * The connection ends while a job is under way: the memory is released at once, the job ends later.
+ * A connection ends while its job is running: the memory is released at once, and the job ends
+ * later.
  */
 static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 {
@@ -165,13 +165,15 @@ static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		m.p[i * PAGE] = 5;
 		flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
-		if (i == 1) /* the jobs after the second one must not share its write-back */
+		/* begin the later jobs after this write-back has begun, so that they do not share
+		 * it */
+		if (i == 1)
 			assert_int_equal(flush_wait(&jobs[i], 200), -ETIMEDOUT);
 	}
 	assert_int_equal(flush_wait(&jobs[0], 200), -ETIMEDOUT);
 	for (int i = 0; i < 4; i++)
 		assert_true(persist_abandon(&jobs[i].job));
-	/* There are two slots, so the other jobs had not begun. */
+	/* Only two slots exist, so the other jobs have not begun. */
 	assert_int_equal(flush_wait(&jobs[2], 0), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[3], 0), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[0], 0), -ETIMEDOUT);
@@ -179,7 +181,7 @@ static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 	disk_thaw();
 	assert_int_equal(flush_wait(&jobs[0], 20000), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[1], 20000), -ECANCELED);
-	/* No byte is lost: the file still works for other jobs. */
+	/* No byte is lost: other jobs of the file still work. */
 	m.p = map_file(m.fd, SIZE);
 	persist_region_put(m.region);
 	m.region = region_of(m.p, SIZE);
@@ -219,7 +221,7 @@ static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
 	disk_freeze("outer");
 	flush_start(&job, m.region, m.p, SIZE);
 	assert_int_equal(flush_wait(&job, 200), -ETIMEDOUT);
-	/* Changes the size, then waits for the page that is being written. */
+	/* The thread changes the size, and then waits for the page that is being written. */
 	assert_int_equal(pthread_create(&cutter, NULL, cut_last_page, &m), 0);
 	wait_until_size_is(m.fd, SIZE - PAGE);
 	disk_thaw();
@@ -229,7 +231,7 @@ static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
 	mapped_fini(&m);
 }
 
-/* Opening the file for writing would make a new file, which is not the mapped one. */
+/* Opening the file for writing would copy it up: the new file is not the mapped one. */
 static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **state)
 {
 	struct persist_region *region;
@@ -248,7 +250,7 @@ static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **s
 	persist_region_put(region);
 	munmap(p, SIZE);
 	close(fd);
-	/* A file that was written has been copied up already. */
+	/* Overlays copy a file up when it is first written. */
 	fd = open("merged/file", O_RDWR | O_CLOEXEC);
 	p = map_file(fd, SIZE);
 	region = region_of(p, SIZE);
@@ -273,7 +275,7 @@ static void expect_class_on(const char *name, enum vext_durability cls)
 	close(fd);
 }
 
-/* Such an overlay cannot even be mounted again after a crash. */
+/* An overlay with the option "volatile" cannot even be mounted again after a crash. */
 static void an_overlay_that_syncs_nothing_is_volatile(void **state)
 {
 	assert_int_equal(mkdir("outer/kept", 0755), 0);
@@ -284,7 +286,8 @@ static void an_overlay_that_syncs_nothing_is_volatile(void **state)
 	expect_class_on("volatile/file", VEXT_DURABILITY_VOLATILE);
 }
 
-/* A test that failed before it thawed must not block later tests. */
+/* Unfreeze the file system if the test failed before it did so, because later tests need the file
+ * system. */
 static int thaw(void **state)
 {
 	disk_thaw();

@@ -58,13 +58,13 @@ static void what_is_flushed_is_clean(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* Longer than a slice, with content in every part. */
+	/* The range is longer than a slice, and each part has content. */
 	for (size_t i = 0; i < size; i += MIB)
 		p[i] = 1;
 	assert_true(dirty_kib(p) > 0);
 	assert_int_equal(flush(region, p + 1, size - 2), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	/* A write-back of an unaligned byte includes the byte's page. */
+	/* Writing back an unaligned byte writes the page of this byte. */
 	p[7 * PAGE + 5] = 1;
 	assert_true(dirty_kib(p) > 0);
 	assert_int_equal(flush(region, p + 7 * PAGE + 5, 1), 0);
@@ -112,7 +112,7 @@ static void a_range_past_the_end_of_the_file_fails(void **state)
 	assert_int_equal(flush(region, p, PAGE + 101), -EFAULT);
 	assert_int_equal(flush(region, p + PAGE + 100, 1), -EFAULT);
 	assert_int_equal(flush(region, p + 3 * PAGE, 1), -EFAULT);
-	/* The file itself has not failed. */
+	/* Only the write-back failed, not the file. */
 	assert_int_equal(flush(region, p, PAGE), 0);
 	assert_int_equal(ftruncate(fd, (off_t)(4 * PAGE)), 0);
 	assert_int_equal(flush(region, p, 4 * PAGE), 0);
@@ -125,8 +125,8 @@ static void a_range_past_the_end_of_the_file_fails(void **state)
 }
 
 /*
- * O_TMPFILE and unlink(): the mapping's path does not lead to the file, but the open descriptor
- * does.
+ * The file has no path (O_TMPFILE, or unlinked): the path of the mapping does not lead to it, but
+ * the open descriptor does.
  */
 static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 {
@@ -146,7 +146,7 @@ static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 	close(fd);
 }
 
-/* A privileged process finds the end through the mapping. */
+/* A privileged process finds the file's end through the mapping. */
 static int find_end_by_page(void *arg)
 {
 	unsigned char *p = arg;
@@ -172,7 +172,7 @@ static void the_end_of_an_unreachable_file_is_found_by_page(void **state)
 	munmap(p, 4 * PAGE);
 }
 
-/* The bytes that a peer placed are in the file, and the own mapping is still there. */
+/* The bytes that a peer placed are in the file, and the library's own mapping still exists. */
 static void unmapped_memory_is_written_back_all_the_same(void **state)
 {
 	int fd = file_create("unmapped", 4 * PAGE);
@@ -227,8 +227,8 @@ static unsigned long long dirtied_by_a_store(unsigned char *at)
 }
 
 /*
- * A file that was written in one piece is in large folios, if the file system supports them. A
- * folio that is busy at a flush is split at the first flush of another of its pages.
+ * A file that was written in one piece is cached in large folios, if the file system supports them.
+ * If a folio is busy at a flush, the first flush of another of its pages splits it.
  */
 static void a_short_flush_writes_no_more_than_its_pages_the_next_time(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* disk.h -- a folder with pool sets for a test, and expected results of the calls of pool.h. */
+/* disk.h -- a folder for the pool sets of a test, and expected results of the calls in pool.h. */
 #ifndef UNIT_POOLSET_DISK_H
 #define UNIT_POOLSET_DISK_H
 
@@ -9,14 +9,15 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-extern char disk_folder[]; /* absolute */
+extern char disk_folder[]; /* absolute path */
 extern struct error disk_err;
 
-/* For cmocka: a fresh folder, which is the working directory; it is removed with its content. */
+/* Set-up for cmocka: make a new folder, and change to it. The tear-down removes it with its
+ * content. */
 int disk_setup(void **state);
 int disk_teardown(void **state);
 
-/* The text of a file; "@" stands for the folder. */
+/* Write this text to a file; "@" in the text becomes the folder. */
 void disk_write_set(const char *name, const char *text);
 void disk_write_bytes(const char *name, uint64_t at, const void *bytes, size_t len);
 void disk_read_bytes(const char *name, uint64_t at, void *bytes, size_t len);
@@ -31,7 +32,7 @@ struct poolset_place disk_place(const char *name);
 struct poolset_pool *disk_create(const char *name, const struct poolset_attr *attr);
 struct poolset_pool *disk_open(const char *name, struct poolset_attr *attr);
 void disk_close(struct poolset_pool *pool);
-/* The calls must fail, with this cause and this text; no file stays open. */
+/* The call must fail with this cause and this text, and must leave no file open. */
 void disk_no_create(const char *name, uint64_t size, const struct poolset_attr *attr, int cause,
 		    const char *words);
 void disk_no_open(const char *name, uint64_t size, int cause, const char *words);

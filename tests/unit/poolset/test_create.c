@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that poolset_create() makes, and the refusals, which leave no file. */
+/* The files that poolset_create() makes, and refusals, which leave no file. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void parts_are_made_with_headers_and_mapped_in_a_row(void **state)
 	assert_int_equal((uintptr_t)base % 4096, 0);
 	assert_memory_equal(base, "PMEMOBJ", 8);
 
-	/* The last byte of each part, and the first byte after each header. */
+	/* Change the last byte of each part, and the first byte after each header. */
 	base[2 * MIB - 1] = 'a';
 	base[2 * MIB] = 'b';
 	base[5 * MIB - 4096 - 1] = 'c';
@@ -209,7 +209,7 @@ static void parts_are_their_users_alone(void **state)
 	umask(was);
 	assert_int_equal(stat("p0", &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
-	assert_true(st.st_blocks * 512 >= (off_t)(2 * MIB)); /* no hole */
+	assert_true(st.st_blocks * 512 >= (off_t)(2 * MIB)); /* the file has no holes */
 }
 
 static void holes_of_parts_that_exist_are_filled(void **state)
@@ -322,7 +322,7 @@ static void what_another_uses_is_busy(void **state)
 	disk_no_open("a.set", 0, EWOULDBLOCK, "a.set is in use by another process");
 	close(fd);
 	pool = disk_open("a.set", NULL);
-	/* The set file is locked only while it is read. */
+	/* The set file is locked only while it is read, so it can be locked now. */
 	fd = open("a.set", O_RDONLY);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
 	close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device DAX as sysfs describes it. This machine has no such device: /dev/zero stands for one,
- * under a sysfs that the test makes. A program can map /dev/zero, and each mapping begins with
- * zeros. So the tests check the devices that are accepted, and their sizes.
+ * Device DAX as sysfs describes it. The test needs no such device: /dev/zero stands for one, in a
+ * tree like sysfs that the test makes. /dev/zero can be mapped, but each mapping begins with zeros.
+ * So the tests only check which devices are accepted, and which sizes they have.
  */
 #include "unit/poolset/disk.h"
 
@@ -65,7 +65,7 @@ static void sysfs_says_what_is_a_device_dax(void **state)
 	assert_true(devdax_probe(makedev(1, 6), &dax));
 	assert_int_equal(dax.size, 16 * MIB);
 	describe(7, "align", "16777216\n", "3000000\n");
-	assert_false(devdax_probe(makedev(1, 7), &dax)); /* not a power of two */
+	assert_false(devdax_probe(makedev(1, 7), &dax)); /* the alignment is no power of two */
 	describe(8, "align", "-1\n", "4096\n");
 	assert_false(devdax_probe(makedev(1, 8), &dax));
 	describe(9, "align", "rubbish", "4096\n");
@@ -109,7 +109,8 @@ static void a_device_is_mapped_whole_and_never_removed(void **state)
 	assert_int_equal((uintptr_t)poolset_memory(pool)->base % (2 * MIB), 0);
 	((char *)poolset_memory(pool)->base)[16 * MIB - 1] = 'x';
 	disk_close(pool);
-	disk_no_open("a.set", 0, EINVAL, "dax0: there is no pool in it"); /* zeros again */
+	/* a new mapping has zeros again */
+	disk_no_open("a.set", 0, EINVAL, "dax0: there is no pool in it");
 	assert_int_equal(poolset_remove(&place, 0, &disk_err), 0);
 	assert_true(disk_exists("dax0"));
 	assert_int_equal(poolset_discard(disk_create("a.set", &attr), &disk_err), 0);

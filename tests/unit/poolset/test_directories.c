@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pool sets of directories: their files are made when they are needed. */
+/* Pool sets of directories: the files in them are made when they are needed. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each allocation and each system call of a creation, an opening, a change of attributes, a close
- * and a removal fails in turn. The call reports the failure, or succeeds in spite of it. Afterwards
- * the call keeps no memory (a sanitizer checks), no descriptor and no new file.
+ * A set is created, opened, given new attributes, closed and removed, while each allocation and
+ * each system call fails in turn. The call of this library must report the failure or succeed in
+ * spite of it. Afterwards no memory (a sanitizer checks), no descriptor and no new file may be
+ * left.
  */
 #include "unit/poolset/disk.h"
 
@@ -21,7 +22,7 @@
 
 #define SET "PMEMPOOLSET\n2M @/p0\n2M @/p1\n"
 
-static int countdown = -1; /* calls until a call fails; -1: none fails */
+static int countdown = -1; /* requests until one fails; -1: none fails */
 
 static bool fails(int error)
 {
@@ -86,14 +87,14 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Make the n-th call from now on fail. */
+/* Make the n-th request from now fail. */
 static void begin(int n)
 {
 	disk_err = (struct error){0};
 	countdown = n;
 }
 
-/* Returns whether there was an n-th call. A failure has a cause and a text. */
+/* Returns true if there was an n-th request. A failed call must have a cause and a text. */
 static bool end(int rc)
 {
 	bool reached = countdown < 0;
@@ -194,7 +195,7 @@ static void a_removal_that_fails_can_be_repeated(void **state)
 		reached = end(rc);
 		failed += rc != 0;
 		assert_int_equal(open_fds(), fds);
-		/* Only the second part may be left. */
+		/* At most the second part may be left. */
 		poolset_remove(&place, POOLSET_REMOVE_FORCE, NULL);
 		assert_int_equal(disk_count_files(), 1);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Headers of PMDK 1.12.1, encoded and decoded. A header with any changed byte is refused. */
+/* Decode and encode headers that PMDK 1.12.1 made. A header with any changed byte is refused. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define SDS_AT      4024
 #define CHECKSUM_AT 4088
 
-/* The first 144 bytes of three parts of one pool, made by pmempool create obj. */
+/* The first 144 bytes of each of the three parts of a pool that pmempool create obj made. */
 static const uint8_t golden[3][144] = {
 	{0x50, 0x4d, 0x45, 0x4d, 0x4f, 0x42, 0x4a, 0x00, 0x06, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00,
 	 0x00, 0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x7c, 0x3f, 0xb7, 0xab, 0x85, 0xca,
@@ -137,11 +137,11 @@ static void attributes_go_to_the_header_and_back(void **state)
 	assert_false(poolset_attr_is_zero(&attr));
 }
 
-/* The expected result for a changed byte: 0, or the cause. */
+/* Returns the expected result for a changed byte: 0, or the cause of the error. */
 static int verdict_of(unsigned part, unsigned at, bool has_2k)
 {
 	if (has_2k && at >= SDS_AT && at < CHECKSUM_AT)
-		return 0; /* the shutdown state has a checksum and rules of its own */
+		return 0; /* the shutdown state has its own checksum and rules */
 	return part > 0 && at < 24 ? EINVAL : EBADMSG;
 }
 
@@ -184,7 +184,7 @@ static void the_checksum_of_the_old_form_covers_the_whole_page(void **state)
 
 	header_decode(pages[0], &h);
 	h.incompat = HEADER_SDS;
-	assert_false(header_has_sds(&h)); /* the checksum covers this flag */
+	assert_false(header_has_sds(&h)); /* the checksum includes this flag */
 	h.incompat = HEADER_CKSUM_2K;
 	assert_false(header_has_sds(&h));
 	h.incompat = 0;
@@ -226,7 +226,7 @@ static void parts_must_belong_together(void **state)
 	h.crtime++;
 	reencode(1, &h);
 	assert_int_equal(check(3, false), 0);
-	assert_int_equal(check(2, false), ERROR_LOCAL); /* a part is missing in the ring */
+	assert_int_equal(check(2, false), ERROR_LOCAL); /* the ring of headers lacks a part */
 }
 
 static void kinds_must_be_the_same_before_checksums_are_looked_at(void **state)
@@ -292,12 +292,14 @@ static void the_shutdown_state_refuses_a_power_failure_only(void **state)
 	struct header h;
 
 	assert_false(header_sds_is_lost(pages[0], &same));
-	assert_false(header_sds_is_lost(pages[0], &other)); /* the header had no shutdown state */
+	/* the header has no shutdown state to compare with */
+	assert_false(header_sds_is_lost(pages[0], &other));
 	memcpy(sds, dirty_sds, sizeof(dirty_sds));
-	assert_false(header_sds_is_lost(pages[0], &same)); /* killed */
+	/* the process was killed, and the devices are the same */
+	assert_false(header_sds_is_lost(pages[0], &same));
 	assert_true(header_sds_is_lost(pages[0], &other));
 	sds[20] ^= 1;
-	assert_false(header_sds_is_lost(pages[0], &other)); /* torn */
+	assert_false(header_sds_is_lost(pages[0], &other)); /* a torn state counts as none */
 	sds[20] ^= 1;
 
 	header_decode(pages[0], &h);
@@ -305,10 +307,11 @@ static void the_shutdown_state_refuses_a_power_failure_only(void **state)
 	h.sds = (struct header_sds){5, 6, 0};
 	reencode(0, &h);
 	assert_true(header_is_intact(pages[0]));
-	assert_false(header_sds_is_lost(pages[0], &other)); /* clean */
+	assert_false(header_sds_is_lost(pages[0], &other)); /* the pool was closed in good order */
 	h.sds = (struct header_sds){1, 6, 1};
 	reencode(0, &h);
-	assert_true(header_sds_is_lost(pages[0], &other)); /* the state of other devices */
+	/* the process was killed, and the devices are others */
+	assert_true(header_sds_is_lost(pages[0], &other));
 	h.sds = (struct header_sds){1, 7, 1};
 	reencode(0, &h);
 	assert_false(header_sds_is_lost(pages[0], &other));

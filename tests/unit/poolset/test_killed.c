@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process is killed before each system call of a creation in turn. The remains can be created
- * anew at once, or are a whole pool, or are refused with a text that explains why, and can be
- * removed without force.
+ * A process that creates a pool is killed before each of its system calls in turn. The remains must
+ * be one of three: nothing that prevents a new creation, a complete pool, or files that are refused
+ * with an explanation and can be removed without force.
  */
 #include "unit/poolset/disk.h"
 
@@ -36,7 +36,8 @@ static void child_create(void)
 	_exit(poolset_create(&place, 0, &attr, &pool, NULL) ? 1 : 0);
 }
 
-/* Returns true if the child was killed before its n-th system call, false if it ended before. */
+/* Returns true if the child was killed before its n-th system call, false if it ended before that
+ * call. */
 static bool kill_at(unsigned n)
 {
 	pid_t child = fork();
@@ -50,7 +51,7 @@ static bool kill_at(unsigned n)
 		assert_int_equal(WEXITSTATUS(status), 77);
 		skip();
 	}
-	/* Each call stops the child twice, at the call's begin and end. */
+	/* The child stops twice for each system call: at its begin and at its end. */
 	for (unsigned stops = 0; WIFSTOPPED(status) && stops < 2 * n - 1; stops++) {
 		assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
 		assert_int_equal(waitpid(child, &status, 0), child);
@@ -97,7 +98,7 @@ static void whatever_is_left_can_be_made_good(void **state)
 	for (; kill_at(n); n++) {
 		counts[look_at_what_is_left()]++;
 		assert_int_equal(poolset_remove(&place, 0, &disk_err), 0);
-		assert_int_equal(disk_count_files(), 1); /* there is not even a temporary file */
+		assert_int_equal(disk_count_files(), 1); /* not even a temporary file is left */
 		assert_in_range(n, 1, 10000);
 	}
 	print_message("%u kills: %u times nothing, %u times a half, %u times a pool\n", n - 1,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sets that poolset_open() accepts, the values that it returns, the shutdown state, and new
- * attributes. */
+/* Which sets poolset_open() accepts, what it returns, the shutdown state, and new attributes. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -54,7 +53,8 @@ static void parts_must_be_there_in_their_size_and_order(void **state)
 	disk_close(disk_create("a.set", &attr));
 
 	disk_write_set("b.set", HEAD "2M @/p1\n2M @/p0\n");
-	disk_close(disk_open("b.set", NULL)); /* a ring of two is the same in both directions */
+	/* a ring of two parts is the same in both directions */
+	disk_close(disk_open("b.set", NULL));
 	disk_write_set("b.set", HEAD "2M @/p0\n");
 	disk_no_open("b.set", 0, EINVAL, "p0: it is not linked");
 	disk_write_set("b.set", HEAD "OPTION SINGLEHDR\n2M @/p0\n2M @/p1\n");
@@ -111,7 +111,7 @@ static void permissions_are_named(void **state)
 	assert_int_equal(seteuid(0), 0);
 }
 
-/* test_header.c tests all bytes; this test shows that the header is checked at all. */
+/* This test shows that the header is checked at all; test_header.c tests every byte. */
 static void a_changed_byte_is_noticed_wherever_it_is(void **state)
 {
 	uint8_t page[2][HEADER_BYTES];
@@ -167,7 +167,7 @@ static void the_state_is_dirty_while_the_pool_is_in_use(void **state)
 	disk_close(pool);
 	expect_sds("p0", clean);
 
-	/* The process was killed, but the devices are the same, so nothing was lost. */
+	/* The process was killed, but the devices are the same, so no data were lost. */
 	disk_write_bytes("p0", SDS, dirty, 64);
 	disk_close(disk_open("a.set", NULL));
 	expect_sds("p0", clean);
@@ -189,7 +189,8 @@ static void without_the_feature_the_state_is_left_alone(void **state)
 	disk_close(pool);
 	expect_sds("p0", other);
 	unlink("p0");
-	attr.incompat = HEADER_SDS; /* without CKSUM_2K the state could not change */
+	/* without the flag CKSUM_2K the checksum covers the state, so the state could not change */
+	attr.incompat = HEADER_SDS;
 	pool = disk_create("a.set", &attr);
 	expect_sds("p0", clean);
 	disk_close(pool);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names stay below their directory, even if a filter forbids openat2(). */
+/* Names stay below their directory, even if a seccomp filter forbids openat2(). */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "poolset/place.h"
 
-/* Opens a name below "in". Returns 0 or the cause. The opened file must begin with 'i'. */
+/* Open a name below "in". Returns 0 or the cause. An opened file must begin with 'i'. */
 static int try_name(const char *name)
 {
 	char dir[100], first = 0;
@@ -94,7 +94,7 @@ static int forbid_openat2(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* The number, from 1 on, of the first name with an unexpected result. */
+/* Returns the number, from 1 on, of the first name with an unexpected result, or 0. */
 static int try_all_filtered(void)
 {
 	if (forbid_openat2())
@@ -102,7 +102,7 @@ static int try_all_filtered(void)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (try_name(names[i].name) != names[i].cause)
 			return (int)i + 1;
-	/* The code is stricter than necessary, as it follows no symbolic link. */
+	/* Without openat2() the code is stricter than necessary: it follows no symbolic link. */
 	return try_name("down/file") == EBADF && try_name("sub/../file") == EBADF ? 0 : 101;
 }
 

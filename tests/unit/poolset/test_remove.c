@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* poolset_remove() removes parts of unused pools, and nothing else. */
+/* poolset_remove() removes the parts of unused pools, and no other files. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Returns the first obstacle of a removal that succeeds. */
+/* Remove the set, which must succeed. Returns the first obstacle that was reported. */
 static const char *remove_set(const char *name, unsigned flags)
 {
 	struct poolset_place place = disk_place(name);
@@ -89,7 +89,7 @@ static void what_is_no_part_of_a_pool_stays(void **state)
 	disk_no_remove("b.set", 0, EINVAL, "file is not removed");
 	assert_true(disk_exists("file"));
 
-	/* A text file instead of a set: there is no pool in it. */
+	/* A text file instead of a set contains no pool. */
 	disk_write_set("notes", "Not a pool set file.\n");
 	disk_no_remove("notes", 0, EINVAL, "notes");
 	assert_non_null(remove_set("notes", POOLSET_REMOVE_FORCE | POOLSET_REMOVE_SET));
@@ -112,7 +112,7 @@ static void a_corrupt_pool_is_removed_by_force(void **state)
 	assert_null(remove_set("a.set", POOLSET_REMOVE_FORCE));
 	assert_int_equal(disk_count_files(), 1);
 
-	/* The file has another size, but a header. */
+	/* The file has a header, but another size. */
 	disk_close(disk_create("a.set", &attr));
 	assert_int_equal(truncate("p1", 3 * MIB), 0);
 	disk_no_remove("a.set", 0, EINVAL, "p1 is not removed");
@@ -162,7 +162,7 @@ static void parts_without_a_header_go_by_their_size(void **state)
 	assert_false(disk_exists("q0"));
 }
 
-/* Then the rights of the folder apply to root, too. */
+/* Give up root's privilege to ignore the folder's access rights. */
 static void drop_privilege(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -175,7 +175,7 @@ static void drop_privilege(void)
 		_exit(3);
 }
 
-/* A folder that cannot be read cannot be synchronized either. */
+/* A folder that cannot be read cannot be synchronized, either. */
 static void a_folder_that_cannot_be_read_is_no_obstacle(void **state)
 {
 	pid_t pid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each rule of the text of a pool set file. The errors' texts name the line. */
+/* Each rule for the text of a pool set file. The text of an error names the line. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static struct error err;
 
 static int parse_bytes(const char *text, size_t len)
 {
-	/* On the heap, so that a read past the end is noticed. */
+	/* Parse a copy on the heap, so that a sanitizer reports a read past its end. */
 	char *copy = malloc(len ? len : 1);
 	int rc;
 
@@ -212,7 +212,7 @@ static void hostile_texts_are_bounded(void **state)
 	assert_non_null(strstr(err.text, "a.set:2"));
 	assert_non_null(strstr(err.text, "too long for a path"));
 
-	/* A path of PATH_MAX bytes leaves no room for the terminating NUL. */
+	/* A path of PATH_MAX bytes has no space for the NUL at its end. */
 	memcpy(text + strlen(HEAD "1M ") + PATH_MAX, "\n", 1);
 	memcpy(text, HEAD "1M ", strlen(HEAD "1M "));
 	assert_int_equal(parse_bytes(text, strlen(HEAD "1M ") + PATH_MAX + 1), ERROR_LOCAL);

@@ -97,7 +97,7 @@ static void reserved_bits_are_not_looked_at(void **state)
 	assert_int_equal(hdr.version, 1);
 }
 
-/* RFC 5041 s5.1: a message of 2048 bytes with a MULPDU of 1500. */
+/* The example of RFC 5041 s5.1: a message of 2048 bytes, cut for a MULPDU of 1500. */
 static void the_rfc_5041_examples_are_cut_as_there(void **state)
 {
 	assert_int_equal(ddp_payload_max(1500, false), 1482);

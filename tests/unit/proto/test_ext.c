@@ -24,7 +24,7 @@ static void the_table_says_what_each_kind_is(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct ext_row *row = ext_row(rows[i].kind);
 
-		assert_int_equal(rows[i].kind, i + 1); /* numbers on the wire */
+		assert_int_equal(rows[i].kind, i + 1); /* the numbers are those on the wire */
 		assert_non_null(row);
 		assert_non_null(row->name);
 		assert_int_equal(row->control, rows[i].control);
@@ -49,7 +49,8 @@ static void the_word_has_a_kind_and_24_bits(void **state)
 	assert_int_equal(word.arg, 0x010203);
 	assert_int_equal(ext_word_encode(buf, sizeof(buf), &word), sizeof(wire));
 	assert_memory_equal(buf, wire, sizeof(wire));
-	word.arg = 0xff010203; /* a number that does not fit must not become another kind */
+	/* a number that does not fit its field must not become another kind */
+	word.arg = 0xff010203;
 	assert_int_equal(ext_word_encode(buf, sizeof(buf), &word), sizeof(wire));
 	assert_memory_equal(buf, wire, sizeof(wire));
 }
@@ -139,7 +140,7 @@ static void a_query_has_a_range_and_no_flags(void **state)
 
 static uint8_t noise[64];
 
-/* Random bytes, decoded and encoded, give the same bytes: no field is lost and none shifts. */
+/* Random bytes that are decoded and encoded must stay the same: no field is lost or moved. */
 #define ROUND_TRIP(name, type, length)                                                             \
 	do {                                                                                       \
 		struct type msg;                                                                   \

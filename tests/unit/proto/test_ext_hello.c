@@ -33,7 +33,7 @@ static void assert_hello(const struct ext_hello *a, const struct ext_hello *b)
 	assert_memory_equal(a->instance, b->instance, EXT_ID_LEN);
 }
 
-/* Decode a string literal's bytes, without the NUL, in memory of their exact size. */
+/* Decode the bytes of a string literal, without the NUL, in a block of exactly their size. */
 static int decode(const char *text, size_t len, struct ext_hello *hello, const char **why)
 {
 	uint8_t *bytes = test_malloc(len + !len);
@@ -147,11 +147,11 @@ static void unknown_items_and_later_minor_versions_are_skipped(void **state)
 			   "abcde\0\0\0" KINDS LIMIT "\xff\xff\x00\x00" ULPDU,
 	      &full);
 	READS(WORD "\x00\x01\x00\x04\x00\x02\x00\x07" KINDS, &later);
-	/* Padding is ignored, and an unknown item may come twice. */
+	/* Padding is ignored, and an unknown item may occur twice. */
 	READS(WORD VERSION "\x00\x21\x00\x01X???"
 			   "\x00\x21\x00\x01X???" KINDS LIMIT ULPDU,
 	      &full);
-	/* The 24 bits of the word are ignored, too. */
+	/* The 24 bits after the word's first byte are ignored, too. */
 	READS("\x01\xaa\xbb\xcc" VERSION KINDS LIMIT ULPDU, &full);
 }
 
@@ -211,8 +211,7 @@ static void another_kind_or_no_word_is_no_hello(void **state)
 	REFUSES("", "none");
 }
 
-/* For any bytes: the decoder reads nothing past their end (ASan), and an accepted result is
- * usable. */
+/* The decoder reads nothing past the end of any bytes (ASan), and what it accepts can be used. */
 static void noise_never_gives_an_unusable_hello(void **state)
 {
 	static const char start[] = WORD VERSION;

@@ -29,7 +29,7 @@ static struct ext_origin asking(void)
 	return o;
 }
 
-/* Decode a string literal's bytes, without the NUL, in memory of their exact size. */
+/* Decode the bytes of a string literal, without the NUL, in a block of exactly their size. */
 static const char *why_not(const char *text, size_t len, struct ext_origin *got)
 {
 	uint8_t *bytes = test_malloc(len);
@@ -93,7 +93,7 @@ static void as_many_ranges_as_a_message_takes(void **state)
 	assert_false(ext_origin_names(&got, 122));
 }
 
-/* A later version may add bytes. */
+/* Bytes at the end are ignored, because a later version may add some. */
 static void bytes_behind_its_end_are_skipped(void **state)
 {
 	struct ext_origin o = asking();

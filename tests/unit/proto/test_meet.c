@@ -6,7 +6,7 @@
 
 #include "softrnic/proto/meet.h"
 
-/* The bytes of doc/wire.md, section 15. */
+/* The example of doc/wire.md, section 15. */
 static const uint8_t golden[MEET_LEN] = {
 	's',  'R',  'Q',  'P',  0x01, 0x00, 0x00, 0x00, 0x00, 0x9c, 0x41, 0x07, 0x00,
 	0xc3, 0x50, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -65,7 +65,7 @@ static void a_reject_of_an_unreliable_pair_has_its_reason(void **state)
 	assert_meets(&got, &reject);
 }
 
-/* Change one byte of the golden vector. */
+/* Decode the golden vector with one byte changed; the decoder must give this reason. */
 static void assert_refused(size_t at, uint8_t byte, const char *reason)
 {
 	uint8_t bytes[MEET_LEN];

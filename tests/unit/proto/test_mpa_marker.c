@@ -20,8 +20,8 @@ static size_t flatten(const struct iovec *iov, int n, uint8_t *out)
 	return len;
 }
 
-/* Write an FPDU with markers and CRC to `out`, which is at stream position pos. Returns the
- * length in `out`. */
+/* Write an FPDU with markers and CRC to `out`, which is at stream position pos. Returns the number
+ * of bytes in `out`. */
 static size_t send_fpdu(uint64_t pos, uint8_t *fpdu, size_t len, uint8_t *out)
 {
 	struct iovec in[] = {{fpdu, 20}, {fpdu + 20, len - 24}, {fpdu + len - 4, 4}};
@@ -58,8 +58,7 @@ static void the_second_fpdu_of_rfc_5044_has_its_marker_inside(void **state)
 	assert_memory_equal(out, wire, sizeof(wire));
 }
 
-/* Walk the stream as a receiver does: take out the marker at every 512th byte, and check the
- * marker. */
+/* Walk the stream as a receiver does: remove the marker at every 512th byte, and check each one. */
 static void markers_stand_where_a_receiver_looks_for_them(void **state)
 {
 	static uint8_t stream[1 << 20], fpdu[70000];

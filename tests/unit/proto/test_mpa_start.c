@@ -124,7 +124,7 @@ static void each_malformed_frame_has_its_error(void **state)
 	buf[19] = 1; /* 513 */
 	assert_int_equal(mpa_start_decode_header(buf), -EMSGSIZE);
 	assert_int_equal(mpa_start_decode(buf, sizeof(buf), &back, &pdata), -EMSGSIZE);
-	buf[16] = 0x10; /* S without room for the block that it announces */
+	buf[16] = 0x10; /* the flag S announces a block of 4 bytes, but there are only 3 */
 	buf[18] = 0;
 	buf[19] = 3;
 	assert_int_equal(mpa_start_decode_header(buf), -EPROTO);
@@ -140,7 +140,7 @@ static void bits_without_meaning_are_not_looked_at(void **state)
 	struct mpa_start back;
 	const uint8_t *pdata;
 
-	/* R in a request, S in revision 1, the reserved bits. */
+	/* The flag R in a request, the flag S in revision 1, and the reserved bits. */
 	buf[16] = 0x3f;
 	buf[17] = 1;
 	buf[19] = 1;

@@ -7,7 +7,7 @@
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/rdmap.h"
 
-/* Make a well-formed last segment of this opcode. */
+/* Make a well-formed last segment with this opcode. */
 static struct ddp_hdr segment(enum rdmap_opcode op)
 {
 	return (struct ddp_hdr){.tagged = rdmap_ops[op].tagged,
@@ -18,7 +18,7 @@ static struct ddp_hdr segment(enum rdmap_opcode op)
 				.msn = DDP_FIRST_MSN};
 }
 
-/* The bytes after a DDP header: the kind of an extension message, and zeros. */
+/* bytes: what follows a DDP header, the kind of an extension message and zeros. */
 static uint8_t bytes[EXT_MAX + 1];
 
 static unsigned check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level)
@@ -59,7 +59,7 @@ static void the_table_has_the_queues_of_the_rfcs(void **state)
 	assert_null(rdmap_ops[RDMAP_UNASSIGNED].name);
 }
 
-/* Least length of a Flush of everything, and of the response. */
+/* Returns the least length of a Flush of all bytes, or of its response. */
 static size_t least(int op)
 {
 	return op == RDMAP_EXT_RESP ? EXT_ANSWER_LEN : rdmap_ops[op].min;
@@ -208,7 +208,7 @@ static struct ddp_hdr extension(enum rdmap_opcode op, uint32_t qn, uint8_t kind)
 	return hdr;
 }
 
-/* Returns the error for a message of this kind with this length. */
+/* Returns the error that a message of the right kind gets for this length. */
 static unsigned wrong_length(size_t len, size_t right)
 {
 	if (len < EXT_WORD_LEN || len < right)
@@ -291,7 +291,7 @@ static void a_control_message_may_grow_within_a_limit(void **state)
 	}
 }
 
-/* The decoder does not read the message's content, which may not be there yet. */
+/* The decoder does not read the content of a message, which may not have arrived yet. */
 static void a_message_above_the_limit_is_refused_by_its_length_alone(void **state)
 {
 	struct ddp_hdr hdr = segment(RDMAP_EXT_REQ);
@@ -306,8 +306,8 @@ static void a_message_above_the_limit_is_refused_by_its_length_alone(void **stat
 static uint8_t noise[64];
 
 /*
- * Random bytes, decoded and encoded, give the same bytes: no field is lost and none shifts.
- * Reserved bytes are sent as zero, so they are zeroed before.
+ * Random bytes that are decoded and encoded must stay the same: no field is lost or moved. Reserved
+ * bytes are sent as zero, so the test clears them before.
  */
 #define ROUND_TRIP(name, length, zero_at, zero_len)                                                \
 	do {                                                                                       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Captured streams of Linux siw, decoded to the last byte. In each round rping does: client Send
- * (its buffer), server Read of that buffer, server Send, client Send, server Write, server Send.
+ * Decode captured streams of Linux siw to the last byte. In each round rping does: client Send (its
+ * buffer), server Read of that buffer, server Send, client Send, server Write, server Send.
  */
 #include "lib/unit.h"
 
@@ -12,16 +12,16 @@
 #include "softrnic/proto/rdmap.h"
 
 #define RPING_PORT     7174
-#define RPING_INFO_LEN 16 /* address, rkey, size: the content of rping's Sends */
+#define RPING_INFO_LEN 16 /* content of rping's Sends: address, rkey, size */
 
 enum side { CLIENT, SERVER };
 
-/* The messages that one direction carried after its start-up frame. */
+/* What one direction carried after its start-up frame. */
 struct carried {
 	unsigned fpdus;
 	unsigned segments[RDMAP_OPCODES], messages[RDMAP_OPCODES];
-	size_t bytes[RDMAP_OPCODES]; /* bytes after the DDP header */
-	uint32_t msn[DDP_QN_COUNT];  /* the last MSN seen */
+	size_t bytes[RDMAP_OPCODES]; /* bytes of each opcode after the DDP header */
+	uint32_t msn[DDP_QN_COUNT];  /* the last MSN of each queue */
 	size_t fpdu_max;
 	size_t left_over; /* bytes of an FPDU that the capture cut off */
 	unsigned crc_right;
@@ -32,7 +32,7 @@ static const struct pcap_conn *conn;
 static struct mpa_start start[2];
 static struct carried carried[2];
 
-/* A message under way: its next segment begins at the end of the last segment. */
+/* A message under way: its next segment must begin where the last one ended. */
 struct progress {
 	bool open;
 	uint32_t mo, stag;
@@ -123,8 +123,8 @@ static int drop_capture(void **state)
 	return 0;
 }
 
-/* Check a complete rping with that many rounds, each moving size bytes, in messages of one
- * segment. */
+/* Check a complete run of rping with this many rounds, each of `size` bytes, in messages of
+ * `segments` segments. */
 static void assert_rping(unsigned rounds, size_t size, unsigned segments)
 {
 	const struct carried *c = &carried[CLIENT], *s = &carried[SERVER];
@@ -168,7 +168,7 @@ static void three_rounds_of_rping(void **state)
 	assert_int_equal(start[CLIENT].ird, 1);
 	assert_int_equal(start[CLIENT].ord, 1);
 	assert_rping(3, 64, 1);
-	/* Without CRC siw leaves the field zero. */
+	/* Without CRC siw sends zero in the CRC field. */
 	assert_int_equal(carried[CLIENT].crc_right + carried[SERVER].crc_right, 0);
 }
 
@@ -211,9 +211,9 @@ static void revision_1_gets_as_far_as_the_first_send(void **state)
 }
 
 /*
- * With a real MTU an FPDU fills one TCP segment, and the FPDU's CRC field is in the next segment.
- * The capture lost frames of the server's second Write, so the stream ends after that Write's first
- * FPDU.
+ * With an Ethernet MTU the bytes of an FPDU fill one TCP segment, and its CRC is in the next one.
+ * The capture lacks frames of the server's second Write, so the stream ends after that Write's
+ * first FPDU.
  */
 static void fpdus_of_an_ethernet_mtu(void **state)
 {

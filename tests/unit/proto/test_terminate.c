@@ -79,7 +79,8 @@ static void a_refused_read_echoes_both_headers(void **state)
 	assert_int_equal(back.read_req.src_to, 5);
 }
 
-/* RFC 5040 s4.8: the echoed part depends only on the kind of error. */
+/* RFC 5040 s4.8: which part of the failed message is sent back depends only on the kind of
+ * error. */
 static void each_layer_echoes_what_the_rfc_says(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
@@ -121,7 +122,7 @@ static void every_error_survives_a_round_trip_in_both_layouts(void **state)
 		assert_int_equal(terminate_decode(buf, (size_t)len, &back), 0);
 		assert_same(&t, &back);
 
-		/* Only the echo's control bits show siw's layout. */
+		/* siw's layout can only be recognized if the Terminate has a DDP header. */
 		if (!t.has_ddp)
 			continue;
 		t.siw_layout = true;
@@ -141,16 +142,17 @@ static unsigned error_in(const char *wire, size_t len)
 
 static void siws_swapped_words_are_understood(void **state)
 {
-	/* A CRC error. By RFC 5040 this would be an operation error with an unknown code. */
+	/* A CRC error in siw's layout. By RFC 5040 this is an operation error with an unknown
+	 * code. */
 	assert_int_equal(error_in("\x02\x02\x00\x00", 4), TERM_MPA_CRC);
-	/* Remote protection; M and D are in the low bits. */
+	/* Remote protection errors in siw's layout, with the bits M and D at the low end. */
 	assert_int_equal(error_in("\x10\x02\x03\x00\x00\x16", 6), TERM_RDMAP_ACCESS);
 	assert_int_equal(error_in("\x10\x00\x03\x00\x00\x16", 6), TERM_RDMAP_INVALID_STAG);
-	/* The code is the same in both layouts. */
+	/* Errors whose code is the same in both layouts. */
 	assert_int_equal(error_in("\x11\x01\x03\x00", 4), TERM_DDP_BASE_BOUNDS);
-	/* Unexpected opcode, without and with flags. */
+	/* An unexpected opcode, without and with the header control bits. */
 	assert_int_equal(error_in("\x20\x06\x03\x00", 4), TERM_RDMAP_UNEXPECTED_OPCODE);
-	/* The RFC's layout. */
+	/* Errors in the RFC's layout. */
 	assert_int_equal(error_in("\x20\x02\x00\x00", 4), TERM_MPA_CRC);
 	assert_int_equal(error_in("\x20\x06\x00\x00", 4), TERM_MPA_INSUFFICIENT_IRD);
 	assert_int_equal(error_in("\x01\x02\xc0\x00", 4), TERM_RDMAP_ACCESS);

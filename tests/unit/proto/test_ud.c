@@ -6,7 +6,7 @@
 
 #include "softrnic/proto/ud.h"
 
-/* The bytes of doc/wire.md, section 16. */
+/* The example of doc/wire.md, section 16. */
 static const uint8_t golden[UD_HEADER_LEN] = {
 	's',  'R',  'U',  'D',  0x01, 0x01, 0x01, 0x00, 0x00, 0x9c, 0x41, 0x07,
 	0x00, 0xc3, 0x50, 0xff, 0x11, 0x11, 0x11, 0x11, 0xde, 0xad, 0xbe, 0xef,
@@ -44,7 +44,7 @@ static void a_header_is_laid_out_as_documented(void **state)
 	assert_int_equal(ud_port_of(got.from_qpn), 40001);
 }
 
-/* Decode the golden vector with one other byte. */
+/* Decode the golden vector with one byte changed. */
 static int decode_with(size_t at, uint8_t byte)
 {
 	uint8_t bytes[UD_HEADER_LEN];
@@ -63,11 +63,11 @@ static void what_no_end_sends_is_refused(void **state)
 	} wrong[] = {
 		{0, 'S'}, /* magic */
 		{4, 2},   /* version */
-		{5, 2},   /* a credit has no immediate data */
-		{5, 3},   /* opcode */
-		{5, 0},   /* a Send without immediate data has none */
-		{6, 4},   /* flags */
-		{8, 1},   /* a number of more than 24 bits */
+		{5, 2},   /* opcode of a credit, but with immediate data */
+		{5, 3},   /* unknown opcode */
+		{5, 0},   /* opcode of a Send without immediate data, but with some */
+		{6, 4},   /* unknown flag */
+		{8, 1},   /* a queue pair number of more than 24 bits */
 		{12, 1},
 	};
 
@@ -75,7 +75,7 @@ static void what_no_end_sends_is_refused(void **state)
 		assert_int_equal(decode_with(wrong[i].at, wrong[i].byte), -EBADMSG);
 }
 
-/* The bytes of doc/wire.md, section 16. */
+/* The example of a credit in doc/wire.md, section 16. */
 static const uint8_t golden_credit[UD_HEADER_LEN] = {
 	's',  'R',  'U',  'D',  0x01, 0x02, 0x00, 0x98, 0x00, 0xc3, 0x50, 0xff,
 	0x00, 0x9c, 0x41, 0x07, 0x00, 0x00, 0x00, 0x17, 0x00, 0x00, 0x00, 0x00,
@@ -131,7 +131,7 @@ static void a_datagram_has_a_header_and_at_most_4096_bytes(void **state)
 	assert_int_equal(ud_header_decode(bytes, UD_DATAGRAM_MAX + 1, &got), -EBADMSG);
 }
 
-/* RFC 1071: the sum of a header with its checksum is 0xffff. */
+/* RFC 1071: a header with a right checksum has the sum 0xffff. */
 static uint32_t sum_of(const uint8_t *bytes, size_t len)
 {
 	uint32_t sum = 0;

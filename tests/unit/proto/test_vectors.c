@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The frames and FPDUs of doc/wire.md section 9, byte for byte. */
+/* The examples of frames and FPDUs in doc/wire.md, section 9, byte for byte. */
 #include "lib/unit.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static struct ddp_hdr untagged(uint8_t opcode, uint32_t qn, uint32_t msn)
 				.msn = msn};
 }
 
-/* The FPDU of this header and these bytes must be the one in the document. */
+/* The FPDU of this header and payload must equal the one in the document. */
 static void assert_fpdu(const struct ddp_hdr *hdr, const void *payload, size_t len, const char *hex)
 {
 	uint8_t expected[256], fpdu[256] = {0};
@@ -268,7 +268,7 @@ static void a_terminate(void **state)
 		    "00 00 00 00 02 06 00 00 6f 77 b9 73");
 }
 
-/* The bytes after the key. */
+/* `hex` has the bytes after the key. */
 static void assert_start(const struct mpa_start *start, const void *pdata, const char *hex)
 {
 	uint8_t expected[64], frame[MPA_START_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_fault.c -- the decorator makes the requested calls fail, and no other calls. */
+/* test_fault.c -- the fault provider makes exactly the requested calls fail. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ static int disarm(void **state)
 	return 0;
 }
 
-/* This must be the first test, as a process reads the variable only once. */
+/* This test must be the first, because a process reads the variable only once. */
 static void a_program_may_arm_through_the_environment(void **state)
 {
 	setenv("RPMA_FAULT", "alloc_pd:2:12", 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_select.c -- the provider that serves an address, and the explanation. */
+/* test_select.c -- which provider serves an address, and the explanation of that choice. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* These tests need a machine without hardware at the loopback address. */
+/* Skip the test if the machine has an RDMA device at the loopback address. */
 static void need_no_device(void)
 {
 	char why[256];

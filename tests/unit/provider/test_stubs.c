@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_stubs.c -- every table is complete, and the stubs report "not supported" in each convention.
+ * test_stubs.c -- every table of calls is complete, and a stub reports "not supported" as its
+ * function reports errors.
  */
 #include <errno.h>
 
@@ -48,7 +49,7 @@ static void what_is_not_supported_says_so_in_its_own_convention(void **state)
 	assert_false(provider_stubs.owns_context(NULL));
 }
 
-/* A card that needs this right for Reads lets the peer write the sink at any time. */
+/* If a card needs this right for Reads, the peer may write to the sink at any time. */
 static void only_iwarp_cards_need_remote_write_to_read(void **state)
 {
 	struct ibv_device device = {.transport_type = IBV_TRANSPORT_IWARP};

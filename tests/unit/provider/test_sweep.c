@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sweep.c -- a whole life of librpma over the software RNIC, with both sides in this thread,
- * again and again. In each life another call of the provider fails. No call hangs, and no object is
- * left over.
+ * test_sweep.c -- a complete use of librpma over the software RNIC ("a life"), with both sides in
+ * this thread, is repeated. In each life another call of the provider fails. No call may hang, and
+ * no object may be left.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,9 +37,11 @@ struct life {
 
 #define NO_CUT LONG_MAX
 
-static atomic_long sends_left = NO_CUT; /* bytes until the connection breaks */
+/* bytes that may still be sent before the connection breaks */
+static atomic_long sends_left = NO_CUT;
 
-#define INTERPOSED __attribute__((visibility("default"))) /* Here softrnic's calls arrive. */
+/* visible to softrnic, whose calls these functions replace */
+#define INTERPOSED __attribute__((visibility("default")))
 
 INTERPOSED ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
@@ -74,7 +76,7 @@ INTERPOSED ssize_t send(int fd, const void *buf, size_t len, int flags)
 static char memory[SIZE];
 static int idle_fds; /* descriptors that the engine keeps open between two lives */
 
-/* The engine's own thread closes sockets, even listening ones, a moment later. */
+/* The engine's thread closes sockets, even listening ones, a moment later, so wait. */
 static int fds_left_open(void)
 {
 	int n = open_fds();
@@ -154,7 +156,7 @@ static int transfer(struct life *l)
 	return ret;
 }
 
-/* After the call every pointer is NULL, whatever failed. */
+/* Release all objects. Afterwards every pointer is NULL, whatever failed. */
 static int release(struct life *l)
 {
 	int ret = rpma_conn_req_delete(&l->out);
@@ -181,11 +183,11 @@ static int live_once(void)
 	THEN(make_objects(&l));
 	THEN(connect_both(&l));
 	THEN(transfer(&l));
-	/* Not THEN: the release must happen in any case. */
+	/* Not THEN(): the objects must be released in any case. */
 	return release(&l) | ret;
 }
 
-/* Start the engine. */
+/* Start the engine, which keeps some descriptors open. */
 static int setup(void **state)
 {
 	int ret = live_once();
@@ -195,7 +197,7 @@ static int setup(void **state)
 	return ret;
 }
 
-/* Makes the nth call fail. False: a life has fewer calls. */
+/* Run a life in which the nth call fails. Returns false if a life has fewer calls. */
 static bool fail_call(unsigned int nth)
 {
 	bool fired;
@@ -221,7 +223,7 @@ static void whatever_call_fails_nothing_hangs_or_is_left(void **state)
 
 	while (fail_call(++nth))
 		assert_in_range(nth, 1, CALLS_MAX);
-	/* A life has some dozens of calls; fewer calls mean that the life stopped early. */
+	/* A life makes some dozens of calls; if it made fewer, it stopped early. */
 	assert_in_range(nth, 50, CALLS_MAX);
 	assert_int_equal(live_once(), 0);
 	assert_int_equal(fds_left_open(), 0);

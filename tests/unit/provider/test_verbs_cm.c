@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_verbs_cm.c -- deadlines, cancelling and waiting on event channels of rdma-core. The test
- * replaces rdma-core's calls (--wrap), and so decides the kernel's events.
+ * replaces rdma-core's calls (--wrap), so it decides which events the kernel reports.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event
 	if (kernel.get_errno)
 		return failed(kernel.get_errno);
 	if (read(ch->fd, &one, sizeof(one)) < 0)
-		return -1; /* EAGAIN; a read of a blocking descriptor would wait instead */
+		return -1; /* the descriptor is non-blocking, so report EAGAIN */
 	*ev = &kernel.event;
 	return 0;
 }
@@ -157,7 +157,7 @@ static void expect_event(int ms, enum rdma_cm_event_type type)
 	assert_int_equal(ev->event, type);
 	assert_ptr_equal(ev->id, id);
 	assert_int_equal(prov->ack_cm_event(ev), 0);
-	/* The library acknowledges only the kernel's own events to the kernel. */
+	/* The library must acknowledge to the kernel only events that came from the kernel. */
 	assert_int_equal(kernel.acks - acks, ev == &kernel.event);
 }
 
@@ -200,8 +200,8 @@ static void the_kernels_events_pass_through(void **state)
 }
 
 /*
- * The descriptor blocks until O_NONBLOCK is set, which is possible at any time, as with rdma-core's
- * own channels.
+ * The descriptor blocks until O_NONBLOCK is set. A program may set the flag at any time, as with
+ * rdma-core's own channels.
  */
 static void the_descriptor_obeys_nonblock(void **state)
 {
@@ -232,7 +232,7 @@ static void at_the_deadline_it_is_unreachable(void **state)
 	assert_true(clock_now_ns() - begin >= (uint64_t)SOON_MS * NSEC_PER_MS);
 	expect_event(-1, RDMA_CM_EVENT_UNREACHABLE);
 	assert_int_equal(kernel.qp_errors, 1);
-	/* Later events come too late, and are not reported again. */
+	/* An event after the deadline is too late, and is not reported. */
 	kernel_says(RDMA_CM_EVENT_ESTABLISHED);
 	expect_timeout(SOON_MS);
 	assert_int_equal(kernel.acks, 1);
@@ -247,7 +247,7 @@ static void an_outcome_in_time_ends_the_deadline(void **state)
 	assert_int_equal(kernel.qp_errors, 0);
 }
 
-/* The outcome came before the deadline; that the program fetches it later does not matter. */
+/* The outcome came before the deadline, even though the program fetches it after the deadline. */
 static void an_outcome_that_waits_goes_before_the_deadline(void **state)
 {
 	connect_within(1);

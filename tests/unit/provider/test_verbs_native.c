@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_verbs_native.c -- flush and atomic write on a device that this test simulates: the
- * operations that its QP is created with, and the order in which requests of both interfaces reach
- * it. If rdma-core cannot post a flush, newer_verbs.cmake adds the declarations of a later release.
+ * test_verbs_native.c -- flush and atomic write on a device that this test simulates: with which
+ * operations its QP is created, and in which order requests of both interfaces reach it. If
+ * rdma-core cannot post a flush, newer_verbs.cmake adds the declarations of a later release.
  */
 #include <errno.h>
 
@@ -14,14 +14,16 @@ enum { LOG_MAX = 64, RKEY = 0x77 };
 static struct {
 	enum ibv_atomic_cap atomic_cap;
 	uint64_t caps;   /* capabilities of the device */
-	int create_fail; /* number of QP creations that fail */
+	int create_fail; /* number of attempts to create a QP that fail */
 	int post_err, complete_err, plain_taken;
-	bool forgets, doorbell_fails; /* libsiw: the error is lost if others began */
+	/* forgets: like libsiw, lose the error of a request if other requests follow */
+	bool forgets, doorbell_fails;
 
 	int creates, starts;
-	uint64_t asked; /* send_ops_flags; 0: none */
+	uint64_t asked; /* send_ops_flags of the created QP; 0: none */
 	uint32_t comp_mask;
-	/* The posted operations, in order: 'w' plain, 'a' atomic, 'f' flush, and the wr_id. */
+	/* The posted operations in order: 'w' plain, 'a' atomic, 'f' flush, and the wr_id of
+	 * each. */
 	char log[LOG_MAX];
 	uint64_t ids[LOG_MAX];
 	int count;
@@ -149,7 +151,8 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 	dev.caps = VEXT_DEVICE_ATOMIC_WRITE | VEXT_DEVICE_FLUSH_GLOBAL;
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
 	assert_true(dev.asked & IBV_QP_EX_WITH_ATOMIC_WRITE);
-	assert_false(dev.asked & IBV_QP_EX_WITH_FLUSH); /* only half of the capability */
+	/* the device has only a half of the capability */
+	assert_false(dev.asked & IBV_QP_EX_WITH_FLUSH);
 	assert_true(dev.asked & IBV_QP_EX_WITH_RDMA_WRITE);
 	dev.caps |= VEXT_DEVICE_FLUSH;
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
@@ -157,7 +160,7 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 	assert_true(dev.comp_mask & IBV_QP_INIT_ATTR_PD);
 }
 
-/* verbs cannot query a queue pair for this feature, and a plain queue pair supports it, too. */
+/* verbs cannot query whether a queue pair has this feature, and a plain queue pair has it, too. */
 static void atomic_operations_are_the_devices(void **state)
 {
 	const uint64_t both =
@@ -180,7 +183,7 @@ static void atomic_operations_are_the_devices(void **state)
 	assert_int_equal(verbs_qp_caps(&ex.qp_base) & VEXT_CAP_ATOMICS, VEXT_CAP_ATOMICS);
 }
 
-/* The kernel supports more than rdma-core's driver. */
+/* The kernel supports the operation, but rdma-core's driver does not. */
 static void a_driver_that_cannot_gets_a_plain_qp(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = {.comp_mask = IBV_QP_INIT_ATTR_PD};
@@ -247,7 +250,7 @@ static void requests_are_described_in_full(void **state)
 	assert_memory_equal(dev.bytes, "12345678", 8);
 }
 
-/* The length has 32 bits in rxe and on its wire; truncated, 4 GiB would be 0. */
+/* rxe and its wire have a length of 32 bits: 4 GiB would become 0. */
 static void a_flush_too_long_for_a_device_is_of_the_whole_region(void **state)
 {
 	struct vext_wr wr = request(VEXT_OP_FLUSH, 1);
@@ -289,7 +292,7 @@ static void what_was_posted_before_a_failure_is_counted(void **state)
 
 	for (uint64_t i = 0; i < 4; i++)
 		wrs[i] = request(VEXT_OP_VERBS, i);
-	dev.post_err = -ENOMEM; /* siw's part of rdma-core returns the errno negated */
+	dev.post_err = -ENOMEM; /* siw's driver in rdma-core returns a negative errno value */
 	dev.plain_taken = 3;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
 	assert_int_equal(posted, 3);

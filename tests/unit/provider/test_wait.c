@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_wait.c -- waits with a limit on completion channels of rdma-core, of which none is ever
- * ready. */
+/* test_wait.c -- waits with a limit on completion channels of rdma-core that never become ready. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,7 +26,7 @@ static int teardown(void **state)
 
 int __wrap_ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context);
 
-/* Blocks as rdma-core's function does if there is no event. */
+/* Block, as rdma-core's function does if there is no event. */
 int __wrap_ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {
 	uint64_t n;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* running.h -- a server in a thread of the test, with two files that running_init() makes, and
- * its clients. */
+/* running.h -- a server that runs in a thread of the test and serves two files, and its clients. */
 #ifndef UNIT_REGIONS_RUNNING_H
 #define UNIT_REGIONS_RUNNING_H
 
@@ -32,19 +31,20 @@ struct running {
 extern const struct secret running_secret;
 
 /*
- * The files "one" and "two" are the regions "first" and "second"; the test may change the options.
+ * Make the files "one" and "two", which are the regions "first" and "second". The test may change
+ * the options before running_start().
  */
 void running_init(struct running *r, const struct secret *secret);
 void running_start(struct running *r);
 /* Stop the server, and remove the files. */
 void running_stop(struct running *r);
-/* Assert that the server has logged such a text, or logs it soon. */
+/* Assert that the server's log has a line with this text, or gets one soon. */
 void running_assert_noted(struct running *r, const char *text);
 
-/* Returns options for the region "first". */
+/* Returns options of a client for the region "first". */
 struct session_opts running_client(const struct running *r, enum hello_access access);
 void running_open(struct session *s, const struct session_opts *opts);
-/* Returns 0 when the word has arrived at the beginning of dst. */
+/* Write the word to the begin of dst. Returns 0 when the word has arrived. */
 int running_write(struct session *s, struct rpma_mr_remote *dst, char word[8]);
 
 #endif

@@ -13,7 +13,8 @@
 static struct rpma_file_server *server;
 static pthread_t thread;
 static atomic_bool ends;
-static char file_path[64]; /* several programs run in one folder */
+/* one name for each process, because several programs run in one folder */
+static char file_path[64];
 unsigned char *memory;
 char target[64], file_target[64];
 

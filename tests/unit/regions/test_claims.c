@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A claim holds until a newer claim covers a byte of its range; then it never holds again. */
+/* A claim of a range holds until a newer claim includes a byte of the range; then it never holds
+ * again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +47,7 @@ static void a_claim_holds_until_a_newer_one_has_a_byte_of_it(void **state)
 	assert_false(claims_hold(&c, 200, 300, second));
 }
 
-/* The number alone is not enough: it may come from a lost record, or be guessed. */
+/* The number is not enough: it may be from a lost record, or guessed. */
 static void only_the_very_claim_holds(void **state)
 {
 	struct claims c = {.newest = 0};
@@ -55,7 +56,7 @@ static void only_the_very_claim_holds(void **state)
 	assert_false(claims_hold(&c, 99, 200, id));
 	assert_false(claims_hold(&c, 100, 201, id));
 	assert_false(claims_hold(&c, 300, 301, id));
-	/* an empty range: no byte can be written in it */
+	/* an empty range always holds, because no byte can be written in it */
 	assert_true(claims_hold(&c, 120, 120, id));
 	id.key ^= 1;
 	assert_false(claims_hold(&c, 100, 200, id));
@@ -66,8 +67,8 @@ static void only_the_very_claim_holds(void **state)
 }
 
 /*
- * Compare with a model of one generation for each byte. A claim that is void in the model must be
- * void here.
+ * Compare with a model that has one generation for each byte: a claim that is void in the model
+ * must be void here.
  */
 static void too_many_claims_make_old_ones_void_and_none_valid(void **state)
 {

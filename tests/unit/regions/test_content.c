@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A region holds the bytes that its writers announce, in order and in bounds; no other client can
- * change them.
+ * The server records which bytes of a region its writers announced. Announcements must be in order
+ * and in bounds, and no other client can change the record.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 static const struct hello_begin file = {.is_file = true, .length = LENGTH, .time_ns = 77};
 static const struct hello_content whole = {HELLO_CONTENT_WHOLE, LENGTH, 77, {1, 2, 3}};
 
-/* Returns what a new client reads about the first region. */
+/* Returns what the server tells a new client about the first region. */
 static struct hello_content content_of(const struct running *r)
 {
 	struct session_opts opts = running_client(r, HELLO_LIST);
@@ -95,7 +95,7 @@ static void a_writer_that_leaves_in_the_middle_leaves_no_whole_file(void **state
 	running_stop(&r);
 }
 
-/* With a secret a reader may send messages, too. All of them are ignored. */
+/* With a secret a reader can also send messages, all of which the server ignores. */
 static void a_reader_changes_nothing(void **state)
 {
 	struct session_opts opts;
@@ -121,7 +121,8 @@ static void a_reader_changes_nothing(void **state)
 	}
 }
 
-/* The client announces `begin`, and then, with `end`, its end. */
+/* The server must end the connection after one of these messages: the announcement `begin`, the
+ * second announcement `again`, or the end `end`. NULL: not sent. */
 static void expect_broken_off(const struct hello_begin *begin, const struct hello_begin *again,
 			      const struct hello_content *end)
 {
@@ -142,7 +143,7 @@ static void expect_broken_off(const struct hello_begin *begin, const struct hell
 	assert_int_equal(rc, ERROR_FAILED);
 	assert_int_not_equal(content_of(&r).state, HELLO_CONTENT_WHOLE);
 	session_close(&s);
-	put(&r); /* other clients are not affected */
+	put(&r); /* the server still serves other clients */
 	running_stop(&r);
 }
 
@@ -152,7 +153,7 @@ static void what_is_out_of_bounds_or_of_order_ends_the_connection(void **state)
 	struct hello_begin bytes = {.offset = 5, .length = LENGTH};
 	struct hello_content longer = whole;
 
-	bad[0].offset = 1; /* a file begins at offset 0 */
+	bad[0].offset = 1; /* the announcement of a whole file must begin at offset 0 */
 	bad[1].length = SIZE + 1;
 	bad[2].length = HELLO_LENGTH_UNKNOWN - 1;
 	bad[3] = (struct hello_begin){.offset = SIZE + 1, .length = 0};
@@ -233,7 +234,7 @@ static void *close_later(void *session)
 	return NULL;
 }
 
-/* The end of an interrupted writer may be on its way when the next writer comes. */
+/* The end of an interrupted writer may still be under way when the next writer comes. */
 static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
 {
 	struct running r;
@@ -252,7 +253,7 @@ static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
 	running_stop(&r);
 }
 
-/* Return the client's claim of the bytes from 100 to 200, if the client has such a claim. */
+/* Claim the bytes from 100 to 200, as a client that had the claim `former`. Returns the claim. */
 static struct claim_id claim_bytes(const struct running *r, struct claim_id former, int cause)
 {
 	struct hello_begin bytes = {.offset = 100, .length = 100, .former = former};
@@ -283,18 +284,18 @@ static void a_claim_holds_until_another_writer_comes(void **state)
 	wrong = first;
 	wrong.generation++;
 	claim_bytes(&r, wrong, HELLO_TAKEN);
-	expect_begin(&r, &behind, 0); /* the second claim, of other bytes */
+	expect_begin(&r, &behind, 0); /* a second claim, of other bytes */
 	again = claim_bytes(&r, first, 0);
 	assert_memory_equal(&again, &first, sizeof(first));
 	assert_int_equal(claim_bytes(&r, none, 0).generation, 3);
 	claim_bytes(&r, first, HELLO_TAKEN);
-	/* a refused claim took no number */
+	/* the refused claim used no number */
 	assert_int_equal(claim_bytes(&r, none, 0).generation, 4);
 	running_stop(&r);
 }
 
 /*
- * Numbers begin again after a record was lost, so a claim with a smaller number may still be newer.
+ * After a record is lost, numbers begin again at 1, so a claim with a smaller number may be newer.
  */
 static void a_claim_of_a_lost_record_is_not_compared_by_its_number(void **state)
 {
@@ -314,7 +315,8 @@ static void a_claim_of_a_lost_record_is_not_compared_by_its_number(void **state)
 	running_stop(&r);
 }
 
-/* The client may have written anywhere, so every claim is void. */
+/* The client did not announce its writes, so it may have written anywhere, and every claim is
+ * void. */
 static void who_writes_unannounced_takes_all_claims(void **state)
 {
 	struct claim_id first;
@@ -331,7 +333,7 @@ static void who_writes_unannounced_takes_all_claims(void **state)
 	running_stop(&r);
 }
 
-/* If the record of a claim cannot be stored, the claim is refused, and its number is not used
+/* If the server cannot store the record of a claim, it refuses the claim, and never uses its number
  * again. */
 static void a_claim_that_cannot_be_kept_is_refused(void **state)
 {
@@ -349,7 +351,7 @@ static void a_claim_that_cannot_be_kept_is_refused(void **state)
 	running_stop(&r);
 }
 
-/* Even without a secret, a client's right to write ends with the client. */
+/* Even without a secret, a client can no longer write after its connection has ended. */
 static void the_right_to_write_ends_with_its_connection(void **state)
 {
 	struct rpma_mr_remote *kept;
@@ -370,7 +372,7 @@ static void the_right_to_write_ends_with_its_connection(void **state)
 	running_stop(&r);
 }
 
-/* Programs that do not use files do this. */
+/* A program that uses the region without the file interface writes like this. */
 static void who_writes_unannounced_and_confirms_leaves_bytes(void **state)
 {
 	struct running r;
@@ -407,7 +409,7 @@ int main(void)
 	char folder[] = "regions-content-XXXXXX";
 	int rc;
 
-	/* This test does not concern the kernel's devices. */
+	/* This test does not concern RDMA devices, so do not use one. */
 	setenv("RPMA_PROVIDER", "softrnic", 1);
 	if (!mkdtemp(folder) || chdir(folder))
 		return 2;

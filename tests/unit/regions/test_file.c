@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls librpmafile only through its public interface. */
+/* Tests librpmafile through its public interface only. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +24,7 @@ static void must_equal(const unsigned char *a, const unsigned char *b, size_t le
 		}
 }
 
-/* Test lengths on both sides of each threshold, in pieces that overlap or touch. */
+/* The lengths are on both sides of each threshold; pieces overlap or touch. */
 static void what_is_written_is_read_and_in_the_memory(void **state)
 {
 	static const size_t lengths[] = {
@@ -52,7 +52,7 @@ static void what_is_written_is_read_and_in_the_memory(void **state)
 	free(mirror);
 }
 
-/* More writes than fit into rings and queues, without a sync. */
+/* Write more often than rings and queues have slots, without a sync. */
 static void very_many_small_writes_arrive(void **state)
 {
 	struct rpma_file *file = open_memory(0);
@@ -79,7 +79,8 @@ static void several_buffers_are_one_write(void **state)
 	must(rpma_file_sync(file, NULL, 0));
 	assert_memory_equal(memory + 999, "abcxxx", 6);
 	assert_memory_equal(memory + 999 + 100000, "xxxabc", 6);
-	/* A write is of all bytes or of none: a part past the end refuses all. */
+	/* A write is done completely or not at all: if a part is past the end, the call refuses all
+	 * of it. */
 	memset(big, 'y', 100000);
 	assert_int_equal(rpma_file_pwritev(file, iov, 4, SIZE - 100005), RPMA_E_INVAL);
 	must(rpma_file_sync(file, NULL, 0));
@@ -100,7 +101,8 @@ static void a_word_is_stored_and_syncs_have_tickets(void **state)
 	must(rpma_file_sync_start(file, &(struct rpma_file_range){128, 5}, 1, &tickets[2]));
 	assert_true(tickets[0] < tickets[1] && tickets[1] < tickets[2]);
 	must(rpma_file_sync_wait(file, tickets[2], -1));
-	must(rpma_file_sync_wait(file, tickets[0], 0)); /* this ticket ended with the later sync */
+	/* this ticket's sync was complete when the later sync was */
+	must(rpma_file_sync_wait(file, tickets[0], 0));
 	memcpy(&word, memory + 8, 8);
 	assert_true(word == 0x1122334455667788);
 	assert_memory_equal(memory + 64, "before", 6);
@@ -125,7 +127,7 @@ static void a_file_is_described(void **state)
 	info.size = 1;
 	assert_int_equal(rpma_file_get_info(file, &info), RPMA_E_INVAL);
 	must(rpma_file_close(&file));
-	must(rpma_file_close(&file)); /* the close of NULL */
+	must(rpma_file_close(&file)); /* closing NULL succeeds */
 }
 
 struct writer {
@@ -134,7 +136,7 @@ struct writer {
 	uint64_t ticket;
 };
 
-/* Each thread has a part of the file, and several syncs in flight. */
+/* Each thread uses a part of the file of its own, with several syncs under way. */
 static void *write_and_sync(void *arg)
 {
 	struct writer *w = arg;
@@ -180,7 +182,7 @@ static void threads_share_a_file(void **state)
 	must(rpma_file_close(&file));
 }
 
-/* Write as much as fits into the ring, so that threads wait for room between each other's calls. */
+/* Write as much as the ring holds, so that threads wait for space while others call. */
 static void *fill_the_ring(void *arg)
 {
 	struct writer *w = arg;
@@ -243,8 +245,8 @@ static void *claim_a_part(void *arg)
 }
 
 /*
- * Several records are under way at a time. Each claim has a number of its own, and the numbers have
- * no gap.
+ * Several records of claims are stored at the same time. Each claim gets its own number, and no
+ * number is skipped.
  */
 static void writers_of_several_parts_claim_at_once(void **state)
 {
@@ -311,7 +313,7 @@ static void wrong_exports_are_refused(void **state)
 	assert_null(s);
 }
 
-/* Clients read the bytes that the program itself stores, as both use the same memory. */
+/* Clients read what this program stores, because both use the same memory. */
 static void served_memory_is_the_callers(void **state)
 {
 	struct rpma_file *file = open_memory(RPMA_FILE_READONLY);
@@ -323,7 +325,7 @@ static void served_memory_is_the_callers(void **state)
 	must(rpma_file_close(&file));
 }
 
-/* The list of a server's regions, without opening a file. */
+/* Get the list of a server's regions without opening a file. */
 static void the_regions_of_a_server_are_listed(void **state)
 {
 	struct rpma_file_options options = {.size = sizeof(options)};
@@ -341,7 +343,7 @@ static void the_regions_of_a_server_are_listed(void **state)
 	assert_int_equal(regions[0].holds, RPMA_FILE_HOLDS_BYTES);
 	assert_int_equal(regions[0].file_length, 0);
 	assert_string_equal(regions[1].name, "file");
-	count = 1; /* room for one region */
+	count = 1; /* the array has space for one region */
 	must(rpma_file_list(server_only, &options, regions, &count));
 	assert_int_equal(count, 2);
 	count = 0;
@@ -374,7 +376,7 @@ static void a_list_says_why_there_is_none(void **state)
 	assert_int_equal(count, 1); /* a failure leaves `count` unchanged */
 }
 
-/* A listener that speaks first, and not iWARP. */
+/* A listener of another protocol that sends first. */
 static void *greet_as_another_program(void *listener)
 {
 	int fd = accept(*(int *)listener, NULL, NULL);
@@ -386,7 +388,7 @@ static void *greet_as_another_program(void *listener)
 	return NULL;
 }
 
-/* The port is also named with an owner, which some devices of this end cannot carry. */
+/* The error must name the port even if an owner is given, whose name some devices cannot carry. */
 static void a_port_of_another_program_is_called_so(void **state)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

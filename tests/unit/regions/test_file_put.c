@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of librpmafile that rpma put and get use: reads under way, digests, a late claim, and a
- * file that is put as a whole.
+ * Calls of librpmafile that rpma put and get use: several reads under way, digests, a claim that is
+ * made late, and putting a whole file.
  */
 #include <stdlib.h>
 #include <string.h>
