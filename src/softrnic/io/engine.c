@@ -16,8 +16,9 @@ unsigned engine_generation(void)
 
 /* --- slots of descriptors ----------------------------------------------------------------- */
 
-/* Called with the lock, both. An event may be handled long after the kernel reported it, and its
- * descriptor may be closed since. The slot's generation reveals such an event. */
+/* Called with the lock: assign and free a slot for a descriptor. An event may be handled long after
+ * the kernel reported it, when its descriptor is already closed. The slot's generation shows
+ * whether this is so. */
 static int engine_slot_take(struct eng_loop *l, struct eng_source *src, int fd)
 {
 	size_t n = l->num_slots ? l->num_slots : 64;
@@ -71,7 +72,8 @@ static void engine_forget_runners(struct list *runners)
 		free(container_of(it, struct eng_runner, link));
 }
 
-/* Affects neither the peers nor the parent, which continues to use its poller. */
+/* Close the loop's descriptors in a forked child. This affects neither the peers nor the parent,
+ * which continues to use its poller. */
 static void engine_loop_in_child(struct eng_loop *l)
 {
 	struct list *it, *tmp;
@@ -108,7 +110,7 @@ void engine_atfork_child(void)
 
 /* --- sources ------------------------------------------------------------------------------ */
 
-/* Called with the lock: `data` is the number that the poller reports. */
+/* Called with the lock. `data` is the number that the poller will report for this descriptor. */
 static int engine_source_register(struct eng_loop *l, struct eng_source *src, int fd,
 				  uint64_t *data)
 {
@@ -129,8 +131,8 @@ static void engine_source_unregister(struct eng_loop *l, struct eng_source *src,
 	src->missed = 0;
 }
 
-/* The poller is called without the lock: otherwise the leader that it wakes would have to wait for
- * the lock. */
+/* The poller is called without the lock. Otherwise it would wake the leader, which would then have
+ * to wait for the lock. */
 int engine_add(struct eng_source *src, int fd, bool output)
 {
 	struct eng_loop *l = engine_loop_of(src);
@@ -188,8 +190,8 @@ void engine_free(struct eng_source *src)
 	src->free(src);
 }
 
-/* Called with the lock: will the leader sleep beyond this time? A leader that is awake checks for
- * deadlines before it sleeps. */
+/* Called with the lock: will the leader sleep beyond the time `at`? A leader that is awake looks
+ * for new deadlines before it sleeps. */
 static bool engine_sleeps_beyond(struct eng_loop *l, uint64_t at)
 {
 	return at < atomic_load(&l->sleeping_until);
@@ -220,8 +222,8 @@ void engine_remove_more(struct eng_source *src, int fd)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* A connection is freed soon, together with others. A listener is freed at once, because freeing it
- * closes its descriptor. */
+/* Free the source after its last callback. A listener is freed at once, because this closes its
+ * descriptor. A connection is freed a little later, together with others. */
 void engine_free_later(struct eng_source *src)
 {
 	uint64_t at = src->loop ? clock_now_ns() + ENGINE_SOON_NS : 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_aside.c -- a leader writes back a connection's flushed bytes, and another thread may lead
- * meanwhile.
+ * engine_aside.c -- lets another thread lead while a leader itself writes back the flushed bytes of
+ * a connection.
  *
  * The leader first steps aside: the poller for which idle workers wait watches its loop's poller.
- * If an event of the loop comes before the disk has answered, it wakes a worker, which takes over
- * the loop. If none comes, no thread is woken, and the leader continues with its loop. If the loop
- * already has work, or soon will, it is handed over at once.
+ * If an event of the loop comes before the disk has answered, the event wakes a worker, which takes
+ * over the loop. If no event comes, no thread is woken, and the leader continues with its loop. If
+ * the loop already has work, or soon will, it is handed over at once.
  *
  * The leader holds no lock while it waits. One worker is reserved for each leader that may step
  * aside, and further workers remain for callbacks that stall.
@@ -14,8 +14,9 @@
 #include "softrnic/io/engine_impl.h"
 #include "softrnic/io/stall.h"
 
-#define ASIDE_SOON_NS (2 * NSEC_PER_MS)  /* an earlier deadline does not wait for a disk */
-#define ASIDE_SPARES  (STALL_SPARES / 2) /* workers that are not reserved */
+#define ASIDE_SOON_NS (2 * NSEC_PER_MS) /* a deadline earlier than this must not wait for a disk */
+/* number of idle workers that are not reserved for leaders */
+#define ASIDE_SPARES (STALL_SPARES / 2)
 
 bool engine_may_wait(void)
 {
@@ -25,7 +26,7 @@ bool engine_may_wait(void)
 	if (!me || !me->loop || !engine_may_stall())
 		return false;
 	pthread_mutex_lock(&me->loop->lock);
-	may = me->next == me->n; /* otherwise the next leader handles the remaining events */
+	may = me->next == me->n; /* if events are left, the next leader must handle them */
 	pthread_mutex_unlock(&me->loop->lock);
 	return may;
 }
@@ -49,8 +50,9 @@ static bool aside_is_quiet(struct eng_loop *l, uint64_t now)
 	       timers_next(&l->timers) > now + ASIDE_SOON_NS;
 }
 
-/* Called with the loop's lock. From now on a task, or a deadline that comes soon, counts as an
- * event, too. Later deadlines are found in time, because the guard checks the leader earlier. */
+/* Called with the loop's lock: have the worker's poller watch the loop. From now on a new task, or
+ * a deadline that comes soon, counts as an event, too. Later deadlines are not missed, because the
+ * guard checks the leader before they expire. */
 static bool aside_watch(struct eng_loop *l, uint64_t now)
 {
 	uint64_t next = timers_next(&l->timers), soon = now + ENGINE_SOON_NS;
@@ -91,7 +93,7 @@ void engine_step_aside(void)
 		aside_give_up(me);
 }
 
-/* Called with eng.lock: a worker becomes the loop's leader and handles its events. */
+/* Called with eng.lock: a worker becomes the leader of the loop and handles its events. */
 void aside_take(uint64_t number)
 {
 	struct eng_loop *l = eng.loop[number];

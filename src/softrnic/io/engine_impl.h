@@ -3,10 +3,11 @@
  * engine_impl.h -- declarations that only the engine*.c files use.
  *
  * Threads of the engine run callbacks. In each loop one thread leads: it waits for events and
- * deadlines and runs their callbacks. A callback, and so its thread, may have to wait for a file
- * system (a page of a mapped file). The guard detects that, and then another thread leads. Before a
- * callback waits for a write-back, its thread steps aside, and another thread leads as soon as the
- * loop has work (engine_aside.c). The former leader becomes a worker at the end of its callback.
+ * deadlines and runs their callbacks. A callback may have to wait for a file system, for example
+ * for a page of a mapped file, and its thread waits with it. A separate thread, the guard, detects
+ * this and lets another thread lead. Before a callback waits for a write-back, its thread steps
+ * aside, and another thread leads as soon as the loop has work (engine_aside.c). The former leader
+ * becomes a worker at the end of its callback.
  */
 #ifndef IO_ENGINE_IMPL_H
 #define IO_ENGINE_IMPL_H
@@ -20,31 +21,34 @@
 #include "softrnic/io/stall.h"
 #include "softrnic/io/timers.h"
 
-/* A thread that runs callbacks. Its loop's lock guards it; for a worker, eng.lock does. */
+/*
+ * A thread that runs callbacks. It is guarded by its loop's lock, or by eng.lock if it is a worker.
+ */
 struct eng_runner {
-	struct list link;      /* in eng_loop.runners; of a worker in eng.runners */
-	struct eng_loop *loop; /* NULL: a worker */
+	struct list link;      /* link in eng_loop.runners, or for a worker in eng.runners */
+	struct eng_loop *loop; /* NULL: the thread is a worker */
 	bool leads;
-	bool overdue; /* the guard replaced it */
+	bool overdue; /* the guard has replaced this thread */
 	bool works;
-	unsigned turn;             /* odd while a callback runs */
-	unsigned slept;            /* value of `turn` at its last sleep */
+	unsigned turn;             /* number that is odd while a callback runs */
+	unsigned slept;            /* value of `turn` when the thread slept last */
 	unsigned seen;             /* value of `turn` at the guard's last check */
 	struct eng_source *source; /* source of the running callback; NULL: a task runs */
-	bool has_worker;           /* a worker is reserved for this runner's loop */
-	bool aside;                /* the runner leads, but any worker may take over its loop */
-	atomic_bool writes_back;   /* its callback writes back, and holds no lock */
+	bool has_worker;           /* a worker is reserved for the loop of this thread */
+	/* the thread leads its loop, but any worker may take over the loop */
+	bool aside;
+	atomic_bool writes_back; /* the callback is writing back, and holds no lock */
 	struct poller_event evs[POLLER_BATCH];
-	int n, next; /* unhandled events: next to n */
+	int n, next; /* the events that are not handled yet have the indices from `next` to n - 1 */
 };
 
-/* After recent callbacks a leader sleeps at most this long before it checks again. So a later
- * deadline, like most time limits, needs no wake-up. */
+/* After recent callbacks a leader sleeps at most this long before it checks again. So a deadline
+ * later than this, such as most time limits, needs no wake-up. */
 #define ENGINE_SOON_NS NSEC_PER_SEC
 
-#define STALL_SPARES 8u /* idle workers to keep, after a callback could stall */
+#define STALL_SPARES 8u /* number of idle workers that are kept once a callback can stall */
 
-/* The entry of a descriptor number; an event carries the number and the generation. */
+/* The entry for a descriptor number. An event contains the number and the generation. */
 struct eng_slot {
 	struct eng_source *src;
 	uint32_t generation;
@@ -52,23 +56,23 @@ struct eng_slot {
 
 /*
  * The sources that a leader checks before it sleeps (engine_spin.c), guarded by the lock. A leader
- * that was replaced during a callback may still read the times, which only decide how long it
- * checks.
+ * that was replaced during a callback may still read the times without the lock, because they only
+ * decide how long it checks.
  */
 #define SPIN_SOURCES 4
 struct eng_spin {
 	struct eng_source *sources[SPIN_SOURCES];
 	atomic_uint n;
-	_Atomic uint64_t came_at; /* time of the poller's last report */
-	_Atomic uint64_t done_at; /* end of the last callback for a report */
-	_Atomic uint64_t gap_ns;  /* usual time from then until the next event */
+	_Atomic uint64_t came_at; /* time at which the poller last reported an event */
+	_Atomic uint64_t done_at; /* time at which the last callback for a report ended */
+	_Atomic uint64_t gap_ns;  /* usual time from done_at to the next event */
 	_Atomic uint64_t polled_at, crowded_until;
 };
 
-/* Sources, and the threads that run their callbacks. */
+/* A loop: its sources, and the threads that run their callbacks. */
 struct eng_loop {
-	atomic_uint load;     /* sources that are assigned to this loop and not freed */
-	pthread_mutex_t lock; /* guards all fields below; inner to eng.lock */
+	atomic_uint load;     /* number of sources that are assigned to this loop and not freed */
+	pthread_mutex_t lock; /* guards all members below; may be taken inside eng.lock */
 	struct poller poller;
 	bool running;
 	struct eng_slot *slots;
@@ -77,13 +81,16 @@ struct eng_loop {
 	struct list sources, to_free, tasks, runners;
 	unsigned num_tasks;
 	struct eng_runner *leader;
-	unsigned index; /* its place in eng.loop */
+	unsigned index; /* index of this loop in eng.loop */
 	struct timers timers;
 	struct eng_spin spin;
-	_Atomic uint64_t sleeping_until; /* the leader waits until this time; 0: it is awake */
+	/* time until which the leader waits; 0: the leader is awake */
+	_Atomic uint64_t sleeping_until;
 
-	/* engine_stall.c */
-	bool vacant; /* a worker must lead, and first handle these events; also under eng.lock */
+	/* members for engine_stall.c: */
+	/* a worker must become the leader, and first handle the events in `left`; also guarded by
+	 * eng.lock */
+	bool vacant;
 	struct poller_event left[POLLER_BATCH];
 	int n_left;
 };
@@ -98,61 +105,70 @@ struct eng {
 	bool full;    /* no further loop could be started */
 	atomic_uint generation;
 
-	/* engine_stall.c */
+	/* members for engine_stall.c: */
 	bool guarded;               /* the guard's thread exists */
-	pthread_mutex_t guard_lock; /* inner to the loops' locks */
+	pthread_mutex_t guard_lock; /* may be taken inside the loops' locks */
 	pthread_cond_t guard_wake;
 	bool guard_called;
 	atomic_bool guard_sleeps;
-	atomic_bool stalled; /* a runner waits in its callback */
-	struct poller work;  /* idle workers wait for this poller */
+	atomic_bool stalled; /* a thread waits in its callback */
+	struct poller work;  /* the poller that idle workers wait for */
 	struct list runners; /* the workers */
 	struct list handed;  /* tasks handed to workers */
 	unsigned workers, idle_workers;
 	unsigned spares; /* number of idle workers to keep */
 	unsigned vacant; /* number of loops without a leader */
-	unsigned aside;  /* number of runners that stepped aside, or are about to */
+	unsigned aside;  /* number of leaders that have stepped aside or are about to */
 };
 extern struct eng eng;
 
 /* engine.c */
-void engine_free(struct eng_source *src); /* the last reference to the source is gone */
+/* called when the last reference to the source is dropped */
+void engine_free(struct eng_source *src);
 
-/* engine_loops.c */
+/* in engine_loops.c: */
 struct eng_loop *engine_loop_of(const struct eng_source *src); /* accepts NULL */
 int loop_start(struct eng_loop *l);                            /* 0 or -errno */
 void loops_atfork_child(void (*child)(struct eng_loop *l));
 /* Returns 0 or -errno. */
 int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 
-/* engine_run.c */
-extern __thread struct eng_runner *engine_here; /* NULL: a thread of the application */
-void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with the lock */
+/* in engine_run.c: */
+extern __thread struct eng_runner *engine_here; /* NULL in a thread of the application */
+/* called with the lock, as is runner_end() */
+void runner_begin(struct eng_runner *r, struct eng_source *src);
 void runner_end(struct eng_runner *r);
 void leader_run(struct eng_runner *me); /* returns when another thread leads */
 
-void runner_finish(struct eng_runner *me); /* after a callback, without the lock */
-bool leader_leads(struct eng_runner *me);  /* false: replaced during a callback */
+void runner_finish(struct eng_runner *me); /* called after a callback, without the lock */
+/* returns false if the thread was replaced during a callback */
+bool leader_leads(struct eng_runner *me);
 
 /* engine_spin.c */
-void spin_note(struct eng_runner *me, struct eng_source *src); /* bytes of it were reported */
-void spin_came(struct eng_spin *s, uint64_t now);              /* the poller reported an event */
-void spin_forget(struct eng_spin *s, const struct eng_source *src); /* with the lock */
-/* Check for events for a while. *now is the time. Returns the number of events; 0: the caller must
- * ask the poller, and then sleep. */
+/* the poller has reported bytes of the source */
+void spin_note(struct eng_runner *me, struct eng_source *src);
+void spin_came(struct eng_spin *s, uint64_t now); /* the poller reported an event */
+void spin_forget(struct eng_spin *s, const struct eng_source *src); /* called with the lock */
+/* Check for events for a while. *now is the time. Returns the number of events. If it returns 0,
+ * the caller must ask the poller, and then sleep. */
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
-/* engine_stall.c */
-void *leader_main(void *runner);      /* leads, later works, and frees its runner at the end */
-void loop_vacate(struct eng_loop *l); /* with both locks; poller_wake(&eng.work) must follow */
-int guard_start(void);                /* with eng.lock: 0 or -errno */
-void guard_call(void);                /* have the guard check now; its lock is a leaf */
-void guard_notify(void);              /* with a loop's lock or eng.lock: a callback begins */
-void stall_expect_in(unsigned loops); /* with eng.lock: this many leaders may wait at once */
+/* in engine_stall.c: */
+/* the thread leads, later works as a worker, and frees its runner at the end */
+void *leader_main(void *runner);
+/* called with both locks; the caller must call poller_wake(&eng.work) afterwards */
+void loop_vacate(struct eng_loop *l);
+int guard_start(void); /* called with eng.lock; returns 0 or -errno */
+void guard_call(void); /* make the guard check now; takes only a leaf lock */
+/* called with a loop's lock or eng.lock when a callback begins */
+void guard_notify(void);
+/* called with eng.lock: this many leaders may have to wait at the same time */
+void stall_expect_in(unsigned loops);
 void stall_atfork_child(void);
 
-/* engine_aside.c */
+/* in engine_aside.c: */
 void aside_take(
-	uint64_t number); /* with eng.lock: the loop's leader, if it is aside, is replaced */
+	/* called with eng.lock: replace the leader of loop `number` if it has stepped aside */
+	uint64_t number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine_loops.c -- the number of loops, the start of each, and the loop of a source. */
+/* engine_loops.c -- decides how many loops there are, starts them, and assigns sources to them. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,8 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine_impl.h"
 
-/* One thread serves up to this number of sources: then it is awake more often when work comes. */
+/* Up to this number of sources one thread serves all. With more sources in one loop, its thread is
+ * more often awake when work comes. */
 #define LOOP_CROWD 4
 
 static struct eng_loop first = {
@@ -49,7 +50,7 @@ int engine_thread(void *(*fn)(void *), void *arg, const char *name)
 
 /* --- starting a loop ------------------------------------------------------------------------ */
 
-/* Called with eng.lock. Afterwards the loop's leader is ready to run. Returns 0 or -errno. */
+/* Called with eng.lock: prepare a loop, so that its leader can run. Returns 0 or -errno. */
 static int loop_prepare(struct eng_loop *l)
 {
 	struct eng_runner *r = calloc(1, sizeof(*r));
@@ -71,7 +72,7 @@ static int loop_prepare(struct eng_loop *l)
 	return 0;
 }
 
-/* Start the leader's thread, which then owns the leader. Returns 0 or -errno. */
+/* Start the thread of the leader; the thread owns the struct then. Returns 0 or -errno. */
 static int loop_launch(struct eng_loop *l)
 {
 	struct eng_runner *r = l->leader;
@@ -94,7 +95,8 @@ int loop_start(struct eng_loop *l)
 	int ret = 0;
 
 	pthread_mutex_lock(&eng.lock);
-	if (!l->running) { /* only a thread with eng.lock starts the first loop */
+	/* only a thread with eng.lock starts the first loop, so this is no race */
+	if (!l->running) {
 		ret = loop_prepare(l);
 		if (!ret)
 			ret = loop_launch(l);
@@ -132,14 +134,15 @@ static struct eng_loop *loops_least_loaded(void)
 	return least;
 }
 
-/* While a thread waits for a file system, it may be impossible to start another thread. */
+/* May another loop be started? While a thread waits for a file system, it may be impossible to
+ * start threads. */
 static bool loops_may_grow(unsigned max)
 {
 	return !eng.opening && !eng.full && eng.loops < max && !atomic_load(&eng.stalled);
 }
 
-/* Called with eng.lock, which is released while the thread starts: the start may have to wait, and
- * the guard must not wait for it. If the start fails, the existing loops do all the work. */
+/* Called with eng.lock, and releases it while a thread starts, because the start may have to wait
+ * and the guard must not wait for it. If the start fails, the existing loops do all the work. */
 static void loops_grow(void)
 {
 	struct eng_loop **l = &eng.loop[eng.loops];
@@ -173,7 +176,8 @@ void engine_assign(struct eng_source *src)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-/* Sources refer to loops, so the loops stay. All but the first are started again on demand. */
+/* In a forked child: sources refer to loops, so the loops stay allocated. All loops except the
+ * first are started again on demand. */
 void loops_atfork_child(void (*child)(struct eng_loop *l))
 {
 	eng.loops = 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine_run.c -- the work of an engine's thread: callbacks of events, deadlines and tasks. */
+/* engine_run.c -- the work of a thread of the engine: runs the callbacks of events, deadlines and
+ * tasks. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -35,8 +36,8 @@ static bool engine_source_is_closing(const struct eng_source *src)
 	return src && src->closed;
 }
 
-/* After a callback, without the lock: handle events that came meanwhile, if the source permits only
- * one callback at a time. */
+/* Called after a callback, without the lock. If the source permits only one callback at a time,
+ * handle the events that came during the callback. */
 void runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
@@ -67,8 +68,8 @@ static struct eng_source *engine_slot_find(const struct eng_loop *l, uint64_t da
 	return l->slots[fd].src;
 }
 
-/* Returns the source of the next event, and begins its callback. NULL: no event is left, or another
- * thread leads. */
+/* Returns the source of the next event, and begins its callback. Returns NULL if no event is left,
+ * or if another thread leads now. */
 static struct eng_source *leader_next_event(struct eng_runner *me, unsigned *ready)
 {
 	struct eng_source *src = NULL;
@@ -112,7 +113,8 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 	pthread_mutex_lock(&me->loop->lock);
 	while (me->leads && (timer = timers_expired(&me->loop->timers, now))) {
 		if (engine_source_is_closing(
-			    timer->source)) /* set by a callback after the source was closed */
+			    /* a callback may have set the timer after the source was closed */
+			    timer->source))
 			continue;
 		if (!engine_source_is_occupied(timer->source))
 			break;
@@ -124,8 +126,8 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 	return timer;
 }
 
-/* Limit of deadlines in one turn. Thousands may expire at the same time, such as heartbeats: then
- * events have their turn in between. */
+/* Limit of expired deadlines that are handled in one turn. Thousands may expire at the same time,
+ * for example those of heartbeats. After this number the leader handles events first. */
 #define TIMERS_MAX 64
 
 static void leader_run_timers(struct eng_runner *me)
@@ -168,7 +170,7 @@ static unsigned leader_count_tasks(struct eng_runner *me)
 	return n;
 }
 
-/* Run each task that was queued at the start once. Tasks that are queued meanwhile run later. */
+/* Run each task that is queued now once. Tasks that are queued meanwhile run in a later turn. */
 static void leader_run_tasks(struct eng_runner *me)
 {
 	unsigned left = leader_count_tasks(me);
@@ -199,7 +201,8 @@ static void leader_free_sources(struct eng_runner *me)
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-/* May the leader wait, and until when? False: the loop has work, or another thread leads. */
+/* May the leader wait, and until when? Returns false if the loop has work, or if another thread
+ * leads now. */
 static bool leader_may_wait(struct eng_runner *me, uint64_t now, uint64_t *until)
 {
 	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
@@ -228,7 +231,7 @@ bool leader_leads(struct eng_runner *me)
 	return leads;
 }
 
-/* Wait for events; for a short, bounded time keep the CPU busy. */
+/* Wait for events. For a short, bounded time the leader spins, that is, it keeps the CPU busy. */
 static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 {
 	bool spins = config_get()->spin_ns > 0;
@@ -236,7 +239,8 @@ static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 
 	if (spins) {
 		n = leader_spin(me, me->evs, until, &now);
-		if (n == 0 && !leader_leads(me)) /* the next leader handles the events */
+		/* another thread leads now, and handles the events */
+		if (n == 0 && !leader_leads(me))
 			return 0;
 	}
 	if (n == 0) {
@@ -260,7 +264,7 @@ static bool leader_goes_on(struct eng_runner *me)
 	return does;
 }
 
-/* A thread that takes over finds events of the previous leader. */
+/* A thread that takes over a loop first handles events that the previous leader left. */
 void leader_run(struct eng_runner *me)
 {
 	uint64_t now, until;
@@ -274,7 +278,8 @@ void leader_run(struct eng_runner *me)
 			leader_free_sources(me);
 			if (!leader_goes_on(me))
 				break;
-			until = 0; /* check for events, and then for other work again */
+			/* check for events without waiting, and then for other work again */
+			until = 0;
 		}
 		me->next = 0;
 		me->n = leader_wait(me, now, until);

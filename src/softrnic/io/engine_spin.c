@@ -2,11 +2,11 @@
 /*
  * engine_spin.c -- a leader checks for the next event for a short time before it sleeps.
  *
- * The leader checks recently active sources directly. The poller would cost a system call for each
- * event, so it does not report these sources meanwhile. With more than a few such sources the
- * leader asks the poller instead: its cost is the same for any number. Both kinds of spinning take
- * a bounded time after the last event, and happen only while the next event mostly comes within
- * that time.
+ * The leader checks recently active sources directly, because the poller would cost a system call
+ * for each event. The poller does not report these sources meanwhile. If there are more than a few
+ * such sources, the leader asks the poller instead, whose cost does not depend on their number.
+ * Both kinds of spinning take a bounded time after the last event. They happen only as long as the
+ * next event usually comes within that time.
  */
 #include <string.h>
 
@@ -15,12 +15,12 @@
 #include "softrnic/io/engine_impl.h"
 #include "softrnic/io/policy.h"
 
-/* longest time for which the poller, timers and tasks wait */
+/* longest time for which the poller, timers and tasks have to wait */
 #define SPIN_POLL_NS (20 * NSEC_PER_US)
-/* time without spinning after too many sources were active */
+/* after too many sources were active, do not spin for this time */
 #define SPIN_CROWD_NS (5 * NSEC_PER_MS)
 
-/* --- the sources to check: with the loop's lock ---------------------------------------------- */
+/* --- the sources to check: called with the loop's lock --------------------------------------- */
 
 static int spin_find(const struct eng_spin *s, const struct eng_source *src)
 {
@@ -38,7 +38,8 @@ void spin_forget(struct eng_spin *s, const struct eng_source *src)
 		s->sources[i] = s->sources[--s->n];
 }
 
-/* No callback of a closed source begins any more: the source may be about to be freed. */
+/* Forget closed sources. No callback of a closed source begins, because the source may be about to
+ * be freed. */
 static void spin_forget_closed(struct eng_spin *s)
 {
 	for (unsigned i = s->n; i-- > 0;)
@@ -46,7 +47,8 @@ static void spin_forget_closed(struct eng_spin *s)
 			s->sources[i] = s->sources[--s->n];
 }
 
-/* Remove the last source and begin its callback. NULL: there is none, or another thread leads. */
+/* Remove the last source and begin its callback. Returns NULL if there is no source, or if another
+ * thread leads now. */
 static struct eng_source *spin_drop(struct eng_runner *me)
 {
 	struct eng_spin *s = &me->loop->spin;
@@ -62,7 +64,7 @@ static struct eng_source *spin_drop(struct eng_runner *me)
 	return src;
 }
 
-/* From here on the poller reports all of them again. */
+/* From here on the poller reports all sources again. */
 static void spin_stop(struct eng_runner *me)
 {
 	struct eng_source *src;
@@ -86,9 +88,9 @@ static void spin_set(_Atomic uint64_t *time, uint64_t ns)
 }
 
 /*
- * An event came at `came`, and its callback ended at `done`. The gap is the time for which the
- * leader would have to spin. It excludes the callback's own time: sending the answer to a Read of 1
- * MiB takes longer than most spins last.
+ * An event came at the time `came`, and its callback ended at `done`. The gap is the time for which
+ * the leader has to spin until an event comes. It does not include the time of the callback:
+ * sending the answer to a Read of 1 MiB takes longer than most spins.
  */
 static void spin_found(struct eng_spin *s, uint64_t came, uint64_t done)
 {
@@ -123,10 +125,12 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 	pthread_mutex_unlock(&me->loop->lock);
 }
 
-/* --- looking
- * ----------------------------------------------------------------------------------- */
+/*
+ * --- checking ----------------------------------------------------------------------------------
+ */
 
-/* Begin a callback of the source at this place. NULL: there is none, or another thread leads. */
+/* Begin a callback of source number `i`. Returns NULL if there is no such source, or if another
+ * thread leads now. */
 static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
 {
 	struct eng_spin *s = &me->loop->spin;
@@ -152,7 +156,7 @@ static void spin_end_look(struct eng_runner *me, struct eng_source *src, bool st
 	runner_finish(me);
 }
 
-/* Check each source once. Returns whether bytes had arrived. */
+/* Check each source once. Returns true if bytes had arrived. */
 static bool spin_look(struct eng_runner *me)
 {
 	struct eng_source *src;
@@ -162,7 +166,7 @@ static bool spin_look(struct eng_runner *me)
 		enum eng_look look = src->look(src);
 
 		found |= look == ENG_LOOK_FOUND;
-		i -= look == ENG_LOOK_OVER; /* another source has taken its place */
+		i -= look == ENG_LOOK_OVER; /* another source has moved to this index */
 		spin_end_look(me, src, look != ENG_LOOK_OVER);
 	}
 	return found;
@@ -187,7 +191,8 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 		*now = clock_now_ns();
 		if (s->n > 0 && *now - spin_get(&s->polled_at) < SPIN_POLL_NS)
 			continue;
-		if (!leader_leads(me)) /* the next leader handles the poller's reports */
+		/* another thread leads now, and handles the poller's reports */
+		if (!leader_leads(me))
 			return 0;
 		spin_set(&s->polled_at, *now);
 		n = poller_wait(&me->loop->poller, evs, *now, *now);

@@ -3,12 +3,12 @@
  * engine_stall.c -- replaces a thread whose callback waits for a file system.
  *
  * The guard checks all runners a few times a second while callbacks run, and sleeps otherwise. A
- * leader that is still in the same callback as at the previous check is replaced. From then on,
- * until no runner waits, callbacks that may also wait are handed to workers, each of which has no
- * other work.
+ * leader that is still in the same callback as at the previous check is replaced. From then on
+ * until no runner waits, callbacks that may also wait are given to workers. A worker has no other
+ * work, so it may wait.
  *
- * In that state only the guard starts threads: if the kernel holds the lock of all mappings during
- * such a wait, pthread_create() waits as well, for the memory of a stack.
+ * In this state only the guard starts threads. If the kernel holds the process's lock of all
+ * mappings during such a wait, pthread_create() waits as well, because it needs memory for a stack.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "softrnic/io/engine_impl.h"
 
 #define LOOK_NS        (20 * NSEC_PER_MS)
-#define QUIET_LOOKS    2 /* after this number of checks without a callback the guard sleeps */
+#define QUIET_LOOKS    2 /* the guard sleeps after this number of checks without a callback */
 #define WORKERS_MAX    256u
 #define WORKER_IDLE_NS (5 * NSEC_PER_SEC)
 
@@ -31,7 +31,7 @@ static struct timespec guard_time(uint64_t ns)
 				 .tv_nsec = (long)(at % NSEC_PER_SEC)};
 }
 
-/* --- workers, with eng.lock ----------------------------------------------------------------- */
+/* --- workers: called with eng.lock ---------------------------------------------------------- */
 
 static unsigned worker_count_work(void)
 {
@@ -63,7 +63,7 @@ static bool worker_is_idle(void)
 	return list_empty(&eng.handed) && !eng.vacant;
 }
 
-/* Called and returns with the lock, which it releases meanwhile. */
+/* Called with the lock, which is released during the sleep. */
 static void worker_sleep(struct eng_runner *me, uint64_t until)
 {
 	int n;
@@ -76,7 +76,8 @@ static void worker_sleep(struct eng_runner *me, uint64_t until)
 			aside_take(me->evs[i].data);
 }
 
-/* Returns false after a long time without work: other workers can handle later work. */
+/* Returns false after a long time without work; this worker then ends, because other workers can
+ * handle later work. */
 static bool worker_wait(struct eng_runner *me)
 {
 	uint64_t end = clock_now_ns() + WORKER_IDLE_NS;
@@ -88,15 +89,15 @@ static bool worker_wait(struct eng_runner *me)
 	return !worker_is_idle();
 }
 
-/* The woken thread has taken its part of the work: wake another one for the rest. */
+/* The worker that was woken has taken its part of the work: wake another worker for the rest. */
 static void worker_wake_next(void)
 {
 	if (!worker_is_idle() && eng.idle_workers > 0)
 		poller_wake(&eng.work);
 }
 
-/* The lock of the task's loop guards the mark that it is queued: the task may be queued there again
- * at once. */
+/* The mark that a task is queued is guarded by the lock of the task's loop, because the task may be
+ * queued there again at once. */
 static struct eng_task *worker_take_task(void)
 {
 	struct eng_task *task = container_of(list_pop(&eng.handed), struct eng_task, link);
@@ -148,7 +149,7 @@ static void worker_become_leader(struct eng_runner *me, struct eng_loop *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Make a worker of a former leader, or of a new thread. */
+/* Turn a former leader, or a new thread, into a worker. */
 static void worker_add(struct eng_runner *me)
 {
 	me->loop = NULL;
@@ -157,12 +158,13 @@ static void worker_add(struct eng_runner *me)
 	eng.workers++;
 }
 
-/* Lead until another thread replaces this one. */
+/* Lead the loop until another thread replaces this one. */
 static void worker_lead(struct eng_runner *me)
 {
 	worker_become_leader(me, worker_find_vacant());
 	worker_wake_next();
-	if (worker_is_missing()) /* for a task for which this worker may have been woken */
+	/* this worker may have been woken for a task, so wake another worker for it */
+	if (worker_is_missing())
 		guard_call();
 	pthread_mutex_unlock(&eng.lock);
 	pthread_setname_np(pthread_self(), "softrnic");
@@ -172,8 +174,8 @@ static void worker_lead(struct eng_runner *me)
 	worker_add(me);
 }
 
-/* At a thread's first call the allocator reserves memory by mmap(). Make that call now, because
- * mmap() may have to wait later. */
+/* Make the allocator reserve its memory for this thread, which it does by mmap() at the thread's
+ * first call. Later an mmap() may have to wait. */
 static void worker_prepare_allocator(void)
 {
 	void *volatile p = malloc(64);
@@ -217,7 +219,7 @@ void *leader_main(void *runner)
 	return NULL;
 }
 
-/* Called and returns with the lock, which it releases meanwhile. */
+/* Called with the lock, which is released while threads start. */
 static void workers_start(void)
 {
 	while (worker_is_missing()) {
@@ -255,7 +257,7 @@ void engine_expect_stalls(void)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-/* Returns whether the task was not queued before. */
+/* Mark the task as queued. Returns true if it was not queued before. */
 static bool stall_mark_queued(struct eng_task *task)
 {
 	struct eng_loop *l = engine_loop_of(task->source);
@@ -293,8 +295,8 @@ bool engine_may_stall(void)
 
 /* --- the guard ---------------------------------------------------------------------------- */
 
-/* The next leader, an idle worker or a new one, handles the events that this leader did not reach.
- * Nothing is logged here, because logging may need the lock or block as well. */
+/* Give up the leader's role. The next leader, an idle worker or a new one, handles the events that
+ * this leader did not reach. Nothing is logged here, because logging may take locks or block. */
 void loop_vacate(struct eng_loop *l)
 {
 	struct eng_runner *old = l->leader;
@@ -309,11 +311,14 @@ void loop_vacate(struct eng_loop *l)
 }
 
 struct guard_sight {
-	bool active;  /* a callback runs, or has run since the last check */
-	bool stalled; /* one callback runs since the last check, and may wait for memory */
+	bool active; /* a callback is running, or has run since the last check */
+	/* the same callback is running since the last check, and may be waiting for memory */
+	bool stalled;
 };
 
-/* Returns whether the leader, if it is among the runners, is still in the same callback. */
+/*
+ * Look at all runners. Returns true if the leader is among them and still runs the same callback.
+ */
 static bool guard_look_at(struct list *runners, const struct eng_runner *leader,
 			  struct guard_sight *g)
 {
@@ -332,7 +337,7 @@ static bool guard_look_at(struct list *runners, const struct eng_runner *leader,
 	return leader_waits;
 }
 
-/* Returns whether a callback runs, or has run since the last check. */
+/* Returns true if a callback is running, or has run since the last check. */
 static bool guard_look(void)
 {
 	struct guard_sight g = {0};
@@ -355,7 +360,7 @@ static bool guard_look(void)
 	return g.active;
 }
 
-/* A callback that begins after this check notifies the guard. */
+/* May the guard sleep? A callback that begins after this check wakes the guard. */
 static bool guard_may_sleep(void)
 {
 	atomic_store(&eng.guard_sleeps, true);
@@ -365,7 +370,7 @@ static bool guard_may_sleep(void)
 	return false;
 }
 
-/* Wait until `until`. Returns true if the guard was signalled before. */
+/* Wait until the time `until`. Returns true if the guard was signalled earlier. */
 static bool guard_wait(const struct timespec *until)
 {
 	bool called;
@@ -431,7 +436,7 @@ int guard_start(void)
 	return 0;
 }
 
-/* The parent's threads do not exist in the child. */
+/* In a forked child: the parent's threads do not exist, so reset their state. */
 void stall_atfork_child(void)
 {
 	eng.guarded = eng.guard_called = false;

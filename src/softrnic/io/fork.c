@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fork.c -- the room's part in fork(). */
+/* fork.c -- fork() for the files of this folder: takes their locks before, and resets their state
+ * in the child. */
 #include "softrnic/io/admission.h"
 #include "softrnic/io/conn_impl.h"
 #include "softrnic/io/conn_watch.h"
@@ -30,7 +31,8 @@ void io_atfork_parent(void)
 	conns_atfork_release();
 }
 
-/* The engine comes last: closing a socket may end its connection, which takes the other locks. */
+/* The engine is handled last, because closing a socket may end its connection, which takes the
+ * other locks. */
 void io_atfork_child(void)
 {
 	trace_atfork_child();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* handshake.c -- accepted links without a complete MPA request. A time limit and a greatest number
- * apply to them. */
+/* handshake.c -- keeps accepted links whose MPA request is not complete yet. Their number and their
+ * time are limited. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "softrnic/io/conn_impl.h"
 #include "softrnic/io/listener_impl.h"
 
-/* limit of handshakes in progress; above it the oldest, slowest one is dropped */
+/* limit of handshakes in progress; when one more begins, the oldest one is ended */
 #define HANDSHAKES_MAX 1024
 
 struct handshake {
@@ -24,7 +24,7 @@ static void handshake_event(void *owner, enum stream_event event, int status)
 	bool taken = false;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->closed) { /* listener_close() will visit and free it */
+	if (l->closed) { /* listener_close() finds this handshake and frees it */
 		pthread_mutex_unlock(&l->lock);
 		return;
 	}
@@ -42,7 +42,7 @@ static void handshake_event(void *owner, enum stream_event event, int status)
 	free(h);
 }
 
-/* Make room by ending the oldest handshake. */
+/* End the oldest handshake if the limit is reached. */
 static void handshake_evict(struct listener *l)
 {
 	struct conn *oldest = NULL;
@@ -63,7 +63,8 @@ static void handshake_evict(struct listener *l)
 	}
 }
 
-/* Returns false if the listener is closing: then it ends its handshakes itself. */
+/* Take the handshake off the listener's list. Returns false if the listener is closing; the
+ * listener itself ends its handshakes then. */
 static bool handshake_take_back(struct handshake *h)
 {
 	struct listener *l = h->listener;
@@ -79,8 +80,8 @@ static bool handshake_take_back(struct handshake *h)
 	return !closed;
 }
 
-/* Returns 0 if the listener owns the handshake, or it has ended; otherwise the caller keeps
- * everything. */
+/* Begin the handshake. Returns 0 if the listener owns the handshake, or if the handshake has
+ * already ended. Otherwise the caller keeps both arguments. */
 static int handshake_start(struct handshake *h, struct link *link)
 {
 	struct listener *l = h->listener;
@@ -88,7 +89,8 @@ static int handshake_start(struct handshake *h, struct link *link)
 	bool closed;
 	int ret;
 
-	conn_get(c); /* before this call returns, another thread may handle bytes and end it */
+	/* before conn_adopt() returns, another thread may process bytes and end the handshake */
+	conn_get(c);
 	conn_enter(c);
 	pthread_mutex_lock(&l->lock);
 	closed = l->closed;
@@ -100,7 +102,7 @@ static int handshake_start(struct handshake *h, struct link *link)
 	ret = closed ? -ESHUTDOWN : conn_adopt(c, link);
 	if (ret && !closed && !handshake_take_back(h)) {
 		link->ops->close(
-			link); /* the rest is done by listener_close(), which has found it */
+			link); /* listener_close() has found the handshake and does the rest */
 		ret = 0;
 	}
 	conn_leave(c);
@@ -108,7 +110,7 @@ static int handshake_start(struct handshake *h, struct link *link)
 	return ret;
 }
 
-/* Make a handshake with the addresses of the link's ends; NULL: no memory. */
+/* Make a handshake with the addresses of the link's ends. Returns NULL if out of memory. */
 static struct handshake *handshake_new(struct listener *l, struct link *link)
 {
 	struct handshake *h = calloc(1, sizeof(*h));
@@ -149,8 +151,8 @@ void handshake_begin(struct listener *l, struct link *link)
 	}
 }
 
-/* Take the lock although the listener is marked as closed: a new handshake may be searching for one
- * to replace. */
+/* Remove a handshake from the list. The lock is needed although the listener is marked as closed,
+ * because a new handshake may be searching the list for one to end. */
 static struct handshake *handshake_pop(struct listener *l)
 {
 	struct list *it;
@@ -163,8 +165,8 @@ static struct handshake *handshake_pop(struct listener *l)
 	return it ? container_of(it, struct handshake, link) : NULL;
 }
 
-/* After this thread has held a connection's lock and removed its owner, no event of its handshake
- * is handled any more. */
+/* End all handshakes. After this thread has held a connection's lock and removed its owner, no
+ * event of this handshake is handled any more. */
 void handshakes_end(struct listener *l)
 {
 	struct handshake *h;

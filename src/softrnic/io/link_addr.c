@@ -30,7 +30,8 @@ static bool link_addr_is_loopback(const struct link_addr *addr)
 	return addr->family == LINK_IPV6 && !memcmp(addr->bytes, v6, sizeof(v6));
 }
 
-/* The kernel uses one of the host's own addresses as source of a connection to that address. */
+/* When a host connects to one of its own addresses, the kernel uses an address of the same host as
+ * source. */
 bool link_addr_same_host(const struct link_addr *a, const struct link_addr *b)
 {
 	if (a->family != b->family || a->family == LINK_NONE)

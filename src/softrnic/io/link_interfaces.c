@@ -66,7 +66,7 @@ unsigned link_interfaces_parse(const char *text, struct link_interface *list, un
 	return n;
 }
 
-#define ROUTE_PORT 9 /* discard: any port will do, because nothing is sent */
+#define ROUTE_PORT 9 /* the discard port; any port would do, because nothing is sent */
 
 static int route_look_up(int fd, const struct link_addr *from, const struct link_addr *to,
 			 struct link_addr *source)

@@ -8,13 +8,13 @@
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link.h"
 
-#define SELF_RING (256u << 10) /* as much as a queue pair builds at once */
+#define SELF_RING (256u << 10) /* as many bytes as a queue pair builds at once */
 
 struct link_self {
 	struct link link;
 	struct eng_source *src;
-	bool ended; /* our sending has ended, and so the peer's */
-	bool full;  /* a send found no room */
+	bool ended; /* the sending direction has ended, which is also the receiving one */
+	bool full;  /* the last send found the ring full */
 	size_t head, len;
 	uint8_t ring[SELF_RING];
 };
@@ -41,7 +41,7 @@ static struct link_self *link_self_of(struct link *l)
 
 /* --- bytes ---------------------------------------------------------------------------------- */
 
-/* Length of the contiguous part of the ring from `at` on, at most max. */
+/* Length of the contiguous part of the ring that begins at `at`, at most max. */
 static size_t link_self_piece(size_t at, size_t max)
 {
 	size_t piece = SELF_RING - at;

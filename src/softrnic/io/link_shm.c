@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_shm.c -- rings as a link: its creation and end, and the operations of the link below. */
+/* link_shm.c -- rings in shared memory as a link: creates and ends it, and passes operations to the
+ * link below (the TCP link that the rings replace). */
 #include "softrnic/io/link_shm.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 static const struct link_ops link_shm;
 
-/* --- life ----------------------------------------------------------------------------------- */
+/* --- creation and end ----------------------------------------------------------------------- */
 
 struct link *link_shm_alloc(void)
 {
@@ -54,8 +55,8 @@ bool link_is_shm(const struct link *l)
 	return l && l->ops == &link_shm;
 }
 
-/* A forked child closes the stored descriptors (link_shm_forked()), so none of them may already be
- * closed. */
+/* The descriptor is cleared before it is closed: a forked child closes all stored descriptors
+ * (link_shm_forked()), so none of them may already be closed. */
 void link_shm_close_socket(struct link_shm *s)
 {
 	int fd = s->fd;
@@ -77,7 +78,7 @@ void link_shm_undo(struct link **l)
 	free(s);
 }
 
-/* Close the link below first, because the peer takes that for the end. */
+/* Close the link below first, because the peer takes its end for the end of the connection. */
 static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 {
 	if (s->fd >= 0)
@@ -100,7 +101,7 @@ static void link_shm_reset(struct link *l)
 	struct link_shm *s = link_shm_of(l);
 
 	atomic_store(s->given_up,
-		     SHM_GIVEN_UP); /* the peer sees this before the end of the link below */
+		     SHM_GIVEN_UP); /* the peer must see this before the end of the link below */
 	link_shm_close_as(s, s->below->ops->reset);
 }
 
@@ -121,7 +122,8 @@ void link_shm_switch_tx(struct link *l)
 	link_shm_of(l)->tx_on = true;
 }
 
-/* The end of the link below may have been reported together with the last bytes there. */
+/* Receiving uses the ring from now on. The end of the link below may have been reported together
+ * with the last bytes there, so check for it. */
 void link_shm_switch_rx(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -146,7 +148,7 @@ bool link_shm_receives(const struct link *l)
 	return ((const struct link_shm *)l)->rx_on;
 }
 
-/* --- operations of the link below ----------------------------------------------------------- */
+/* --- operations that use the link below ----------------------------------------------------- */
 
 static void link_shm_watch_write(struct link *l, bool write)
 {
@@ -154,10 +156,10 @@ static void link_shm_watch_write(struct link *l, bool write)
 
 	if (!s->tx_on)
 		s->below->ops->watch_write(s->below, write);
-	/* otherwise a send that took nothing has requested the report */
+	/* in the other case a send that took nothing has already requested the report */
 }
 
-/* Bytes in the ring are not lost; the SWITCH before them goes over the other link. */
+/* Bytes in the ring cannot be lost. The SWITCH message before them was sent over the link below. */
 static bool link_shm_has_left(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -173,7 +175,8 @@ static void link_shm_end_sending(struct link *l)
 	s->below->ops->end_sending(s->below);
 }
 
-/* If the peer has marked its bytes as standing, its reset counts like a reset after its FIN. */
+/* Returns the error of the link below. If the peer has marked its bytes as standing, a reset by the
+ * peer counts like a reset after its FIN, so the bytes are still executed. */
 static int link_shm_error(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -190,7 +193,8 @@ static bool link_shm_has_ended(const struct link *l)
 }
 
 /*
- * The peer is on this host, so it is reachable. The heartbeat shows whether its process is alive.
+ * Returns 0: the peer is on this host, so it is reachable. Whether its process is alive is the
+ * heartbeat's concern.
  */
 static uint64_t link_shm_unacknowledged_ns(struct link *l)
 {
@@ -220,7 +224,7 @@ static uint32_t link_shm_segment(struct link *l)
 	return s->below->ops->segment(s->below);
 }
 
-/* No address selects this link, so it has no row in the table of links. */
+/* Such a link is not chosen by addresses, so it has no row in the table of links. */
 static const struct link_polling link_shm_polling = {
 	.report_read = link_shm_report_read,
 	.wait_begin = link_shm_wait_begin,

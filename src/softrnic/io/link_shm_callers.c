@@ -40,7 +40,9 @@ void shm_callers_fini(struct shm_callers *c)
 {
 	int listener = c->listener;
 
-	c->listener = -1; /* a forked child closes this number, so it must not be another file's */
+	/* cleared before the close: a forked child closes this number, which must not belong to
+	 * another file then */
+	c->listener = -1;
 	if (listener >= 0) {
 		engine_remove_more(c->src, listener);
 		shm_socket_close_listener(listener);
@@ -83,8 +85,11 @@ static void callers_dismiss(struct shm_callers *c, unsigned i)
 	shm_callers_close(c->src, callers_remove(c, i).fd);
 }
 
-/* The peer sends its nonce directly after its call, so of many silent callers the oldest is closed.
- * A caller that accepts nothing is gone; it never sends its nonce. */
+/*
+ * Add a caller that has not sent its nonce yet. The real peer sends its nonce directly after its
+ * call, so if there are too many silent callers, the oldest is closed. A failed send is ignored:
+ * the caller is gone then, and never sends its nonce.
+ */
 static enum shm_state callers_add(struct shm_callers *c, int fd)
 {
 	struct shm_caller caller = {.fd = fd};
@@ -102,7 +107,8 @@ static enum shm_state callers_add(struct shm_callers *c, int fd)
 	return SHM_NONE;
 }
 
-/* This many calls may be an attempt to keep this process busy. */
+/* Handle a call that is not the peer's. Too many of them may be an attempt to keep this process
+ * busy. */
 static enum shm_state callers_judge(struct shm_callers *c, int fd)
 {
 	enum shm_state why = c->calls++ == SHM_CALLS_MAX ? SHM_WHY_STRANGERS : SHM_NONE;
@@ -113,7 +119,7 @@ static enum shm_state callers_judge(struct shm_callers *c, int fd)
 	return why;
 }
 
-/* Accept one more caller. Returns false if there is none, or after an error. */
+/* Accept one more caller. Returns false if no caller waits, or after an error. */
 static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 {
 	int fd = ownfd_mark(accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -125,8 +131,8 @@ static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 	return fd >= 0 && !*why;
 }
 
-/* Find the first caller, from this place on, that has sent its nonce; n_silent: none. A caller that
- * sends other data is closed. */
+/* Returns the index of the first caller, from `from` on, that has sent its nonce, or n_silent if
+ * none has. A caller that sends other data is closed. */
 static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_packet *call)
 {
 	unsigned i = from;
@@ -145,7 +151,8 @@ static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_pa
 }
 
 /*
- * Accept only as many callers as needed, so that no caller is closed whose nonce may have arrived.
+ * Accept only as many callers as needed. Otherwise a caller might be closed whose nonce has already
+ * arrived.
  */
 enum shm_state shm_callers_next(struct shm_callers *c, int *fd, uint8_t nonce[EXT_LINK_TOKEN],
 				struct shm_packet *call)

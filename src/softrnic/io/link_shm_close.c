@@ -10,11 +10,13 @@
 #include "base/ownfd.h"
 #include "base/thread.h"
 
-#define CLOSERS_MAX   8u
-#define CLOSERS_FEW   2u
-#define CLOSER_STACK  (64u << 10)
-#define SPARES        64u
-#define MESSAGES_MAX  64 /* read of a closed socket; with more, a closing thread gets it */
+#define CLOSERS_MAX  8u
+#define CLOSERS_FEW  2u
+#define CLOSER_STACK (64u << 10)
+#define SPARES       64u
+/* greatest number of unread messages that are read here; if there are more, a closing thread closes
+ * the socket */
+#define MESSAGES_MAX  64
 #define MESSAGE_BYTES 4096
 
 #ifndef SO_PASSRIGHTS
@@ -29,9 +31,10 @@ struct shm_closing {
 	int fds[];
 };
 
-/* A list without a lock, so that a child that is forked meanwhile can continue. */
+/* The list has no lock, so that a child that is forked during an operation can continue. */
 static _Atomic(struct shm_closing *) closing;
-static atomic_int spare[SPARES]; /* descriptors + 1, kept here for lack of memory; 0: free */
+/* descriptors + 1 for which there is no memory in the list; 0: free entry */
+static atomic_int spare[SPARES];
 static atomic_uint closers;
 
 static void closing_push(struct shm_closing *first, struct shm_closing *last)
@@ -41,7 +44,7 @@ static void closing_push(struct shm_closing *first, struct shm_closing *last)
 		;
 }
 
-/* Take one entry; other threads may take the others. */
+/* Take one entry. Other threads may take other entries at the same time. */
 static struct shm_closing *closing_pop(void)
 {
 	struct shm_closing *first = atomic_exchange(&closing, NULL), *last;
@@ -54,7 +57,8 @@ static struct shm_closing *closing_pop(void)
 	return first;
 }
 
-/* If there is no room, the descriptor stays open; the limit of descriptors bounds their number. */
+/* If no entry is free, the descriptor stays open. The limit of descriptors limits the number of
+ * such cases. */
 static void spare_put(int fd)
 {
 	for (unsigned i = 0; i < SPARES; i++) {
@@ -65,7 +69,7 @@ static void spare_put(int fd)
 	}
 }
 
-/* Returns -1 if there is none. */
+/* Returns a descriptor, or -1 if there is none. */
 static int spare_take(void)
 {
 	int taken = 0;
@@ -108,7 +112,8 @@ static void *closer_run(void *arg)
 			free(c);
 		}
 		atomic_fetch_sub(&closers, 1);
-		/* an entry may have come after the last check, while this thread still counted */
+		/* An entry may have been added after the last check, while this thread still
+		 * counted as a closing thread. */
 	} while (closing_has_some() && closer_enter());
 	return NULL;
 }
@@ -190,9 +195,9 @@ ssize_t shm_socket_receive(int fd, void *bytes, size_t len, struct shm_passed *p
 }
 
 /*
- * After shutdown() no further message comes. The messages that wait are read. If none of them has a
- * descriptor, the socket is closed here. A closing thread closes a socket with descriptors, or with
- * too many messages.
+ * Shut down and close a socket. No message comes after shutdown(). The messages that have arrived
+ * are read. If none of them contains a descriptor, the socket is closed here. Otherwise, or if
+ * there are too many messages, a closing thread closes the socket.
  */
 static void socket_end(int fd)
 {
@@ -218,7 +223,8 @@ void shm_socket_close(int fd)
 		socket_end(fd);
 }
 
-/* Callers that wait to be accepted may have sent descriptors, too. */
+/* Close a listening socket by a closing thread: callers that are not accepted yet may have sent
+ * descriptors, too. */
 void shm_socket_close_listener(int fd)
 {
 	int caller;

@@ -11,25 +11,26 @@ struct link_shm {
 	struct link link;
 	struct link *below;
 	struct eng_source *src;
-	struct trace *trace; /* of the link below; NULL: not traced */
-	int fd;              /* the Unix socket; -1: closed, because the peer's is */
+	struct trace *trace; /* trace of the link below; NULL: the link is not traced */
+	int fd;              /* the Unix socket; -1: closed, because the peer has closed it */
 	struct shm_memory memory;
 	struct ring tx, rx;
 	atomic_uint *given_up;            /* this end's word in the shared memory */
-	const atomic_uint *peer_given_up; /* the peer's word */
-	bool tx_on, rx_on;                /* the direction is switched */
-	bool silent;                      /* bytes are not reported */
+	const atomic_uint *peer_given_up; /* the peer's word in the shared memory */
+	bool tx_on, rx_on;                /* the direction is switched to its ring */
+	bool silent;                      /* bytes are not reported to the source */
 	bool awaited;                     /* threads wait for bytes on the socket */
-	bool waits_room;                  /* the last send took nothing */
-	bool room_reported;               /* the peer must send a wake-up when there is room */
-	bool watched;                     /* the source watches the socket */
-	bool looks_below;                 /* the link below may have the end */
-	bool has_end;                     /* the link below had the end */
-	ssize_t end;                      /* the link below's result for the end */
-	bool is_left;       /* the Unix socket was shut down: there are no more wake-ups */
-	bool undrained;     /* wake-ups may be left on the socket */
-	unsigned flags_set; /* greatest number of those wake-ups, besides two older ones */
-	bool broken;        /* the peer's positions are impossible */
+	/* the last send took nothing, so the link waits until the ring has room */
+	bool waits_room;
+	bool room_reported; /* the peer must send a wake-up when the ring has room */
+	bool watched;       /* the source watches the socket */
+	bool looks_below;   /* the end may have arrived on the link below */
+	bool has_end;       /* the end has arrived on the link below */
+	ssize_t end;        /* result of the link below for the end: 0 or -errno */
+	bool is_left;       /* the Unix socket was shut down, so no wake-ups come any more */
+	bool undrained;     /* wake-ups may be unread on the socket */
+	unsigned flags_set; /* greatest number of unread wake-ups, besides two older ones */
+	bool broken;        /* the positions that the peer wrote are impossible */
 };
 
 static inline struct link_shm *link_shm_of(struct link *l)
@@ -40,7 +41,7 @@ static inline struct link_shm *link_shm_of(struct link *l)
 /* link_shm.c */
 void link_shm_close_socket(struct link_shm *s);
 
-/* link_shm_io.c */
+/* in link_shm_io.c: */
 ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n);
 ssize_t link_shm_send(struct link *l, struct iovec *iov, int n);
 size_t link_shm_lend(struct link *l, void **to);
@@ -53,6 +54,6 @@ bool link_shm_has_room(struct link *l);
 int link_shm_wait_begin(struct link *l);
 void link_shm_wait_end(struct link *l);
 unsigned link_shm_ready(struct link *l, unsigned polled);
-void link_shm_watch_socket(struct link_shm *s); /* or ignore it, as the state requires */
+void link_shm_watch_socket(struct link_shm *s); /* watch the socket or not, as the state requires */
 
 #endif

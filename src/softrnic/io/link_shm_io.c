@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_shm_io.c -- bytes through the rings, and the wake-ups.
+ * link_shm_io.c -- moves bytes through the rings, and handles wake-ups.
  *
  * While bytes are reported, a receive that leaves the ring empty sets the reader's flag, and the
- * peer sends a wake-up on the Unix socket after its next bytes. While a thread checks by itself the
- * flag is clear, and neither end makes a system call. Likewise a send that finds the ring full sets
- * the writer's flag.
+ * peer sends a wake-up on the Unix socket after its next bytes. While a thread checks the ring by
+ * itself the flag is clear, and neither end makes a system call. In the same way a send that finds
+ * the ring full sets the writer's flag.
  */
 #include <errno.h>
 
@@ -15,9 +15,11 @@
 #include "softrnic/io/link_shm_socket.h"
 #include "softrnic/io/trace.h"
 
-#define SHM_LOOKS_EACH    8 /* number of checks after each fetch of the next cache lines */
-#define SHM_LOOK_MAX      (64u << 10)
-#define SHM_UNDRAINED_MAX 64 /* wake-ups that may be left on the socket: far fewer than fill it */
+/* after this number of checks, fetch the cache lines of the next bytes again */
+#define SHM_LOOKS_EACH 8
+#define SHM_LOOK_MAX   (64u << 10)
+/* limit of wake-ups that stay unread on the socket; far fewer than fill it */
+#define SHM_UNDRAINED_MAX 64
 
 static int shm_break(struct link_shm *s)
 {
@@ -90,14 +92,15 @@ bool link_shm_pending(const struct link *l, unsigned looks)
 	return false;
 }
 
-/* Must the peer wake this end? Yes, if bytes are reported to the source, or a thread waits on the
- * socket. Otherwise a thread of this end checks the ring by itself. */
+/* Must the peer send wake-ups to this end? It must if bytes are reported to the source, or a thread
+ * waits on the socket. Otherwise a thread of this end checks the ring by itself. */
 static bool shm_is_to_be_woken(const struct link_shm *s)
 {
 	return !s->silent || s->awaited;
 }
 
-/* Returns 0: the source will get a report of room; 1: there is room now; -EPROTO. */
+/* Have the source get a report when the ring has room. Returns 0, 1 if there is room now, or
+ * -EPROTO. */
 static int shm_report_room(struct link_shm *s)
 {
 	int there = shm_writer_sleeps(s);
@@ -125,8 +128,8 @@ bool link_shm_report_read(struct link *l, bool report)
 	return shm_reader_sleeps(s) != 0 || s->looks_below || room;
 }
 
-/* No further wake-up comes, so no new thread may wait on the socket. A thread that still waits has
- * been woken; the socket is closed after its wait. */
+/* No further wake-up comes, so no new thread may wait on the socket. A thread that is still waiting
+ * has been woken. The socket is closed after this wait. */
 static void shm_leave_socket(struct link_shm *s)
 {
 	if (s->is_left && !s->awaited)
@@ -152,7 +155,7 @@ int link_shm_wait_begin(struct link *l)
 
 	if (!s->rx_on)
 		return below ? below->wait_begin(s->below) : -EAGAIN;
-	if (s->waits_room) { /* a wake-up for room is for the source */
+	if (s->waits_room) { /* a wake-up because of room is meant for the source */
 		shm_report_room(s);
 		return -EAGAIN;
 	}
@@ -178,13 +181,14 @@ void link_shm_wait_end(struct link *l)
 	shm_leave_socket(s);
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
-	/* the source handles reports, and room is reported, too */
+	/* If the source handles reports, leave the wake-ups to it. Room is reported to it, too. */
 	if (s->silent && !s->room_reported)
 		shm_drain(s);
 }
 
-/* A wake-up may be late: it belongs to an earlier wait, and the next wait has begun. It has cleared
- * the next wait's flag, so the flag is set again unless the wait is over. */
+/* Have bytes arrived? A wake-up may be late: it belongs to an earlier wait, and the next wait has
+ * begun. It has cleared the flag of the next wait, so the flag is set again unless the next wait is
+ * over. */
 static bool shm_has_bytes(struct link_shm *s)
 {
 	if (link_shm_pending(&s->link, 1))
@@ -202,8 +206,8 @@ static void shm_found_room(struct link_shm *s)
 	link_shm_watch_socket(s);
 }
 
-/* If room must be reported, request the report again. A thread that checks for room by itself finds
- * the room at a later check. */
+/* Has the ring room? If room must be reported and there is none, request the report again. A thread
+ * that checks for room by itself finds the room at a later check. */
 static bool shm_has_room(struct link_shm *s)
 {
 	if (s->waits_room && (s->room_reported || shm_is_to_be_woken(s))) {
@@ -227,14 +231,16 @@ bool link_shm_has_room(struct link *l)
 }
 
 /*
- * Reading wake-ups later places the ring's bytes sooner, and each further wake-up is still
- * reported. But the socket must not become full: a wake-up without room is lost after all earlier
- * ones are reported.
+ * A wake-up has arrived. Reading it is postponed, so that the ring's bytes are placed sooner; each
+ * further wake-up is still reported. But the socket must not become full, because a wake-up that
+ * does not fit would be lost.
  */
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
-	if (polled & READY_HANGUP) { /* of the socket, after its last bytes, or of the link
-				        below */
+	/*
+	 * the hang-up is that of the Unix socket, after its last bytes, or that of the link below
+	 */
+	if (polled & READY_HANGUP) {
 		int woken = shm_drain(s);
 
 		return woken > 0 ? shm_drain(s) : woken;
@@ -245,7 +251,7 @@ static int shm_woken(struct link_shm *s, unsigned polled)
 	return 1;
 }
 
-/* The socket and the link below share one source, so check which of them is ready. */
+/* The Unix socket and the link below share one source, so check which of them is ready. */
 unsigned link_shm_ready(struct link *l, unsigned polled)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -267,7 +273,7 @@ unsigned link_shm_ready(struct link *l, unsigned polled)
 
 /* --- receiving ------------------------------------------------------------------------------ */
 
-/* For a traced connection: copy one piece of the ring into the trace first. */
+/* Receive on a traced connection: copy one piece of the ring into the trace first. */
 static ssize_t shm_recv_traced(struct link_shm *s, const struct iovec *iov, int n)
 {
 	ssize_t got = ring_readable(&s->rx);
@@ -299,8 +305,9 @@ static ssize_t shm_read(struct link_shm *s, const struct iovec *iov, int n)
 }
 
 /*
- * The ring is empty: have the next bytes reported, unless the caller checks by itself. While a
- * thread waits on the socket, another thread may have taken the bytes, and the wake-up with them.
+ * The ring is empty: have the next bytes reported, unless the caller checks by itself. Bytes may
+ * have arrived meanwhile. If a thread waits on the socket, another thread may have taken the bytes
+ * and the wake-up.
  */
 static int shm_rest(struct link_shm *s)
 {
@@ -314,7 +321,8 @@ static int shm_rest(struct link_shm *s)
 	return there;
 }
 
-/* Does the link below have the end? A closed Unix socket is not the end; the end follows. */
+/* Has the end arrived on the link below? The close of the Unix socket is not the end; the end
+ * follows it. */
 static bool shm_has_end(struct link_shm *s)
 {
 	uint8_t byte;
@@ -334,9 +342,9 @@ static bool shm_has_end(struct link_shm *s)
 }
 
 /*
- * The ring was empty. Returns 1 if bytes have arrived now, and otherwise as recv(). The peer may
- * have written its last bytes after the first check of the ring, and then ended. So the end counts
- * only if a second check of the ring finds no bytes.
+ * The ring was empty. Returns 1 if bytes have arrived now; other results are those of recv(). The
+ * peer may have written its last bytes after the first check of the ring, and then ended. So the
+ * end is reported only if a second check of the ring finds no bytes.
  */
 static ssize_t shm_recv_none(struct link_shm *s)
 {
@@ -350,7 +358,7 @@ static ssize_t shm_recv_none(struct link_shm *s)
 	return there > 0 ? 1 : there < 0 ? there : s->end;
 }
 
-/* Called after bytes were taken. */
+/* Called after bytes were taken from the ring. */
 static ssize_t shm_rest_or_wake(struct link_shm *s, ssize_t got)
 {
 	if (!ring_is_pending(&s->rx))
@@ -359,8 +367,8 @@ static ssize_t shm_rest_or_wake(struct link_shm *s, ssize_t got)
 	return got;
 }
 
-/* Return one piece, short enough that the peer continues to write while the piece is placed.
- * Without bytes: see recv(). */
+/* Return one piece of the ring in place. The piece is short, so that the peer continues to write
+ * while the piece is placed. Without bytes the results are those of recv(). */
 ssize_t link_shm_look(struct link *l, const void **bytes)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -428,7 +436,8 @@ static ssize_t shm_write(struct link_shm *s, const struct iovec *iov, int n)
 						     : ring_write(&s->tx, iov, n);
 }
 
-/* A thread that checks for bytes by itself checks for room, too. */
+/* The ring is full. A thread that checks for bytes by itself also checks for room; otherwise
+ * request a report. */
 static ssize_t shm_wait_for_room(struct link_shm *s)
 {
 	int there = shm_is_to_be_woken(s) ? shm_report_room(s) : 0;

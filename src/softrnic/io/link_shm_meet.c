@@ -16,10 +16,14 @@
 
 enum meet_state {
 	MEET_IDLE,
-	MEET_LISTENS,  /* responder: waits for the peer on the Unix socket, and for its nonce */
-	MEET_ANSWERED, /* responder: has returned a caller's nonce, waits for its own */
-	MEET_CALLS,    /* initiator: has sent its nonce, waits for the peer's and for its own */
-	MEET_PROVED,   /* initiator: has returned the peer's nonce, waits for the memory */
+	/* responder: waits on the Unix socket for the peer and for the peer's nonce */
+	MEET_LISTENS,
+	/* responder: has returned a caller's nonce over the link, waits for its own nonce */
+	MEET_ANSWERED,
+	/* initiator: has sent its nonce, waits for the peer's nonce and for its own */
+	MEET_CALLS,
+	/* initiator: has returned the peer's nonce over the link, waits for the memory */
+	MEET_PROVED,
 	MEET_ENDED,
 };
 
@@ -28,22 +32,22 @@ struct meet {
 	enum meet_state state;
 	struct eng_source *src;
 	uint64_t deadline;
-	int fd; /* the Unix socket; of a responder: the caller whose nonce was returned; -1: none */
+	/* the Unix socket; at a responder that of the caller whose nonce was returned; -1: none */
+	int fd;
 	struct shm_callers callers; /* responder */
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
-	bool has_theirs; /* initiator: the peer's nonce has come over the socket */
-	bool has_ours;   /* initiator: its own nonce has come back over the link */
-	uint64_t
-		ring_max; /* responder: of the peer's, how long a ring should be at most; 0: none */
-	unsigned denied;  /* initiator: number of calls that were not its own */
-	enum ext_link_step step; /* the step to send, with the token */
+	bool has_theirs;   /* initiator: the peer's nonce has arrived over the Unix socket */
+	bool has_ours;     /* initiator: its own nonce has come back over the link */
+	uint64_t ring_max; /* responder: greatest ring size that the peer wants; 0: not stated */
+	unsigned denied;   /* initiator: number of returned nonces that were not its own */
+	enum ext_link_step step; /* the step to send to the peer, together with `token` */
 	const uint8_t *token;
 	struct shm_memory memory;
-	struct link *link; /* allocated for the memory; NULL: meet_take() took it */
+	struct link *link; /* link that is allocated for the memory; NULL after meet_take() */
 	enum shm_state why;
 };
 
-/* --- life ----------------------------------------------------------------------------------- */
+/* --- creation and end ----------------------------------------------------------------------- */
 
 struct meet *meet_new(bool initiator, struct eng_source *src, uint64_t deadline)
 {
@@ -65,7 +69,8 @@ struct meet *meet_new(bool initiator, struct eng_source *src, uint64_t deadline)
 	return m;
 }
 
-/* A forked child closes m->fd: the number must not belong to another file then. */
+/* A forked child closes m->fd, so the member is cleared before the close: the number must not
+ * belong to another file then. */
 static void meet_close(struct meet *m)
 {
 	int fd = m->fd;
@@ -155,8 +160,8 @@ enum meet_next meet_begin(struct meet *m)
 	return meet_say(m, EXT_LINK_MEET, m->name, MEET_LISTENS);
 }
 
-/* Send the caller's nonce to the peer, which replies whether the nonce is its own. Until then no
- * other caller is handled. */
+/* Return the nonce of the next caller to the peer over the link. The peer replies whether the nonce
+ * is its own. Until then no other caller is handled. */
 static enum meet_next meet_look_for_call(struct meet *m)
 {
 	struct shm_packet call;
@@ -171,7 +176,7 @@ static enum meet_next meet_look_for_call(struct meet *m)
 	return meet_say(m, EXT_LINK_MET, m->theirs, MEET_ANSWERED);
 }
 
-/* The caller is the peer. */
+/* The caller is the peer: pass the memory to it. */
 static enum meet_next meet_pass_memory(struct meet *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -242,7 +247,7 @@ static enum meet_next meet_prove(struct meet *m)
 	return meet_say(m, EXT_LINK_PROOF, m->theirs, MEET_PROVED);
 }
 
-/* The responder sent the nonce of another process's call: deny it. */
+/* The responder has returned a nonce that another process sent: deny it. */
 static enum meet_next meet_deny(struct meet *m)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];
@@ -265,7 +270,7 @@ static enum meet_next meet_get_greeting(struct meet *m)
 	struct shm_packet packet;
 	int ret;
 
-	if (m->has_theirs) /* no packet is due on the socket */
+	if (m->has_theirs) /* no packet is expected on the socket now */
 		return MEET_WAIT;
 	ret = shm_socket_recv(m->fd, SHM_PACKET_NONCE, &packet, NULL);
 	if (ret)
@@ -284,7 +289,7 @@ static enum meet_next meet_get_memory(struct meet *m)
 		return meet_failed_packet(m, ret);
 	shm_socket_take_none(m->fd);
 	ret = shm_memory_take(fd, packet.ring_size, &m->memory);
-	if (ret) { /* it may be anything */
+	if (ret) { /* the descriptor may be of any file */
 		shm_close_passed(&fd, 1);
 		return meet_fail(m, shm_memory_why(ret));
 	}

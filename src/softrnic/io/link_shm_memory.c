@@ -18,7 +18,8 @@
 #define MEMORY_RINGS 2
 
 /*
- * One connection takes at most this share of the remaining memory, except for the shortest rings.
+ * A connection takes at most this share of the remaining memory, unless its rings have the least
+ * size.
  */
 #define MEMORY_SHARE       16
 #define MEMORY_RING_MODEST (64u << 10)
@@ -27,8 +28,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* The shared parts of both rings are in the first page; the rings' bytes follow. */
-struct memory_end { /* each end has one cache line, which only that end writes */
+/* Layout: the first page contains the shared parts of both rings. The bytes of the rings follow. */
+struct memory_end { /* one cache line for each end; only this end writes it */
 	_Alignas(RING_LINE) atomic_uint given_up;
 };
 struct memory_head {
@@ -39,7 +40,7 @@ _Static_assert(sizeof(struct memory_head) <= SHM_RING_MIN, "it fits in a page");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
 	       "positions are shared with another process");
 
-/* Bytes that all connections of this process have mapped. */
+/* Number of bytes that all connections of this process have mapped. */
 static _Atomic uint64_t memory_mapped;
 
 static uint64_t memory_page(void)
@@ -90,7 +91,8 @@ static int memory_reserve(uint64_t len)
 	return 0;
 }
 
-/* A forked child that writes to the rings would disturb its parent's connection. */
+/* Exclude the memory from fork(): a forked child that writes to the rings would disturb its
+ * parent's connection. */
 static int memory_prepare(void *base, uint64_t len)
 {
 	if (madvise(base, len, MADV_DONTFORK) || madvise(base, len, MADV_POPULATE_WRITE))
@@ -146,7 +148,8 @@ int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd)
 	return ret;
 }
 
-/* Huge pages are refused, and so is any other file with seals: its pages can be missing. */
+/* Does the file have all its pages? Files of huge pages, and files with other seals, are refused,
+ * because their pages can be missing. */
 static bool memory_has_pages_of(int fd)
 {
 	struct statfs fs;
@@ -210,7 +213,9 @@ void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r)
 	ring_init(r, &head->ring[which], bytes, m->ring_size);
 }
 
-/* An end whose version lacks this word leaves it 0. */
+/*
+ * The word by which an end gives up its bytes. An end of a version without this word leaves it 0.
+ */
 atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which)
 {
 	struct memory_head *head = m->base;

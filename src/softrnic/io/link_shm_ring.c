@@ -5,12 +5,14 @@
 
 #include "base/safecopy.h"
 
-/* A long copy is published in parts, so that the other end can continue meanwhile. */
+/*
+ * A long copy is published in parts of this length, so that the other end can continue meanwhile.
+ */
 #define RING_PART (32u << 10)
 
 #define RING_FETCH (4 * RING_LINE)
 
-#define RING_ROOM_SHARE 4 /* a free part of this size is worth a turn */
+#define RING_ROOM_SHARE 4 /* the writer continues when 1/4 of the ring is free */
 
 void ring_init(struct ring *r, struct ring_shared *shared, void *bytes, uint64_t size)
 {
@@ -22,7 +24,7 @@ static size_t ring_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Number of contiguous bytes from `at` on, at most len. */
+/* Number of contiguous bytes of the ring from position `at` on, at most len. */
 static size_t ring_piece(const struct ring *r, uint64_t at, size_t len)
 {
 	return ring_min(len, r->size - (at & (r->size - 1)));
@@ -30,7 +32,8 @@ static size_t ring_piece(const struct ring *r, uint64_t at, size_t len)
 
 /* --- the writer ----------------------------------------------------------------------------- */
 
-/* Read the reader's position, which must be between its last value and the writer's position. */
+/* Read the reader's position. It must be between the value of the last check and the writer's
+ * position. */
 static ssize_t ring_look_for_room(struct ring *r)
 {
 	uint64_t head = atomic_load_explicit(&r->shared->head, memory_order_acquire);
@@ -60,7 +63,7 @@ bool ring_has_room_again(const struct ring *r)
 	uint64_t head = atomic_load_explicit(&r->shared->head, memory_order_acquire);
 	uint64_t used = r->at - head;
 
-	/* The next write detects an impossible position. */
+	/* An impossible position counts as room; the next write then detects it. */
 	return used <= r->size - r->size / RING_ROOM_SHARE || used > r->size;
 }
 
@@ -70,7 +73,8 @@ static void ring_publish_tail(struct ring *r, size_t len)
 	atomic_store_explicit(&r->shared->tail, r->at, memory_order_release);
 }
 
-/* Write one piece of memory. Returns the number of written bytes, or -EFAULT if it is 0. */
+/* Write one piece of memory to the ring. Returns the number of written bytes, or -EFAULT if no byte
+ * could be written. */
 static ssize_t ring_write_piece(struct ring *r, const uint8_t *from, size_t len,
 				size_t *unpublished)
 {
@@ -101,8 +105,8 @@ static size_t ring_wanted(const struct iovec *iov, int n)
 	return sum;
 }
 
-/* Write all of one short piece, if the known room suffices. Returns false if the slower way is
- * needed. */
+/* Write one short piece as a whole, if the known room is large enough. Returns false if the slower
+ * way is needed. */
 static bool ring_write_at_once(struct ring *r, const struct iovec *iov, size_t room)
 {
 	size_t len = iov->iov_len;
@@ -178,7 +182,7 @@ void ring_writer_wakes(struct ring *r)
 
 /* --- the reader ----------------------------------------------------------------------------- */
 
-/* The first cache lines of new bytes are in another CPU's cache: fetch them all at once. */
+/* The first cache lines of new bytes are in another CPU's cache: request all of them at once. */
 static void ring_fetch(const struct ring *r)
 {
 	uint64_t len = r->seen - r->at;
@@ -214,7 +218,7 @@ void ring_consume(struct ring *r, size_t len)
 	atomic_store_explicit(&r->shared->head, r->at, memory_order_release);
 }
 
-/* Read available bytes into one piece of memory. Returns their number, or -EFAULT, -EPROTO. */
+/* Read available bytes into one piece of memory. Returns their number, -EFAULT or -EPROTO. */
 static ssize_t ring_read_piece(struct ring *r, uint8_t *to, size_t len)
 {
 	size_t done = 0;
@@ -254,7 +258,7 @@ ssize_t ring_read(struct ring *r, const struct iovec *iov, int n)
 	return done ? (ssize_t)done : got;
 }
 
-/* Half of the ring free is worth a wake-up. */
+/* The writer is woken when half of the ring is free. */
 bool ring_wakes_writer(struct ring *r)
 {
 	if (!atomic_load_explicit(&r->shared->writer_sleeps, memory_order_relaxed) ||

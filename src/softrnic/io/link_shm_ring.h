@@ -4,12 +4,12 @@
  * reader.
  *
  * The other end may write anything to the whole memory at any time. So each end keeps its own
- * position in private memory, reads and checks the other's position once in each operation, and
- * reads no byte of the ring twice.
+ * position in private memory. In each operation it reads the other end's position only once and
+ * checks it, and it reads no byte of the ring twice.
  *
  * An end that is about to wait sets its flag, and then checks the ring once more. The other end
- * moves its position, and then checks the flag. Both have a full fence between the two steps, so
- * that one of the ends sees the other's change.
+ * moves its position, and then checks the flag. Both ends have a full fence between their two
+ * steps, so at least one of them sees the change of the other end.
  */
 #ifndef IO_LINK_SHM_RING_H
 #define IO_LINK_SHM_RING_H
@@ -21,64 +21,65 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define RING_LINE 64 /* bytes of a cache line */
+#define RING_LINE 64 /* length of a cache line in bytes */
 
-/* The shared part: one cache line for each end. Only that end writes it, except the other end's
- * flag. */
+/* The part of a ring's state that both ends map: one cache line for each end. Each end writes only
+ * its own line, and the flag in the other end's line. */
 struct ring_shared {
-	_Alignas(RING_LINE) _Atomic uint64_t tail; /* bytes written so far */
+	_Alignas(RING_LINE) _Atomic uint64_t tail; /* position: number of bytes written so far */
 	_Atomic uint32_t reader_sleeps;
-	_Alignas(RING_LINE) _Atomic uint64_t head; /* bytes read so far */
+	_Alignas(RING_LINE) _Atomic uint64_t head; /* position: number of bytes read so far */
 	_Atomic uint32_t writer_sleeps;
 };
 
-/* One end's own part. */
+/* The private part of one end. */
 struct ring {
 	struct ring_shared *shared;
 	uint8_t *bytes;
-	uint64_t size;   /* a power of two */
-	uint64_t at;     /* this end's position; the peer may overwrite the copy in the shared
-			    memory */
+	uint64_t size; /* a power of two */
+	/* this end's position; its copy in the shared memory may be overwritten by the peer */
+	uint64_t at;
 	uint64_t seen;   /* the other end's position at the last check */
-	uint64_t fenced; /* the reader's: its position at the last fence */
+	uint64_t fenced; /* for the reader: its position at the last fence */
 };
 
 void ring_init(struct ring *r, struct ring_shared *shared, void *bytes, uint64_t size);
 
-/* For the writer. Returns the number of written bytes; 0: the ring is full. -EFAULT: the memory of
- * the first piece is gone; -EPROTO: the reader's position is impossible. */
+/* For the writer. Returns the number of written bytes, 0 if the ring is full, -EFAULT if the memory
+ * of the first piece is gone, or -EPROTO if the reader's position is impossible. */
 ssize_t ring_write(struct ring *r, const struct iovec *iov, int n);
 /*
- * Instead of ring_write(): memory for the next bytes, contiguous, at most RING_LENT; 0: the ring is
- * full, or the reader's position is impossible, which ring_write() reports. ring_commit() publishes
- * the stored bytes.
+ * May be called instead of ring_write(): lends contiguous memory for the next bytes. Returns its
+ * length, at most RING_LENT, or 0 if the ring is full or the reader's position is impossible
+ * (ring_write() reports which). ring_commit() publishes the bytes that the caller stored there.
  */
 #define RING_LENT (32u << 10)
 size_t ring_lend(struct ring *r, void **to);
 void ring_commit(struct ring *r, size_t len);
-/* After a write: does the reader sleep? Then the caller must wake it, and its flag is cleared. */
+/* Called after a write: returns true if the reader sleeps. The caller must wake the reader; its
+ * flag is cleared. */
 bool ring_wakes_reader(struct ring *r);
-/* To be called before the writer waits for room. Returns 1: there is room, do not wait; 0: wait;
- * -EPROTO. */
+/* Must be called before the writer waits for room. Returns 1 if there is room (do not wait), 0 if
+ * the writer must wait, or -EPROTO. */
 int ring_writer_sleeps(struct ring *r);
-/* From now on the writer polls the ring, and needs no wake-up. */
+/* From now on the writer checks the ring by itself, and needs no wake-up. */
 void ring_writer_wakes(struct ring *r);
 bool ring_has_room(const struct ring *r);
-/* Is there so much room that it is worth a turn of the writer, which polls the ring? */
+/* Is enough of the ring free that a writer which checks the ring by itself should continue? */
 bool ring_has_room_again(const struct ring *r);
 
-/* For the reader. Returns the number of available bytes; 0: none; -EPROTO: the writer's position is
+/* For the reader. Returns the number of available bytes, or -EPROTO if the writer's position is
  * impossible. */
 ssize_t ring_readable(struct ring *r);
-/* The next bytes in place, as far as contiguous, after ring_readable(). They may change at any
- * time. */
+/* Returns the next contiguous bytes in place. Must be called after ring_readable(). The peer may
+ * change the bytes at any time. */
 const void *ring_look(const struct ring *r, size_t *len);
 void ring_consume(struct ring *r, size_t len);
 /*
- * To be called after bytes were taken, by a reader that does not wait for more. After as many bytes
- * as the ring holds, a fence must precede the check of the writer's flag, because the writer may
- * wait for just this room. After fewer bytes since the last fence the writer cannot have seen the
- * ring full.
+ * Must be called after bytes were taken, by a reader that does not wait for more. If the reader has
+ * taken as many bytes as the ring holds since its last fence, a new fence must precede the check of
+ * the writer's flag, because the writer may be waiting for this room. After fewer bytes the writer
+ * cannot have found the ring full.
  */
 static inline void ring_reader_rests(struct ring *r)
 {
@@ -87,17 +88,18 @@ static inline void ring_reader_rests(struct ring *r)
 	r->fenced = r->at;
 	atomic_thread_fence(memory_order_seq_cst);
 }
-/* As ring_write(), into memory. Returns 0 if the ring is empty. */
+/* Read into memory. The results are those of ring_write(); 0 means that the ring is empty. */
 ssize_t ring_read(struct ring *r, const struct iovec *iov, int n);
-/* After a read: does the writer wait, and is there enough room that the caller must wake it? */
+/* Called after a read: is the writer waiting, and is so much of the ring free that the caller must
+ * wake it? */
 bool ring_wakes_writer(struct ring *r);
-/* To be called before the reader waits for bytes. Returns 1: there are some, do not wait; 0: wait;
- * -EPROTO. */
+/* Must be called before the reader waits for bytes. Returns 1 if there are bytes (do not wait), 0
+ * if the reader must wait, or -EPROTO. */
 int ring_reader_sleeps(struct ring *r);
-/* From now on the reader polls the ring, and needs no wake-up. */
+/* From now on the reader checks the ring by itself, and needs no wake-up. */
 void ring_reader_wakes(struct ring *r);
-/* Fetch the cache lines of the next bytes before they arrive: then the bytes come together with the
- * position, and not after it. */
+/* Fetch the cache lines of the next bytes before the bytes arrive. The bytes then arrive together
+ * with the position, and not after it. */
 static inline void ring_expect(const struct ring *r)
 {
 	const uint8_t *next = r->bytes + (r->at & (r->size - 1));
@@ -106,7 +108,7 @@ static inline void ring_expect(const struct ring *r)
 	__builtin_prefetch(next + RING_LINE);
 	__builtin_prefetch(next + 2 * RING_LINE);
 }
-/* Are there bytes? Cheap, and only a hint. */
+/* Are there bytes? This is a cheap check, and its result is only a hint. */
 static inline bool ring_is_pending(const struct ring *r)
 {
 	return atomic_load_explicit(&r->shared->tail, memory_order_acquire) != r->at;

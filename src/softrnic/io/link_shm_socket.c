@@ -15,7 +15,7 @@
 #include "softrnic/io/link_shm_close.h"
 
 #define PACKET_MAGIC "softring"
-#define PACKET_LEN   48 /* magic, kind, size, nonce; the rest is 0 */
+#define PACKET_LEN   48 /* magic, kind, size, nonce; the remaining bytes are 0 */
 #define DRAIN_BYTES  4096
 
 /* --- sockets -------------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static socklen_t socket_name(struct sockaddr_un *un, const uint8_t name[EXT_LINK
 {
 	static const char prefix[] = "softrnic-";
 	static const char hex[] = "0123456789abcdef";
-	char *at = un->sun_path + 1; /* after the 0 of an abstract name */
+	char *at = un->sun_path + 1; /* after the 0 that begins an abstract name */
 
 	*un = (struct sockaddr_un){.sun_family = AF_UNIX};
 	memcpy(at, prefix, sizeof(prefix) - 1);
@@ -75,7 +75,8 @@ int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN])
 	return socket_finish(fd, connect(fd, (struct sockaddr *)&un, len) ? errno : 0);
 }
 
-/* The kernel assigns the lowest free number. */
+/* Does the descriptor's number show that enough descriptors are free? The kernel assigns the lowest
+ * free number. */
 bool shm_socket_is_spare(int fd)
 {
 	struct rlimit limit;
@@ -83,8 +84,8 @@ bool shm_socket_is_spare(int fd)
 	return getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)fd < limit.rlim_cur / 2;
 }
 
-/* The kernel shows the overflow number for a user without a number in this name space: that is no
- * user. */
+/* May the user at the other end share memory? If a user has no number in this name space, the
+ * kernel shows the overflow number; it stands for many users, so it is not permitted. */
 bool shm_socket_is_permitted(int fd)
 {
 	const struct config *conf = config_get();
@@ -173,7 +174,8 @@ static int packet_judge(ssize_t got, const struct shm_passed *passed, bool expec
 	return 0;
 }
 
-/* A descriptor that is not expected is an attempt to keep this process busy. */
+/* Receive a packet. A descriptor that is not expected counts as an attempt to keep this process
+ * busy. */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed)
 {
 	uint8_t bytes[PACKET_LEN];
@@ -196,7 +198,8 @@ int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet
 /* --- wake-ups ------------------------------------------------------------------------------- */
 
 /*
- * A byte that does not fit into the buffer is unnecessary: the bytes in the buffer wake the peer.
+ * If the byte does not fit into the socket's buffer, it is not needed: the bytes in the buffer wake
+ * the peer.
  */
 void shm_socket_wake(int fd)
 {
@@ -205,7 +208,8 @@ void shm_socket_wake(int fd)
 	send(fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* A wake-up passes no descriptors: a sender that passes one is no longer a peer. */
+/* Read all wake-ups. Wake-ups pass no descriptors, so a sender that passes one no longer counts as
+ * a peer. */
 int shm_socket_drain(int fd)
 {
 	char bytes[DRAIN_BYTES];

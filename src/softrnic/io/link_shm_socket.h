@@ -12,41 +12,46 @@
 
 enum shm_packet_kind {
 	SHM_PACKET_NONCE = 1,
-	SHM_PACKET_MEMORY = 2, /* with one descriptor */
+	SHM_PACKET_MEMORY = 2, /* contains one descriptor */
 };
 
 struct shm_packet {
 	enum shm_packet_kind kind;
-	uint64_t ring_size;            /* of MEMORY; of the initiator's NONCE: the maximum */
-	uint8_t nonce[EXT_LINK_TOKEN]; /* of NONCE */
+	/* in MEMORY: size of a ring; in the initiator's NONCE: its maximum */
+	uint64_t ring_size;
+	uint8_t nonce[EXT_LINK_TOKEN]; /* in NONCE */
 };
 
-/* nonce may be NULL. */
+/* `nonce` may be NULL. */
 struct shm_packet shm_packet_of(enum shm_packet_kind kind, const uint8_t *nonce);
 
 /*
- * Returns a descriptor or -errno. The name is in the abstract name space; `calls` callers may wait.
+ * Listen under this name in the abstract name space; up to `calls` callers may wait. Returns a
+ * descriptor or -errno.
  */
 int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
 int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN]);
-/* Does this descriptor leave half of the descriptors to the application and further connections? */
+/* Does the number of this descriptor show that half of all descriptors are left for the application
+ * and further connections? */
 bool shm_socket_is_spare(int fd);
-/* Is the process at the other end run by our user, or by one that SOFTRNIC_SHM_UIDS permits? */
+/* Does the process at the other end belong to the same user, or to a user that SOFTRNIC_SHM_UIDS
+ * permits? */
 bool shm_socket_is_permitted(int fd);
 
-/* pass: a descriptor, or -1 for none. Returns 0 or -errno. */
+/* `pass` is a descriptor, or -1 for none. Returns 0 or -errno. */
 int shm_socket_send(int fd, const struct shm_packet *packet, int pass);
 /*
- * Receive the next packet, which must be of this kind. Returns 0; -EAGAIN: it has not arrived;
- * -ECONNRESET: the other end is gone; -EPROTO: it is of another kind, or malformed. passed: NULL,
- * or receives the packet's one descriptor, which may be of any file; all others are closed.
+ * Receive the next packet, which must be of this kind. Returns 0, -EAGAIN if no packet has arrived,
+ * -ECONNRESET if the other end is gone, or -EPROTO if the packet is of another kind or malformed.
+ * If `passed` is not NULL, it gets the packet's descriptor, which may be of any file. Other
+ * descriptors are closed.
  */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed);
 
-/* After the memory is shared, a byte only means "check the rings". */
+/* Send a wake-up. After the memory is shared, a byte on the socket only means "check the rings". */
 void shm_socket_wake(int fd);
-/* Read all wake-ups. Returns 0: there was none; 1: there were some; -ECONNRESET: the other end is
- * gone. */
+/* Read all wake-ups. Returns 1 if there were wake-ups, 0 if there were none, or -ECONNRESET if the
+ * other end is gone. */
 int shm_socket_drain(int fd);
 
 #endif

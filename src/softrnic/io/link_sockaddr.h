@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_sockaddr.h -- converts addresses of links from and to those of sockets and rdma_cm. */
+/* link_sockaddr.h -- converts addresses between the types of links, sockets and rdma_cm. */
 #ifndef IO_LINK_SOCKADDR_H
 #define IO_LINK_SOCKADDR_H
 
@@ -10,10 +10,11 @@
 
 /* Returns LINK_NONE for a family that no link supports. */
 struct link_addr link_addr_from(const struct sockaddr *sa);
-/* Returns the length; 0 for LINK_NONE, which gives the family AF_UNSPEC. */
+/* Returns the length of the address in *ss. For LINK_NONE it returns 0 and sets the family
+ * AF_UNSPEC. */
 socklen_t link_addr_to(const struct link_addr *addr, struct sockaddr_storage *ss);
-/* Parse a numeric address, len bytes of text; a link-local address includes its interface
- * (fe80::1%eth0). Returns false, with *addr unchanged, if the text is no address. */
+/* Parse a numeric address of `len` characters. A link-local address includes its interface
+ * (fe80::1%eth0). Returns false, and leaves *addr unchanged, if the text is not an address. */
 bool link_addr_parse(const char *text, size_t len, struct link_addr *addr);
 
 #endif

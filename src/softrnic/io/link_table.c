@@ -3,7 +3,8 @@
 #include "softrnic/io/link_tcp.h"
 
 /*
- * Each row has the operations `connecting`; a link without them can only replace one of the table.
+ * Each row must have the operations `connecting`. A link without them can only replace another
+ * link.
  */
 static const struct link_ops *const link_rows[] = {&link_tcp};
 

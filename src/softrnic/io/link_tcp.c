@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_tcp.c -- TCP as a link: sockets bound, dialed, accepted, watched and closed. */
+/* link_tcp.c -- TCP as a link: binds, dials, accepts, watches and closes sockets. */
 #include "softrnic/io/link_tcp.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int link_tcp_socket(const struct link_addr *of)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Make a link of the socket. On failure the socket is closed. */
+/* Make a link from the socket. If this fails, the socket is closed. */
 static int link_tcp_new(int fd, struct link_tcp **out)
 {
 	struct link_tcp *t = calloc(1, sizeof(*t));
@@ -52,7 +52,7 @@ static int link_tcp_name(int fd, const struct link_addr *addr)
 	return bind(fd, (struct sockaddr *)&ss, len) ? -errno : 0;
 }
 
-/* Make a link of the socket if binding succeeded (ret 0); otherwise close the socket. */
+/* Make a link from the socket if binding has succeeded (ret is 0); otherwise close the socket. */
 static int link_tcp_finish(int fd, int ret, struct link **out)
 {
 	struct link_tcp *t;
@@ -79,7 +79,8 @@ static int link_tcp_bind(const struct link_addr *at, enum link_families families
 	return link_tcp_finish(fd, link_tcp_name(fd, at), out);
 }
 
-/* The port of the first dial may be in TIME_WAIT, so use only the address. */
+/* Bind to the address only, without the port, because the port of the first dial may be in
+ * TIME_WAIT. */
 static int link_tcp_create(const struct link_addr *from, const struct link_addr *to,
 			   struct link **out)
 {
@@ -92,8 +93,8 @@ static int link_tcp_create(const struct link_addr *from, const struct link_addr 
 	return link_tcp_finish(fd, from->family == LINK_NONE ? 0 : link_tcp_name(fd, &source), out);
 }
 
-/* With this option, closing the socket, or the death of the process, sends a reset and no further
- * byte. */
+/* If `resets` is true, closing the socket sends a reset and no further byte. The same happens when
+ * the process dies. */
 void link_tcp_set_reset(const struct link_tcp *t, bool resets)
 {
 	struct linger linger = {.l_onoff = resets};
@@ -125,8 +126,8 @@ static void link_tcp_reset(struct link *l)
 	link_tcp_close(l);
 }
 
-/* Closing our copy of the socket sends nothing while the parent has its own copy. If the parent has
- * died, this close ends the connection. */
+/* Close the child's copy of the socket. This sends nothing as long as the parent has its copy. If
+ * the parent has died, this close ends the connection. */
 static void link_tcp_forked(struct link *l)
 {
 	struct link_tcp *t = link_tcp_of(l);
@@ -164,7 +165,7 @@ static int link_tcp_remote(struct link *l, struct link_addr *addr)
 	return 0;
 }
 
-/* Connect a datagram socket and read its address; nothing is sent. */
+/* Find a source address: connect a datagram socket and read its address. Nothing is sent. */
 static int link_tcp_route(const struct link_addr *to, struct link_addr *from)
 {
 	struct sockaddr_storage dst, src = {0};
@@ -192,7 +193,8 @@ static int link_tcp_set_options(int fd)
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		return -errno;
 	/*
-	 * Also for a dying process: bytes of an ended connection must not arrive after later ones.
+	 * Close by a reset by default, also when the process dies: bytes of an ended connection
+	 * must not arrive after bytes of a later one.
 	 */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	/* Detect a vanished peer that sends no heartbeat. */
@@ -203,7 +205,7 @@ static int link_tcp_set_options(int fd)
 	return 0;
 }
 
-/* Accepted sockets inherit the options. */
+/* Accepted sockets inherit the options set here. */
 static int link_tcp_listen(struct link *l)
 {
 	int fd = link_tcp_of(l)->fd, ret = link_tcp_set_options(fd);
@@ -213,7 +215,9 @@ static int link_tcp_listen(struct link *l)
 	return listen(fd, SOMAXCONN) ? -errno : 0;
 }
 
-/* Did the network end the connection before it was accepted (accept(2))? */
+/*
+ * Does this error of accept(2) mean that the network ended the connection before it was accepted?
+ */
 static bool link_tcp_has_gone(int err)
 {
 	return err == ECONNABORTED || err == EINTR || err == EPROTO;
@@ -249,10 +253,11 @@ static void link_tcp_stop_listening(struct link *l)
 	shutdown(t->fd, SHUT_RDWR);
 }
 
-/* Dial on the same socket again, which stays bound to the port that the user chose. */
+/* Dial again on the same socket, which stays bound to the port that the user chose. */
 static int link_tcp_dial(struct link *l, const struct link_addr *to)
 {
-	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC}; /* connect(2): dissolve */
+	/* for connect(2): dissolve the association */
+	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 	struct link_tcp *t = link_tcp_of(l);
 	struct sockaddr_storage ss;
 	socklen_t len = link_addr_to(to, &ss);
@@ -266,7 +271,8 @@ static int link_tcp_dial(struct link *l, const struct link_addr *to)
 }
 
 /*
- * An event of the previous dial, or of a previous socket, may come while this dial is in progress.
+ * Is a dial in progress? An event may be late: it may belong to the previous dial or to a previous
+ * socket.
  */
 static bool link_tcp_is_dialing(const struct link_tcp *t)
 {
@@ -278,8 +284,9 @@ static bool link_tcp_is_dialing(const struct link_tcp *t)
 }
 
 /*
- * If the destination is a port of this host without a listener, the kernel may choose that port for
- * the dialing socket, and TCP connects it to itself (simultaneous open, RFC 9293 s3.5).
+ * Is the socket connected to itself? This can happen if the destination is a port of this host
+ * without a listener: the kernel may choose this port for the dialing socket, and TCP connects the
+ * socket to itself (simultaneous open, RFC 9293 s3.5).
  */
 static bool link_tcp_has_met_itself(struct link *l)
 {
@@ -308,13 +315,15 @@ static int link_tcp_dialed(struct link *l)
 
 /* --- readiness ------------------------------------------------------------------------------ */
 
-/* Call it only after connect() or listen(): before them, a socket reports a hang-up. */
+/*
+ * Must only be called after connect() or listen(), because before them a socket reports a hang-up.
+ */
 static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 {
 	struct link_tcp *t = link_tcp_of(l);
 	int ret = t->dialed ? link_tcp_set_options(t->fd) : 0;
 
-	if (t->src) /* another connection takes over the link */
+	if (t->src) /* another connection has taken over the link */
 		engine_remove(t->src, t->fd);
 	t->src = NULL;
 	if (!ret)
@@ -337,7 +346,7 @@ static void link_tcp_watch_write(struct link *l, bool write)
 	engine_watch(t->src, t->fd, !t->unread, t->write);
 }
 
-/* After the socket is watched again, its arrived bytes are reported. */
+/* Bytes that have arrived are reported after the socket is watched again. */
 static bool link_tcp_report_read(struct link *l, bool report)
 {
 	struct link_tcp *t = link_tcp_of(l);
@@ -352,7 +361,7 @@ static unsigned link_tcp_ready(struct link *l, unsigned polled)
 	return polled;
 }
 
-/* A thread waits for the socket itself, which needs no change. */
+/* A thread waits for the socket itself. This needs no change of the socket. */
 static int link_tcp_wait_begin(struct link *l)
 {
 	return link_tcp_of(l)->fd;

@@ -14,15 +14,16 @@ struct link_tcp {
 	struct link link;
 	int fd;
 	bool accepted;
-	bool dialed;            /* connect() was called */
-	bool ended;             /* its FIN was sent */
-	bool unread;            /* READY_READ is not reported */
-	ino_t inode;            /* the socket's inode: the application may have closed the socket */
-	struct eng_source *src; /* NULL: not watched */
-	struct link_addr peer;  /* of an accepted one: the peer may have closed before the address
-				   is asked for */
-	bool write;             /* READY_WRITE is reported */
-	struct trace *trace;    /* NULL: not traced */
+	bool dialed; /* connect() was called */
+	bool ended;  /* this end's FIN was sent */
+	bool unread; /* READY_READ is not reported */
+	/* identifies the socket, because the application may have closed the descriptor */
+	ino_t inode;
+	struct eng_source *src; /* NULL: the socket is not watched */
+	/* address of an accepted socket's peer; the peer may close before the address is needed */
+	struct link_addr peer;
+	bool write;          /* READY_WRITE is to be reported */
+	struct trace *trace; /* NULL: not traced */
 };
 
 static inline struct link_tcp *link_tcp_of(struct link *l)
@@ -30,7 +31,8 @@ static inline struct link_tcp *link_tcp_of(struct link *l)
 	return (struct link_tcp *)l;
 }
 
-/* Otherwise the number belongs to another descriptor, or to none. */
+/* Does the descriptor still belong to the socket? If not, its number belongs to another file, or is
+ * not in use. */
 static inline bool link_tcp_has_socket(const struct link_tcp *t)
 {
 	return ownfd_is_socket(t->fd, t->inode);
@@ -38,13 +40,13 @@ static inline bool link_tcp_has_socket(const struct link_tcp *t)
 
 extern const struct link_ops link_tcp;
 
-/* link_tcp.c */
+/* in link_tcp.c: */
 void link_tcp_set_reset(const struct link_tcp *t, bool resets);
 
-/* NULL: the link is not traced, or not a TCP link. */
+/* Returns NULL if the link is not traced, or is not a TCP link. */
 struct trace *link_tcp_trace_of(struct link *l);
 
-/* link_tcp_io.c */
+/* in link_tcp_io.c: */
 ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n);
 bool link_tcp_has_left(struct link *l);
 ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n);
@@ -54,12 +56,14 @@ bool link_tcp_has_ended(const struct link *l);
 uint64_t link_tcp_unacknowledged_ns(struct link *l);
 uint32_t link_tcp_segment(struct link *l);
 
-/* link_tcp_trace.c: the same calls on a traced socket. */
-/* To be called when the socket is connected. NULL: it is not to be traced (trace.h). */
+/* link_tcp_trace.c: the same calls for a traced socket */
+/* Must be called when the socket is connected. Returns NULL if the connection is not to be traced
+ * (trace.h). */
 struct trace *link_tcp_trace_new(int fd, bool initiator);
-void link_tcp_trace_delete(struct trace *t, int fd); /* just before close(fd); accepts NULL */
-/* As recvmsg(2) and sendmsg(2) on a non-blocking socket. Afterwards `msg` has the length that was
- * requested of the socket. */
+/* called just before close(fd); accepts NULL */
+void link_tcp_trace_delete(struct trace *t, int fd);
+/* Call recvmsg(2) or sendmsg(2) on a non-blocking socket, and trace the bytes. Afterwards `msg` has
+ * the length that was requested of the socket. */
 ssize_t link_tcp_trace_recvmsg(struct trace *t, int fd, struct msghdr *msg);
 ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg);
 

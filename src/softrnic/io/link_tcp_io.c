@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_tcp_io.c -- bytes of a connected socket, and the kernel's information about the path. */
+/* link_tcp_io.c -- moves bytes on a connected socket, and reads the kernel's information about the
+ * path. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -11,13 +12,16 @@
 #include "softrnic/io/link_tcp.h"
 #include "softrnic/io/trace.h"
 
-/* If the kernel does not know: Ethernet's, less the headers with time stamps. */
+/*
+ * Segment length if the kernel does not report one: Ethernet's, less the headers with time stamps.
+ */
 #define MSS_DEFAULT 1448
 
-/* For a minute the peer may leave sent bytes unread: no stream waits longer for its close. */
+/* How long the peer may leave sent bytes unread after the FIN. No stream waits longer than this for
+ * its close. */
 #define FIN_WAITS_MS 60000u
 
-/* Most lists have one entry, which the kernel handles faster without a list. */
+/* Most lists have one entry; for these the kernel is faster without a list. */
 static ssize_t link_tcp_recv_list(int fd, struct iovec *iov, int n)
 {
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
@@ -62,8 +66,9 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 	return sent < 0 ? -errno : sent;
 }
 
-/* After a process has closed its socket, the kernel answers bytes of the peer by a reset. Over
- * loopback, where each CPU has its own queue, the reset may overtake a FIN that was sent before. */
+/* Has the peer's host received the FIN? After a process has closed its socket, the kernel answers
+ * bytes of the peer by a reset. Over loopback, where each CPU has its own queue, this reset may
+ * overtake a FIN that was sent before. */
 static bool link_tcp_fin_has_arrived(int fd)
 {
 	struct tcp_info info = {0};
@@ -74,8 +79,8 @@ static bool link_tcp_fin_has_arrived(int fd)
 		info.tcpi_state != TCP_LAST_ACK);
 }
 
-/* The kernel holds bytes back while many segments are unacknowledged, or the peer's buffer is full.
- * A close with unread bytes of the peer causes a reset. */
+/* The kernel keeps bytes back while many segments are unacknowledged, or while the peer's buffer is
+ * full. Unread bytes of the peer count as well, because a close would then cause a reset. */
 bool link_tcp_has_left(struct link *l)
 {
 	int fd = link_tcp_of(l)->fd, unsent = 0;
@@ -89,9 +94,11 @@ bool link_tcp_has_left(struct link *l)
 }
 
 /*
- * A peer that never reads the bytes before the FIN does not see the FIN either. The kernel keeps
- * both as long as the peer's host answers, long after this process has ended. So let it give up
- * after a time: then it answers the peer's next keepalive by a reset, which such a peer does see.
+ * Send the FIN, and limit the time for which the kernel keeps it. A peer that never reads the bytes
+ * before the FIN does not receive the FIN either. The kernel keeps these bytes and the FIN as long
+ * as the peer's host answers, even after this process has ended. With a limit the kernel gives up
+ * after a while, and then answers the peer's next keepalive by a reset, which such a peer does
+ * receive.
  */
 void link_tcp_end_sending(struct link *l)
 {
@@ -124,8 +131,8 @@ bool link_tcp_has_ended(const struct link *l)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* A peer that reads nothing for a while still acknowledges probes, at long intervals. So one probe
- * may be on its way, but not two. */
+/* Returns how long the peer has not acknowledged anything. A peer that reads nothing for a while
+ * still acknowledges probes, at long intervals. So one probe may be unacknowledged, but not two. */
 uint64_t link_tcp_unacknowledged_ns(struct link *l)
 {
 	struct tcp_info info = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_tcp_trace.c -- socket calls whose bytes are traced. Received bytes are first peeked at and
- * then received to their destination. Bytes to send are copied first, and the copy is sent, because
- * an application may change them meanwhile.
+ * link_tcp_trace.c -- socket calls that also write the bytes to the trace. A receive first peeks at
+ * the bytes, and then receives them to their destination. A send copies the bytes first and sends
+ * the copy, because an application may change its memory meanwhile.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -63,7 +63,7 @@ ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg)
 
 	if (!buf)
 		return sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* if memory has vanished, the bytes before it are sent first */
+	/* If memory has vanished, the bytes before it are sent first. */
 	n = link_iov_get(msg->msg_iov, (int)msg->msg_iovlen, buf, size);
 	if (n < 0) {
 		errno = (int)-n;

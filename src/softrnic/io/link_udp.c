@@ -11,10 +11,12 @@
 #include "softrnic/io/link_sockaddr.h"
 #include "softrnic/io/trace.h"
 
-#define UDP_RCVBUF    (4 << 20)
-#define UDP_RCVBUF_OK (1 << 20) /* with less, bursts of a few senders are lost */
-#define UDP_PACKET    9216      /* a packet of 4 KiB takes 8.9 KiB of the buffer */
-#define UDP_IPV4_AT   12        /* place of an IPv4 address in a GID */
+#define UDP_RCVBUF (4 << 20)
+/* with a smaller buffer, packets are lost if a few senders send bursts */
+#define UDP_RCVBUF_OK (1 << 20)
+/* bytes of the buffer that one packet takes; 8.9 KiB for a packet of 4 KiB */
+#define UDP_PACKET  9216
+#define UDP_IPV4_AT 12 /* offset of an IPv4 address in a GID */
 
 /* --- open ----------------------------------------------------------------------------------- */
 
@@ -24,7 +26,8 @@ static void udp_set(int fd, int level, int name, int value)
 		LOG_DEBUG("socket option %d/%d of datagrams: %s", level, name, strerror(errno));
 }
 
-/* The kernel bounds the buffer by net.core.rmem_max, unless the process may administer the network. */
+/* Enlarge the receive buffer. The kernel limits the buffer to net.core.rmem_max, unless the process
+ * may administer the network. */
 static void udp_set_buffer(struct link_udp *u)
 {
 	int size = UDP_RCVBUF;
@@ -42,8 +45,9 @@ static void udp_set_buffer(struct link_udp *u)
 			size / 1024, UDP_RCVBUF);
 }
 
-/* Each packet has its own source address, may be fragmented, and arrives with its destination,
- * traffic class and hop limit. IPv4 packets on an IPv6 socket use IPv4's options. */
+/* Set the socket's options: each packet has its own source address, may be fragmented, and is
+ * received with its destination, traffic class and hop limit. An IPv6 socket needs IPv4's options,
+ * too, for IPv4 packets. */
 static void udp_set_options(struct link_udp *u)
 {
 	udp_set_buffer(u);
@@ -109,8 +113,8 @@ void link_udp_close(struct link_udp *u)
 
 #define UDP_CONTROL (CMSG_SPACE(sizeof(struct in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)))
 
-/* One packet for the kernel: its peer, this host's address, the fields of its IP header, and its
- * bytes. */
+/* One packet in the form that the kernel needs: its peer, this host's address, the fields of its IP
+ * header, and its bytes. */
 struct udp_msg {
 	struct sockaddr_storage peer;
 	_Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL];
@@ -167,7 +171,7 @@ static void udp_put_ipv4(struct msghdr *m, const struct ud_packet *p)
 	udp_put_control(m, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
 }
 
-/* An IPv4 address is mapped to IPv6. */
+/* Put an IPv6 source address; an IPv4 address is mapped to IPv6. */
 static void udp_put_ipv6(struct msghdr *m, const struct ud_packet *p)
 {
 	struct sockaddr_in6 *sin6 = m->msg_name;
@@ -269,7 +273,7 @@ static void udp_get_control_ipv6(const struct cmsghdr *c, struct ud_path *path)
 	case IPV6_HOPLIMIT:
 		path->hop_limit = udp_get_int(c);
 		break;
-	default: /* no other option was requested */
+	default: /* other options were not requested */
 		break;
 	}
 }
@@ -280,13 +284,13 @@ static void udp_get_control_ipv4(const struct cmsghdr *c, struct ud_path *path)
 	case IP_PKTINFO:
 		udp_get_own_ipv4(c, path);
 		break;
-	case IP_TOS: /* received as one byte, sent as an int */
+	case IP_TOS: /* this value is received as one byte, but sent as an int */
 		path->traffic_class = *CMSG_DATA(c);
 		break;
 	case IP_TTL:
 		path->hop_limit = udp_get_int(c);
 		break;
-	default: /* no other option was requested */
+	default: /* other options were not requested */
 		break;
 	}
 }

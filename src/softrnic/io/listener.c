@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c -- a listening link: accepts connections, holds some back, and begins handshakes. */
+/* listener.c -- a listening link: accepts connections, holds back some of them, and begins
+ * handshakes. */
 #include "softrnic/io/listener_impl.h"
 
 #include <errno.h>
@@ -9,8 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define RETRY_NS    (100 * NSEC_PER_MS)
-#define ACCEPTS_MAX 64 /* in one turn; then the connections get their turn */
+#define RETRY_NS (100 * NSEC_PER_MS)
+/* greatest number of accepts in one turn; after that connections are served */
+#define ACCEPTS_MAX 64
 
 static void listener_admit_at(struct listener *l, uint64_t at)
 {
@@ -18,7 +20,8 @@ static void listener_admit_at(struct listener *l, uint64_t at)
 	engine_set_timer(&l->admit, at);
 }
 
-/* Holding one more connection does not scan the other held ones. */
+/* Take one connection. If it must be held, this takes constant time: the other held connections are
+ * not searched. */
 static void listener_take(struct listener *l, struct link *link)
 {
 	struct link_addr peer = {.family = LINK_NONE};
@@ -36,8 +39,8 @@ static bool listener_lacks_resources(int ret)
 	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -ENOBUFS;
 }
 
-/* Readiness is reported once, so accept all connections, in turns. Without a free descriptor, try
- * again soon. */
+/* Accept all connections, in turns, because readiness is reported only once. If no descriptor is
+ * free, try again soon. */
 static void listener_accept(struct listener *l)
 {
 	for (int n = 0; n < ACCEPTS_MAX; n++) {
@@ -87,7 +90,7 @@ static void listener_retry(struct eng_timer *timer)
 		listener_accept(l);
 }
 
-/* Serve the connections that the rate limit admits now, and set the timer for the others. */
+/* Serve the connections that the rate limit admits now. Set the timer for the others. */
 static void listener_admit_due(struct eng_timer *timer)
 {
 	struct listener *l = container_of(timer, struct listener, admit);
@@ -105,7 +108,7 @@ static void listener_free(struct eng_source *src)
 {
 	struct listener *l = container_of(src, struct listener, source);
 
-	/* The progress thread may have set them while the listener was being closed. */
+	/* The progress thread may have set these timers while the listener was being closed. */
 	engine_set_timer(&l->retry, CLOCK_NEVER);
 	engine_set_timer(&l->admit, CLOCK_NEVER);
 	admission_fini(&l->admission);
@@ -149,7 +152,7 @@ static struct listener *listener_new(struct link *link, listener_request_fn *req
 	return l;
 }
 
-/* Set *out first: a request may come as soon as the link is watched. */
+/* Set *out first, because a request may arrive as soon as the link is watched. */
 static int listener_begin(struct link *link, struct listener *l, struct listener **out)
 {
 	int ret;
@@ -184,7 +187,7 @@ int listener_open_meeting(struct link *link, listener_request_fn *request, void 
 	return listener_begin(link, l, out);
 }
 
-/* The address is free at once; the link is freed after its last use. */
+/* Close the listener. Its address is free at once; the link is freed after its last use. */
 void listener_close(struct listener *l)
 {
 	pthread_mutex_lock(&l->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.h -- a listening link and its handshakes. A handshake with a complete request becomes a
- * connection of the owner. */
+/* listener.h -- a listening link and its handshakes. When the request of a handshake is complete,
+ * the owner gets the connection. */
 #ifndef IO_LISTENER_H
 #define IO_LISTENER_H
 
@@ -10,17 +10,21 @@ struct conn;
 struct link;
 struct listener;
 
-/* A request is complete. Called with the locks of the connection and of the listener. True: the
- * owner has taken over the connection, with one reference; false: the request is rejected. */
+/* Called when a request is complete, with the locks of the connection and of the listener. Returns
+ * true if the owner has taken over the connection, with one reference. Returns false if the request
+ * must be rejected. */
 typedef bool listener_request_fn(void *owner, struct conn *c);
 
-/* Listen on the bound link, which the listener owns on success. Returns 0 or -errno. */
+/*
+ * Listen on the bound link. If the call succeeds, the listener owns the link. Returns 0 or -errno.
+ */
 int listener_open(struct link *link, listener_request_fn *request, void *owner,
 		  struct listener **out);
-/* As listener_open(), for queue pairs that meet their peers by themselves (conn_plain.h). */
+/* Do the same for queue pairs that connect by a meeting (conn_plain.h). */
 int listener_open_meeting(struct link *link, listener_request_fn *request, void *owner,
 			  struct listener **out);
-/* Afterwards no call of the owner's function is in progress, and none follows. */
+/* Close the listener. After the call the owner's function is not running, and is not called any
+ * more. */
 void listener_close(struct listener *l);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * listener_impl.h -- declarations that only listener.c and handshake.c use.
  *
- * A listener's lock is inner to the connections' locks.
+ * A listener's lock may be taken inside a connection's lock.
  */
 #ifndef IO_LISTENER_IMPL_H
 #define IO_LISTENER_IMPL_H
@@ -15,24 +15,25 @@
 
 struct listener {
 	struct eng_source source;
-	struct eng_timer retry; /* set when descriptors ran out, or a turn ended */
-	struct eng_timer admit; /* set for the time when a held connection may be served */
+	/* set if no descriptor was free, or if the limit of one turn was reached */
+	struct eng_timer retry;
+	struct eng_timer admit; /* set for the time at which a held connection may be served */
 	struct admission admission;
 	uint64_t admit_at; /* the time to which `admit` was set */
 	listener_request_fn *request;
 	void *owner;
-	bool meets; /* listener_open_meeting() */
+	bool meets; /* made by listener_open_meeting() */
 	struct link *link;
-	pthread_mutex_t lock; /* guards these members: */
+	pthread_mutex_t lock; /* guards the following members */
 	bool closed;
 	struct list handshakes;
 	unsigned n_handshakes;
 };
 
-/* handshake.c */
-/* Begin a handshake on an accepted link, which the call takes over in any case. */
+/* in handshake.c: */
+/* Begin a handshake on an accepted link. The function takes over the link even if it fails. */
 void handshake_begin(struct listener *l, struct link *link);
-/* End all handshakes; the listener is already marked as closed. */
+/* End all handshakes. The listener must already be marked as closed. */
 void handshakes_end(struct listener *l);
 
 #endif

@@ -9,7 +9,8 @@
 #include <sys/resource.h>
 
 /*
- * The files of both versions of cgroups, and the line of `stat` with the bytes that can be dropped.
+ * The files of both versions of cgroups. `droppable` is the line of the file `stat` that contains
+ * the number of bytes that the kernel can drop.
  */
 static const struct memory_files {
 	const char *folder, *limit, *usage, *droppable;
@@ -28,7 +29,9 @@ static FILE *memory_open(const char *folder, const char *name)
 	return fopen(path, "re");
 }
 
-/* Returns false if there is no number; "max" is none either. */
+/*
+ * Read a number from a file. Returns false if the file contains no number; "max" is not a number.
+ */
 static bool memory_read_number(const char *folder, const char *name, uint64_t *value)
 {
 	FILE *f = memory_open(folder, name);
@@ -75,10 +78,10 @@ static bool memory_cgroup_permits(const char *folder, const struct memory_files 
 	return memory_fits(limit, usage > droppable ? usage - droppable : 0, len);
 }
 
-/* --- all that the process is in
- * -------------------------------------------------------------- */
+/* --- all cgroups of the process -------------------------------------------------------------- */
 
-/* From the process's own cgroup up to the root. Inside a container some may be invisible. */
+/* Check the process's own cgroup and all its parents up to the root. Inside a container some
+ * parents may be invisible. */
 static bool memory_cgroups_permit(const char *root, const struct memory_files *files, char *path,
 				  uint64_t len)
 {
@@ -112,7 +115,8 @@ static bool memory_is_listed(const char *controllers)
 	return true;
 }
 
-/* A line is "number:controllers:path"; in version 2 the controllers are empty. */
+/* Check the cgroup in a line "number:controllers:path". In version 2 the list of controllers is
+ * empty. */
 static bool memory_line_permits(char *line, const char *root, uint64_t len)
 {
 	char *controllers = strchr(line, ':'), *path;

@@ -6,10 +6,11 @@
 /* --- when a Write is sent ------------------------------------------------------------------- */
 
 /*
- * A Write is deferred after FOLLOWED_MIN Writes in a row were followed by a post within
- * FOLLOWED_NS. This number grows if a deferred Write waited alone until the alarm, and the next
- * post was again a Write: then deferring gained nothing. If the next post was another request, its
- * thread had only been delayed. FOLLOWED_MAX in a row restore the first number.
+ * A Write is deferred after FOLLOWED_MIN Writes in a row were each followed by a post within
+ * FOLLOWED_NS. The required number grows if a deferred Write waited alone until the alarm, and the
+ * next post was again a Write, because deferring gained nothing then. If the next post was another
+ * request, its thread had only been delayed, and the number stays. After FOLLOWED_MAX followed
+ * Writes in a row the number is FOLLOWED_MIN again.
  */
 #define FOLLOWED_NS    20000u
 #define FOLLOWED_MIN   2u
@@ -17,8 +18,9 @@
 #define FOLLOWED_GROWS 16u
 
 /*
- * Usually a program of the peer awaits a Send. So a Send is deferred only in a series of Sends
- * during which no thread polls the CQ. The number doubles after a deferred Send has waited alone.
+ * The peer's program usually waits for a Send. So a Send is deferred only in a series of Sends
+ * during which no thread polls the CQ. The required number of Sends doubles after a deferred Send
+ * has waited alone.
  */
 #define SENDS_MIN 8u
 #define SENDS_MAX 4096u
@@ -43,7 +45,8 @@ static void policy_was_alone(struct policy_send *s)
 	s->needed = needed < FOLLOWED_MAX ? needed : FOLLOWED_MAX;
 }
 
-/* Did the Write before this post wait in vain, or would it have, if deferred? */
+/* Did the Write before this post wait in vain? If it was not deferred: would it have waited in
+ * vain? */
 static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now)
 {
 	if (s->sent_at) {
@@ -119,17 +122,21 @@ void policy_sent_by_alarm(struct policy_send *s)
 
 /* --- the alarm ------------------------------------------------------------------------------ */
 
-#define COST_MAX_NS  (16 * NSEC_PER_US) /* a longer time is the scheduler's */
-#define COST_NEAR_NS (1 * NSEC_PER_MS)  /* one further away takes no programming: it is cheap */
-#define EARLY_NS     5000u              /* not worth another alarm: it expires at most this early */
+/* a longer time is caused by the scheduler, not by the alarm */
+#define COST_MAX_NS (16 * NSEC_PER_US)
+/* an alarm that is further away than this is cheap: the hardware timer is not programmed for it */
+#define COST_NEAR_NS (1 * NSEC_PER_MS)
+/* do not set another alarm if the present one expires at most this much too early */
+#define EARLY_NS 5000u
 
 static const struct {
 	uint64_t ns;
-	unsigned share; /* setting the alarm may take 1/share of the time */
+	unsigned share; /* setting the alarm may take at most 1/share of the time */
 } policy_uses[] = {
 	[POLICY_WRITE] = {40 * NSEC_PER_US, 32},
 	[POLICY_POLLS] = {150 * NSEC_PER_US, 32},
-	/* A near alarm also keeps a virtual CPU from halting while the thread waits. */
+	/* An alarm that is closer than this would also keep a virtual CPU from halting while the
+	 * thread waits. */
 	[POLICY_WAITS] = {150 * NSEC_PER_US, 10},
 };
 
@@ -140,8 +147,8 @@ uint64_t policy_pace(enum policy_use use, uint64_t cost_ns)
 	return ns > least ? ns : least;
 }
 
-/* Setting the alarm is also cheap if another timer expires earlier: so a cheap result counts
- * little. */
+/* Setting the alarm is also cheap if another timer expires earlier. So a low measured cost has
+ * little weight. */
 uint64_t policy_cost(uint64_t average_ns, uint64_t ns, uint64_t ahead_ns)
 {
 	uint64_t weight = ns > average_ns ? 8 : 64;
@@ -189,14 +196,15 @@ bool policy_waits_again(uint64_t last, uint64_t now)
 }
 
 /*
- * Of the periods after a completion in which a thread did not poll: in more than one of three,
- * Writes arrived. So the thread watches its memory meanwhile. During a lease no Write can arrive in
- * such a period, so a thread that only polls keeps its lease.
+ * Weights for periods after a completion in which a thread does not poll. If Writes arrive in more
+ * than one of three such periods, the thread is assumed to poll its memory meanwhile. During a
+ * lease no Write can arrive in such a period, so a thread that only polls the CQ keeps its lease.
  */
-#define MEMORY_MORE  2u
-#define MEMORY_SEEN  4u
-#define MEMORY_MAX   64u
-#define MEMORY_LOOPS 64u /* so many loops of polls in a row count as such a period without Writes */
+#define MEMORY_MORE 2u
+#define MEMORY_SEEN 4u
+#define MEMORY_MAX  64u
+/* this many loops of polls in a row count as one such period without Writes */
+#define MEMORY_LOOPS 64u
 
 static void policy_count_memory(struct policy_lease *l, bool written)
 {
@@ -212,7 +220,7 @@ void policy_look_begins(struct policy_lease *l, const struct policy_news *now)
 	bool written = now->written != l->seen.written;
 
 	if (!l->got && !(written && now->completed != l->seen.completed))
-		return; /* the period after a completion is not over, or there was none */
+		return; /* the period after a completion is not over, or no request has completed */
 	policy_count_memory(l, written);
 	l->loops = 0;
 	l->seen.completed = now->completed;
@@ -233,7 +241,8 @@ bool policy_may_lease(struct policy_lease *l)
 	return l->memory < MEMORY_SEEN;
 }
 
-/* If a request completed as well, the thread would have polled for it: it was only delayed. */
+/* If a request completed as well, the thread would have had a reason to poll, so it was only
+ * delayed. */
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now)
 {
@@ -255,7 +264,7 @@ bool policy_arm_ends_lease(const struct policy_lookers *l, bool armed_before)
 
 /* --- for how long a leader spins ------------------------------------------------------------ */
 
-#define GAP_LONG 4u /* a longer gap counts as this many spins */
+#define GAP_LONG 4u /* a gap longer than this many spins counts as this many spins */
 
 uint64_t policy_gap(uint64_t average_ns, uint64_t ns, uint64_t spin_ns)
 {

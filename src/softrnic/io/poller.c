@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* poller.c -- waiting by epoll(7). */
+/* poller.c -- waits for descriptors by epoll(7). */
 #include "softrnic/io/poller.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static unsigned poller_ready(uint32_t events)
 {
 	unsigned ready = 0;
 
-	if (events == EPOLLIN) /* most are */
+	if (events == EPOLLIN) /* the usual case */
 		return READY_READ;
 	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		ready |= READY_READ;
@@ -81,7 +81,7 @@ static unsigned poller_ready(uint32_t events)
 	return ready;
 }
 
-/* A deadline within this time is awaited exactly. */
+/* If the deadline is closer than this, wait for it with nanosecond precision. */
 #define POLLER_EXACT_NS (5 * NSEC_PER_MS)
 
 static int poller_timeout_ms(uint64_t until, uint64_t now)
@@ -105,15 +105,15 @@ static int poller_epoll(struct poller *p, struct epoll_event *got, uint64_t unti
 		return epoll_wait(p->epfd, got, POLLER_BATCH, poller_timeout_ms(until, now));
 	ts = (struct timespec){.tv_nsec = (long)(until - now)};
 	n = epoll_pwait2(p->epfd, got, POLLER_BATCH, &ts, NULL);
-	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
+	if (n < 0 && errno == ENOSYS) /* the kernel is older than Linux 5.11 */
 		n = epoll_wait(p->epfd, got, POLLER_BATCH, poller_timeout_ms(until, now));
 	return n;
 }
 
 /*
- * The application has closed the descriptor (closefrom(3)): no event comes any more, and its number
- * may belong to another file. From now on no source is served, and no timer, because a timer's
- * callback would send.
+ * The application has closed the descriptor of the poller, for example by closefrom(3). No event
+ * comes any more, and the number may belong to another file. From now on neither sources nor timers
+ * are served, because a timer's callback might send bytes to a wrong file.
  */
 static void poller_end(void)
 {
@@ -122,7 +122,7 @@ static void poller_end(void)
 		pause();
 }
 
-/* Returns the number of events. A wake-up is an event without a source. */
+/* Wait for events. Returns their number. A wake-up counts as an event without a source. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now)
 {
 	struct epoll_event got[POLLER_BATCH];

@@ -15,28 +15,32 @@
 #include "softrnic/io/listener.h"
 #include "softrnic/io/ud_port.h"
 
-#define QP_PORT_QPS   256u
-#define QP_PORT_TRIES 16 /* limit of attempts: the kernel's choice must be free for UDP, too */
+#define QP_PORT_QPS 256u
+/* limit of attempts to find a port: the port that the kernel chooses must be free for UDP, too */
+#define QP_PORT_TRIES 16
 
 struct qp_port {
 	struct list link;
 	struct listener *listener;
-	struct ud_port *udp; /* NULL: no queue pair of datagrams has needed it, or: */
-	bool no_udp;         /* the number is taken for UDP */
+	/* NULL: no queue pair for datagrams has needed the UDP port yet, or no_udp is true */
+	struct ud_port *udp;
+	bool no_udp; /* the port number is not available for UDP */
 	uint16_t port;
 	unsigned n, next; /* n: numbers in use; next: start of the search for a free index */
 	struct qp_place *place[QP_PORT_QPS];
 };
 
 static pthread_mutex_t port_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER; /* outer lock: opens a listener */
+/* held while a listener is opened; port_lock may be taken inside it */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list ports = LIST_INIT(ports);
 static struct list dials = LIST_INIT(dials); /* dials of all queue pairs, oldest first */
 static unsigned n_dials;
 
 /* --- dials ---------------------------------------------------------------------------------- */
 
-/* Called with the lock. A forked child's connections are the parent's. */
+/* Called with the lock: find the queue pair with this number. In a forked child there is none,
+ * because connections belong to the parent. */
 static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 {
 	struct qp_place *place = QP_PORT_OF(qpn) == p->port ? p->place[qpn % QP_PORT_QPS] : NULL;
@@ -44,15 +48,15 @@ static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 	return place && place->home ? place : NULL;
 }
 
-/* Called with the lock. A thread of the engine notifies the connection, because the caller may hold
- * the lock of another connection. */
+/* Called with the lock: notify the queue pair's home connection. A thread of the engine does the
+ * work, because the caller may hold another connection's lock. */
 static void port_tell(struct qp_place *place)
 {
 	if (place->home)
 		conn_plain_ask(place->home);
 }
 
-/* Called with the lock. */
+/* Called with the lock: if the limit is reached, end the oldest dial. */
 static void port_make_room(void)
 {
 	struct qp_dial *oldest;
@@ -66,7 +70,7 @@ static void port_make_room(void)
 	port_tell(oldest->place);
 }
 
-/* Returns false if no queue pair has this number. */
+/* Keep the dial for its queue pair. Returns false if no queue pair has this number. */
 static bool port_keep(const struct qp_port *p, struct qp_dial *dial)
 {
 	bool kept;
@@ -85,7 +89,7 @@ static bool port_keep(const struct qp_port *p, struct qp_dial *dial)
 	return kept;
 }
 
-/* The peer has left before an answer. Called with the carrier's lock. */
+/* The peer has left before its dial was answered. Called with the carrier's lock. */
 static void port_on_event(void *owner, enum stream_event event, int status)
 {
 	struct qp_dial *dial = owner;
@@ -98,7 +102,7 @@ static void port_on_event(void *owner, enum stream_event event, int status)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* Called with the carrier's lock, in one of its events. */
+/* Reject a request. Called with the carrier's lock, in one of its events. */
 static void port_refuse(struct conn *carrier, struct meet_data *data, enum meet_reason reason)
 {
 	conn_plain_reject(carrier, data, reason);
@@ -106,7 +110,8 @@ static void port_refuse(struct conn *carrier, struct meet_data *data, enum meet_
 		 data->to.qpn, meet_reason_str((uint8_t)reason));
 }
 
-/* A host cannot forge its address, but a program could forge the address of its queue pair. */
+/* Does the GID in the request equal the address that the connection comes from? A host cannot forge
+ * its address, but a program could state any GID. */
 static bool port_is_from(const struct conn *carrier, const struct meet_data *data)
 {
 	uint8_t gid[MEET_GID_LEN];
@@ -115,7 +120,7 @@ static bool port_is_from(const struct conn *carrier, const struct meet_data *dat
 	return config_get()->qp_any_source || !memcmp(gid, data->from.gid, sizeof(gid));
 }
 
-/* listener_request_fn */
+/* A complete request has arrived; this is the listener_request_fn of the port's listener. */
 static bool port_on_request(void *owner, struct conn *carrier)
 {
 	struct meet_data data;
@@ -167,7 +172,7 @@ struct qp_dial *qp_port_news(struct qp_place *place)
 	return found;
 }
 
-/* Called with the lock. */
+/* Called with the lock: remove the dial from all lists. */
 static void port_forget(struct qp_dial *dial)
 {
 	list_del(&dial->link);
@@ -206,7 +211,7 @@ static int port_bind(uint16_t number, struct link **out)
 		return ret;
 	if (config_get()->qp_address.family != LINK_NONE)
 		return ret;
-	at.family = LINK_IPV4; /* the host has no IPv6 */
+	at.family = LINK_IPV4; /* the host does not support IPv6 */
 	return link_of(&at)->connecting->bind(&at, LINK_FAMILIES_DEFAULT, out);
 }
 
@@ -263,13 +268,14 @@ static int port_new(void)
 	return 0;
 }
 
-/* Verbs uses 0xffffff as the number of all multicast groups. */
+/* Has the port a free number? The number 0xffffff is never used: in verbs it stands for all
+ * multicast groups. */
 static bool port_has_room(const struct qp_port *p)
 {
 	return p->n < QP_PORT_QPS - (p->port == UINT16_MAX);
 }
 
-/* Called with the lock. */
+/* Called with the lock: assign the next free number of the port. */
 static void port_use(struct qp_port *p, struct qp_place *place)
 {
 	while (p->place[p->next] || ((unsigned)p->port << 8 | p->next) == MEET_QPN_MAX)
@@ -281,7 +287,7 @@ static void port_use(struct qp_port *p, struct qp_place *place)
 	p->n++;
 }
 
-/* Called with open_lock. */
+/* Called with open_lock: does the port have its UDP socket? If not, try to open it. */
 static bool port_has_udp(struct qp_port *p)
 {
 	struct link_addr at = config_get()->qp_address;
@@ -373,7 +379,8 @@ void qp_port_atfork_parent(void)
 	pthread_mutex_unlock(&open_lock);
 }
 
-/* The engine closes the child's copies of the listeners. The child's queue pairs get new ports. */
+/* In a forked child: the engine closes the copies of the listeners, and the child's queue pairs get
+ * new ports. */
 void qp_port_atfork_child(void)
 {
 	list_init(&ports);

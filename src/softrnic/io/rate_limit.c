@@ -8,7 +8,8 @@
 
 #define IPV6_PREFIX 8 /* length of a host's prefix in bytes */
 
-/* IPv4: the last 12 bytes of the mapped form, which equal no IPv6 prefix. */
+/* Returns the prefix by which an address is counted. For IPv4 it is the last 12 bytes of the mapped
+ * form, which equal no IPv6 prefix. */
 static bool rate_limit_prefix(const struct link_addr *peer, uint64_t prefix[2])
 {
 	uint8_t bytes[16] = {[10] = 0xff, [11] = 0xff};
@@ -75,6 +76,6 @@ uint64_t rate_limit_until(const struct rate_limit *p, const struct link_addr *pe
 	i = rate_limit_find(p, prefix, now);
 	if (i < 0 || p->host[i].full_at - now < slack)
 		return now;
-	/* The time when the bucket has room for one violation. */
+	/* The time at which the bucket has room for one violation again. */
 	return p->host[i].full_at - slack + 1;
 }

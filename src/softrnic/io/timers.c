@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * timers.c -- a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): each timer is at least as
- * late as its parent. Setting is constant time, taking out logarithmic on average.
+ * timers.c -- a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no timer is earlier than
+ * its parent. Setting a timer takes constant time, removing one logarithmic time on average.
  */
 #include "softrnic/io/timers.h"
 
@@ -32,8 +32,8 @@ static struct eng_timer *timers_merge(struct eng_timer *a, struct eng_timer *b)
 	return first;
 }
 
-/* Merge a list of siblings into one heap: neighbours first, then the pairs from the last to the
- * first. */
+/* Merge a list of siblings into one heap: first merge neighbours into pairs, then merge the pairs,
+ * from the last to the first. */
 static struct eng_timer *timers_merge_all(struct eng_timer *list)
 {
 	struct eng_timer *pairs = NULL, *heap = NULL;

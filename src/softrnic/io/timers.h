@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * timers.h -- a heap of deadlines, linked through the timers themselves: setting one needs no
- * memory and so cannot fail. The engine's lock guards it.
+ * timers.h -- a heap of deadlines, linked through the timers themselves, so setting a timer needs
+ * no memory and cannot fail. The engine's lock guards it.
  */
 #ifndef IO_TIMERS_H
 #define IO_TIMERS_H
@@ -15,7 +15,7 @@ struct timers {
 /* Set the timer or change its time; CLOCK_NEVER removes it. */
 void timers_set(struct timers *t, struct eng_timer *timer, uint64_t at);
 uint64_t timers_next(const struct timers *t);
-/* Remove and return a timer that is due; NULL: none. */
+/* Remove and return a timer that has expired, or NULL. */
 struct eng_timer *timers_expired(struct timers *t, uint64_t now);
 
 #endif

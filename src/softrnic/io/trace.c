@@ -17,14 +17,14 @@
 #include "softrnic/trace/mpa_scan.h"
 #include "softrnic/trace/pcapng.h"
 
-/* The buffer of the next packet: headers and kept earlier bytes grow towards the front, so that the
- * payload never moves. */
+/* The buffer of the next packet. Headers, and bytes kept from earlier packets, are added at the
+ * front, so that the payload never moves. */
 #define FRONT     (PCAPNG_HEAD + TCPIP_HEADERS_MAX + MPA_SCAN_HEAD_MAX)
 #define PIECE_MAX (TCPIP_PAYLOAD_MAX - MPA_SCAN_HEAD_MAX)
 
 /*
- * One direction. Wireshark loses synchronization if a packet ends within a frame's head, so those
- * bytes are kept for the next packet.
+ * One direction of a connection. Wireshark loses synchronization if a packet ends within a frame's
+ * head, so the bytes of an incomplete head are kept for the next packet.
  */
 struct half {
 	struct mpa_scan scan;
@@ -33,11 +33,11 @@ struct half {
 };
 
 struct trace {
-	struct list link; /* in tracer.all */
+	struct list link; /* link in tracer.all */
 	struct flow flow;
-	struct half half[2]; /* by enum flow_side */
-	uint8_t *bytes;      /* bytes of the next packet, in packet_buf */
-	uint64_t key;        /* equal at both ends */
+	struct half half[2]; /* indexed by enum flow_side */
+	uint8_t *bytes;      /* the next packet's bytes, in packet_buf */
+	uint64_t key;        /* key of the connection; both ends compute the same key */
 	bool initiator;
 };
 
@@ -64,7 +64,8 @@ static uint32_t trace_captured(size_t original)
 	return (uint32_t)(snaplen && original > snaplen ? snaplen : original);
 }
 
-/* The packet is in place. The end of the block may overwrite later bytes of the buffer. */
+/* Write a packet whose bytes are in the buffer. The end of the block may overwrite later bytes of
+ * the buffer. */
 static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *comment)
 {
 	uint8_t *block = ip - PCAPNG_HEAD;
@@ -82,7 +83,7 @@ static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *com
 	trace_file_append(block, PCAPNG_HEAD + packet.captured + tail, config_get()->trace_bytes);
 }
 
-/* The packet's bytes are in place. */
+/* Write one packet of a flow; its payload is in the buffer. */
 static void trace_emit(void *arg, const struct tcpip_segment *seg, enum flow_side from, size_t len)
 {
 	struct trace *t = arg;
@@ -106,7 +107,7 @@ static void trace_say(struct trace *t, enum flow_side from, uint8_t *bytes, size
 		flow_data(&t->flow, from, len, trace_emit, t);
 }
 
-/* The next n bytes are at `payload`. */
+/* Write the next n bytes, which the caller has stored at `payload`. */
 static void trace_say_payload(struct trace *t, enum flow_side from, size_t n)
 {
 	struct half *h = &t->half[from];
@@ -121,7 +122,7 @@ static void trace_say_payload(struct trace *t, enum flow_side from, size_t n)
 	trace_say(t, from, bytes, now);
 }
 
-/* No packet follows, so write the kept bytes now. */
+/* Write the kept bytes now, because no packet follows. */
 static void trace_say_kept(struct trace *t, enum flow_side from)
 {
 	struct half *h = &t->half[from];
@@ -145,8 +146,9 @@ static void trace_say_all_kept(struct trace *t)
 
 /* --- claiming a connection ------------------------------------------------------------------ */
 
-/* A reader would take a second view of a connection for retransmissions. So the end that comes
- * first writes the connection, even of two processes that share a file. */
+/* Claim the connection for this end. If both ends wrote it, a reader would take the second copy for
+ * retransmissions. So only the end that claims it first writes the connection, also if the ends are
+ * two processes that share a file. */
 static bool trace_claim(const struct trace *t)
 {
 	struct list *it;
@@ -214,7 +216,8 @@ void trace_forget(struct trace *t)
 	free(t);
 }
 
-/* Write the kernel's last packet: a reset if bytes are unread (RFC 2525 s2.17), else a FIN. */
+/* End the trace by the last packet that the kernel sends: a reset if bytes are unread (RFC 2525
+ * s2.17), else a FIN. */
 void trace_delete(struct trace *t, bool unread)
 {
 	if (!t)
@@ -232,7 +235,9 @@ void trace_delete(struct trace *t, bool unread)
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-/* RFC 9293 s3.10.7.4: after a FIN the kernel reports a reset as EPIPE. */
+/*
+ * Record an error. After the peer's FIN the kernel reports a reset as EPIPE (RFC 9293 s3.10.7.4).
+ */
 static void trace_note_error(struct trace *t, int err)
 {
 	if (err == EAGAIN || err == EINTR || err == EFAULT || err == ENOMEM)
@@ -341,7 +346,8 @@ void trace_atfork_parent(void)
 	pthread_mutex_unlock(&tracer.lock);
 }
 
-/* The connections belong to the parent, which continues to write them. */
+/* In a forked child: forget the connections. They belong to the parent, which continues to write
+ * them. */
 void trace_atfork_child(void)
 {
 	while (list_pop(&tracer.all))

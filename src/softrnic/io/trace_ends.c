@@ -8,7 +8,8 @@ static bool trace_is_v4(const struct link_addr *addr)
 	return addr->family == LINK_IPV4 || link_addr_is_mapped(addr);
 }
 
-/* A socket of both families shows an IPv4 address as ::ffff:192.0.2.1; on the wire it is IPv4. */
+/* Convert an address. A socket for both families shows an IPv4 address as ::ffff:192.0.2.1; on the
+ * wire it is IPv4. */
 static void trace_fill_end(struct tcpip_end *end, const struct link_addr *addr)
 {
 	memset(end, 0, sizeof(*end));
@@ -26,7 +27,7 @@ void trace_ends(struct flow *f, const struct link_addr *us, const struct link_ad
 	trace_fill_end(&f->end[FLOW_PEER], peer);
 }
 
-/* FNV-1a */
+/* The hash function is FNV-1a. */
 static uint64_t trace_hash_end(uint64_t h, const struct tcpip_end *end)
 {
 	for (size_t i = 0; i < sizeof(end->addr); i++)

@@ -15,7 +15,8 @@
 
 #define INTERFACE_NAME "softrnic0"
 #define WRITER         "softrnic " SOFTRNIC_VERSION
-#define FIRST_FD       3 /* lower descriptors may be written to as standard streams */
+/* lower descriptors may be written to as standard streams, so the file does not use them */
+#define FIRST_FD 3
 
 static struct {
 	enum { UNTRIED, OPEN, STOPPED } state;
@@ -24,7 +25,7 @@ static struct {
 	char path[PATH_MAX];
 } file = {.fd = -1};
 
-/* Replace %p by the process's id. */
+/* Replace %p in the name by the id of the process. */
 static int trace_file_expand(const char *name, char *path, size_t size)
 {
 	size_t n = 0;
@@ -43,8 +44,9 @@ static int trace_file_expand(const char *name, char *path, size_t size)
 	return 0;
 }
 
-/* An existing file must be a capture of the same user: not a file that another user made in order
- * to read the trace, and not one named by mistake. Returns NULL, or the objection. */
+/* May an existing file be used? It must be a capture that the same user made: not a file that
+ * another user made in order to read the trace, and not one that was named by mistake. Returns
+ * NULL, or the reason against the file. */
 static const char *trace_file_objection(int fd)
 {
 	uint8_t first[PCAPNG_MAGIC_LEN];
@@ -65,7 +67,7 @@ static const char *trace_file_objection(int fd)
 
 static int trace_file_open_high(const char *path)
 {
-	/* Without O_NONBLOCK the open of a FIFO would wait. */
+	/* Without O_NONBLOCK an open of a FIFO would wait. */
 	int fd = open(path,
 		      O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 		      S_IRUSR | S_IWUSR);
@@ -104,8 +106,8 @@ static void trace_file_stop(void)
 	file.state = STOPPED;
 }
 
-/* Above the limit on file sizes the kernel sends SIGXFSZ, which would end a program that never
- * wrote so much itself. */
+/* Write without exceeding the limit on file sizes: the kernel would send SIGXFSZ, which would end a
+ * program that itself never wrote so much. */
 static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 {
 	static const struct timespec at_once;
@@ -126,8 +128,8 @@ static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 	return n;
 }
 
-/* A truncated block would hide later blocks of other processes. If they have already appended
- * blocks, it stays. */
+/* Remove an incompletely written block, because it would hide later blocks of other processes. If
+ * other processes have already appended blocks, it stays. */
 static void trace_file_take_back(size_t written)
 {
 	off_t end = lseek(file.fd, 0, SEEK_CUR);
@@ -138,7 +140,7 @@ static void trace_file_take_back(size_t written)
 		LOG_ERROR("%s ends inside a packet: %m", file.path);
 }
 
-/* A short write has no errno; writing the rest gives the error. */
+/* A short write gives no errno; an attempt to write the rest gives one. */
 static int trace_file_append_all(const uint8_t *block, size_t len)
 {
 	size_t done = 0;
@@ -211,7 +213,7 @@ bool trace_file_is_open(void)
 	return file.state == OPEN;
 }
 
-/* The key is locked as one byte far beyond the file's end. */
+/* Lock the key. Each key is one byte far beyond the file's end. */
 static int trace_file_lock(uint64_t key, short type)
 {
 	struct flock lock = {
@@ -224,7 +226,7 @@ static int trace_file_lock(uint64_t key, short type)
 	return fcntl(file.fd, F_OFD_SETLK, &lock) ? errno : 0;
 }
 
-/* Without locks both ends write the connection, which is better than no trace. */
+/* If locks are not possible, both ends write the connection, which is better than no trace. */
 bool trace_file_claim(uint64_t key)
 {
 	int err = trace_file_lock(key, F_WRLCK);
@@ -238,7 +240,7 @@ void trace_file_unclaim(uint64_t key)
 		trace_file_lock(key, F_UNLCK);
 }
 
-/* Closing the child's copy of the descriptor does not release the parent's locks. */
+/* In a forked child: closing its copy of the descriptor does not release the parent's locks. */
 void trace_file_forked(void)
 {
 	if (file.fd >= 0)

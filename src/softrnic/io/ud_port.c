@@ -8,19 +8,21 @@
 #include "softrnic/io/qp_port.h"
 #include "softrnic/io/ud_port_impl.h"
 
-#define UD_TURN_MAX 16 /* batches in one turn of the engine */
+#define UD_TURN_MAX 16 /* greatest number of batches in one turn of the engine */
 
 /* --- received ------------------------------------------------------------------------------- */
 
-/* The source of a datagram can be forged, as with RoCE v2. But on a host where the port is taken,
- * only a privileged program can do so. */
+/* Does the datagram come from the UDP port that belongs to its source queue pair? The source can be
+ * forged, as with RoCE v2. But on a host where this port is in use, only a privileged program can
+ * do so. */
 static bool ud_is_from(const struct ud_packet *p, const struct ud_header *h)
 {
 	return config_get()->qp_any_source || p->port == ud_port_of(h->from_qpn);
 }
 
 /*
- * Called with the receive lock, like the following functions. The credit is sent after the batch.
+ * Prepare a credit; it is sent after the batch. This function and the following ones are called
+ * with the receive lock.
  */
 static void ud_add_credit(struct ud_port *p, const struct ud_packet *asking,
 			  const struct ud_header *h)
@@ -45,7 +47,9 @@ static void ud_add_credit(struct ud_port *p, const struct ud_packet *asking,
 	p->credits.n++;
 }
 
-/* A credit that the socket does not take is lost: a later credit replaces it. */
+/*
+ * Send the credits. A credit that the socket does not take is lost, and a later credit replaces it.
+ */
 static void ud_send_credits(struct ud_port *p)
 {
 	int sent = 0;
@@ -146,7 +150,7 @@ static void ud_ready(struct eng_source *src, unsigned ready)
 	lock_leave(&p->rx_lock);
 }
 
-/* In a forked child: the socket is the parent's. */
+/* In a forked child: close the copy of the socket, which belongs to the parent. */
 static void ud_forked(struct eng_source *src)
 {
 	link_udp_close(&container_of(src, struct ud_port, source)->link);

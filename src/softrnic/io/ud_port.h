@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ud_port.h -- the datagrams of all queue pairs whose numbers begin with one port: a UDP socket,
- * and a table of these queue pairs. A port stays as long as the process.
+ * ud_port.h -- sends and receives the datagrams of all queue pairs whose numbers contain the same
+ * port. It has a UDP socket and a table of these queue pairs, and exists until the process ends.
  *
- * Locks, outer to inner: the port's receive lock, a queue pair's lock (the owner's), the port's
- * send lock.
+ * Locks, outer to inner: the port's receive lock, the lock of a queue pair's owner, the port's send
+ * lock.
  */
 #ifndef IO_UD_PORT_H
 #define IO_UD_PORT_H
@@ -21,39 +21,43 @@ struct ud_end {
 	uint32_t qpn;
 	void (*received)(struct ud_end *end, const struct ud_header *h, const struct ud_path *path,
 			 const uint8_t *payload, size_t len);
-	void (*writable)(struct ud_end *end); /* after ud_port_send() returned -EAGAIN */
-	struct list waiting;                  /* of the port: waits for the socket or a credit */
+	/* called after ud_port_send() returned -EAGAIN, when sending may be possible */
+	void (*writable)(struct ud_end *end);
+	/* for the port: link in a list of ends that wait for the socket or for a credit */
+	struct list waiting;
 };
 
-/* Fill in at most `max` packets that `flows` permits. Returns their number, or -EAGAIN: none of the
- * posted ones may be sent. */
+/* Fill in at most `max` packets that `flows` permits. Returns their number, or -EAGAIN if no posted
+ * packet may be sent now. */
 typedef int ud_gather_fn(void *owner, struct ud_flows *flows, uint64_t now,
 			 struct ud_packet *packets, int max);
 
-/* Returns 0, or -EADDRINUSE and the like. */
+/* Returns 0 or -errno, for example -EADDRINUSE. */
 int ud_port_open(const struct link_addr *at, struct ud_port **out);
 void ud_port_join(struct ud_port *p, struct ud_end *end);
-/* Afterwards no function of the end is in progress, and none follows. Called without the queue
- * pair's lock. */
+/* Remove the end. After the call no function of the end is running, and none is called any more.
+ * Called without the queue pair's lock. */
 void ud_port_leave(struct ud_port *p, struct ud_end *end);
-/* Send the packets of `gather`. Returns the number of sent packets, or -EAGAIN: none can be sent
- * now, and writable() follows. 0: gather() gave none. Called with the queue pair's lock. */
+/* Send the packets that gather() returns. Returns the number of sent packets, 0 if gather()
+ * returned none, or -EAGAIN if none can be sent now; writable() is called later then. Called with
+ * the queue pair's lock. */
 int ud_port_send(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, void *owner);
 /* Number of datagrams that were malformed, forged, or for no queue pair. */
 uint64_t ud_port_dropped(struct ud_port *p);
-/* Number of times that a peer sent no credit in time. */
+/* Number of times that a peer sent no credit within the time limit. */
 unsigned ud_port_silences(struct ud_port *p);
-/* Receive arrived packets, unless another thread does. While these calls form a loop, no other
- * thread receives. */
+/* Receive the packets that have arrived, unless another thread is receiving. As long as these calls
+ * follow each other quickly, no thread of the engine receives. */
 void ud_port_poll(struct ud_port *p);
 /*
- * This thread, instead of the engine's, is about to wait until the port's descriptor is readable.
- * Returns the descriptor, or -1: another thread is receiving now. After a descriptor
- * ud_port_wait_end() must follow, which receives if the descriptor is readable.
+ * This thread is about to wait until the port's descriptor is readable; the engine's thread does
+ * not wait meanwhile. Returns the descriptor, or -1 if another thread is receiving now. If it
+ * returns a descriptor, the thread must call ud_port_wait_end() after its wait, which receives if
+ * the descriptor is readable.
  */
 int ud_port_wait_begin(struct ud_port *p);
 void ud_port_wait_end(struct ud_port *p, bool readable);
-/* The caller is about to wait: threads of the engine receive again. */
+/* The caller is about to wait without this descriptor: threads of the engine receive again. */
 void ud_port_report(struct ud_port *p);
 
 #endif

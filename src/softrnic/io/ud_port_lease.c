@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ud_port_lease.c -- which thread receives a port's packets. The engine does, unless a thread of
- * the program polls in a loop, or waits for the port's descriptor.
+ * ud_port_lease.c -- decides which thread receives a port's packets. A thread of the engine does,
+ * unless a thread of the program polls in a loop, or waits for the port's descriptor.
  */
 #include "base/clock.h"
 #include "softrnic/io/ud_port_impl.h"
 
-/* Polls that follow each other within 20 us on average are a loop; each packet that they find may
- * take as long. The time is read once in UD_POLLS polls. */
+/* Polls form a loop if they follow each other within 20 us on average; each packet that they find
+ * may take another 20 us. The time is read only once in UD_POLLS polls. */
 #define UD_POLLS   64u
 #define UD_POLL_NS 20000ull
 /*
- * The engine reads again after this time without a loop of polls: a few time slices of other
- * threads, usually 4 ms each. If the engine read while another thread uses the CPU, messages would
- * find no receive, because the program that posts receives does not run.
+ * After this time without a loop of polls the engine receives again. It is a few time slices of
+ * other threads, which usually have 4 ms each. If the engine received earlier, while another thread
+ * uses the program's CPU, messages would find no receive, because the program that posts receives
+ * does not run.
  */
 #define UD_LEASE_NS (20 * NSEC_PER_MS)
 
-/* Called with the receive lock. */
+/* Called with the receive lock: choose whether the engine receives (`leave` is false) or threads of
+ * the program do. */
 static void ud_leave_to_users(struct ud_port *p, bool leave)
 {
 	atomic_store(&p->left_to_users, leave);
 	ud_port_rewatch(p);
 }
 
-/* Called with the receive lock. If each packet woke a thread of the engine, it would take CPU time
- * from the thread that polls or waits for the packet. */
+/* Called with the receive lock: threads of the program receive from now on. If each packet woke a
+ * thread of the engine, this thread would take CPU time from the thread that polls or waits for the
+ * packet. */
 static void ud_lease(struct ud_port *p, uint64_t now)
 {
 	p->leased_at = now;
@@ -37,7 +40,7 @@ static void ud_lease(struct ud_port *p, uint64_t now)
 	engine_set_timer(&p->again, now + UD_LEASE_NS);
 }
 
-/* Called with the receive lock. */
+/* Called with the receive lock after UD_POLLS polls: check whether they form a loop. */
 static void ud_note_polls(struct ud_port *p)
 {
 	uint64_t now = clock_now_ns();
@@ -48,7 +51,8 @@ static void ud_note_polls(struct ud_port *p)
 	p->polled = 0;
 }
 
-/* The engine reads again if no other thread does. The end of a wait sets the timer again. */
+/* If no other thread receives any more, the engine receives again. A timer that fires during a wait
+ * need not be set again here, because the end of the wait sets it. */
 static void ud_again(struct eng_timer *timer)
 {
 	struct ud_port *p = container_of(timer, struct ud_port, again);
@@ -64,7 +68,7 @@ static void ud_again(struct eng_timer *timer)
 	lock_leave(&p->rx_lock);
 }
 
-/* Called with the receive lock. The next polls are no loop yet. */
+/* Called with the receive lock: end the loop of polls, so that the engine receives again. */
 static void ud_end_loop(struct ud_port *p)
 {
 	p->polls = 0;
@@ -104,7 +108,7 @@ void ud_port_wait_end(struct ud_port *p, bool readable)
 	if (readable)
 		(void)ud_port_receive_all(p);
 	if (readable && atomic_load(&p->left_to_users))
-		ud_lease(p, clock_now_ns()); /* the thread will probably wait again */
+		ud_lease(p, clock_now_ns()); /* the thread will probably wait again soon */
 	else if (!p->waiters)
 		ud_end_loop(p);
 	lock_leave(&p->rx_lock);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ud_port_send.c -- a port's packets leave, or their queue pairs wait for the socket or a credit. */
+/* ud_port_send.c -- sends a port's packets, or lets their queue pairs wait for the socket or a
+ * credit. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "softrnic/io/qp_port.h"
 #include "softrnic/io/ud_port_impl.h"
 
-/* Called with the send lock. The socket's present readiness is reported again. */
+/* Called with the send lock: watch the socket as the state requires. Its readiness at the time of
+ * the call is reported again. */
 static void ud_watch(struct ud_port *p)
 {
 	engine_watch(&p->source, p->link.fd, !atomic_load(&p->left_to_users),
@@ -22,8 +24,9 @@ void ud_port_rewatch(struct ud_port *p)
 
 /* --- sent ----------------------------------------------------------------------------------- */
 
-/* Called with the send lock, like the following functions. Ports of other services are not numbers
- * of queue pairs. */
+/* Send n packets. A packet to a port of another service is not sent, because such a port is not
+ * part of a queue pair's number. This function and the following ones are called with the send
+ * lock. */
 static int ud_transmit(struct ud_port *p, int n)
 {
 	struct ud_packet *packets = p->tx.packets;
@@ -38,7 +41,7 @@ static int ud_transmit(struct ud_port *p, int n)
 	return good ? sent : 1;
 }
 
-/* Wait for the socket. */
+/* The end must wait until the socket takes packets. */
 static void ud_wait(struct ud_port *p, struct ud_end *end)
 {
 	if (list_empty(&end->waiting))
@@ -46,7 +49,7 @@ static void ud_wait(struct ud_port *p, struct ud_end *end)
 	ud_watch(p);
 }
 
-/* Wait for a credit. */
+/* The end must wait for a credit. */
 static void ud_hold(struct ud_port *p, struct ud_end *end)
 {
 	uint64_t until = p->flows.wait_until;
@@ -94,7 +97,7 @@ unsigned ud_port_silences(struct ud_port *p)
 	return silences;
 }
 
-/* --- sent later ------------------------------------------------------------------------------ */
+/* --- sending later --------------------------------------------------------------------------- */
 
 static struct ud_end *ud_next(struct ud_port *p, struct list *ends)
 {
@@ -120,7 +123,7 @@ void ud_port_resume(struct ud_port *p, struct list *waiting)
 		end->writable(end);
 }
 
-/* No credit has come in time. */
+/* The time limit for a credit has passed: let the waiting ends try again. */
 static void ud_on_patience(struct eng_timer *timer)
 {
 	struct ud_port *p = container_of(timer, struct ud_port, patience);
