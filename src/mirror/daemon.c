@@ -92,7 +92,7 @@ void daemon_close(struct daemon *d)
 	d->packet = NULL;
 }
 
-/* 1: sent; 0: the socket is full; -1: it has ended. */
+/* Returns 1: sent; 0: the socket is full; -1: the connection has ended. */
 static int daemon_write(struct daemon *d, const void *bytes, size_t len)
 {
 	ssize_t n;
@@ -119,8 +119,8 @@ static bool daemon_keep(struct daemon *d, size_t len)
 	return true;
 }
 
-/* MAP has the newest form. Until the daemon's version is known, all other packets have the
- * lowest. */
+/* Returns the version in which to send a packet: the newest for MAP, and the lowest for all other
+ * packets until the daemon's version is known. */
 static unsigned daemon_version(const struct daemon *d, const struct packet *p)
 {
 	if (p->type == PACKET_MAP)

@@ -62,7 +62,8 @@ bool direct_bar(struct direct *d, bool bar)
 	return ok;
 }
 
-/* The kernel replaces the mapping in one step, so no thread sees a hole. */
+/* Replace the mapping by a private one. The kernel replaces it in one step, so no thread finds a
+ * hole. */
 void direct_freeze(struct direct *d)
 {
 	int protection;
@@ -81,7 +82,7 @@ void direct_freeze(struct direct *d)
 
 /* ---- stores ---- */
 
-/* Fill one slot; it is durable on return. */
+/* Fill one slot with the extent; the slot is durable on return. */
 static void direct_fill(struct direct *d, uint32_t extent, uint16_t slot)
 {
 	sigset_t before;
@@ -120,7 +121,7 @@ static int direct_permit(struct direct *d, uint32_t extent)
 	return ok ? 0 : -ENOMEM;
 }
 
-/* One step; 1: another one follows. */
+/* Do one step for a store. Returns 1 if another step follows. */
 static int direct_try(struct direct *d, uint32_t extent)
 {
 	uint16_t slot;
@@ -158,7 +159,8 @@ int direct_make_writable(struct direct *d, uint32_t extent)
 	return rc;
 }
 
-/* The protection of a closed extent makes only stores fault, no loads or jumps. */
+/* Returns true if the fault is that of a store. The protection of a closed extent makes only
+ * stores fault, not loads or jumps. */
 static bool direct_is_store(const struct fault *fault)
 {
 	if (fault->info->si_code != SEGV_ACCERR)
@@ -174,7 +176,8 @@ static bool direct_is_store(const struct fault *fault)
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* EINVAL also comes from a kernel without this advice. */
+/* Returns true if the page cannot be written. A kernel without this advice returns EINVAL as
+ * well. */
 static bool direct_is_unwritable(void *at)
 {
 	void *page = (void *)((uintptr_t)at & ~((uintptr_t)MIRROR_BLOCK - 1));
@@ -183,8 +186,8 @@ static bool direct_is_unwritable(void *at)
 	       !madvise(page, 0, MADV_POPULATE_WRITE);
 }
 
-/* Is the page not writable although the library permits stores to it? Then the application has
- * taken the right away by mprotect(2). */
+/* Returns true if the page is not writable although the library permits stores to it: the
+ * application has forbidden stores by mprotect(2). */
 static bool direct_is_forbidden(struct direct *d, void *at)
 {
 	uint32_t extent = meta_extent_of((uint64_t)((uint8_t *)at - d->m->app));
@@ -198,11 +201,12 @@ static bool direct_is_forbidden(struct direct *d, void *at)
 	return is_forbidden;
 }
 
-/* Where this thread's last store faulted. Initial-exec, so that an access in a handler never
- * allocates. */
+/* The address at which this thread's last store faulted. Initial-exec, so that an access in a
+ * handler never allocates. */
 static __thread void *direct_last __attribute__((tls_model("initial-exec")));
 
-/* False: the store would fault again. The system call is made for repetitions only. */
+/* Returns false if the store would fault again. The system call is made only if the same address
+ * faults repeatedly. */
 static bool direct_permit_store(struct direct *d, const struct fault *fault)
 {
 	bool is_repeated = direct_last == fault->at;
@@ -217,7 +221,8 @@ static bool direct_on_fault(void *arg, struct fault *fault)
 {
 	struct direct *d = arg;
 
-	/* A store of the library's own: its caller has opened the extent, and tries again. */
+	/* This was a store of the library itself: its caller has opened the extent, and tries
+	 * again. */
 	if (direct_is_store(fault) && restore_end_try(d->m, fault))
 		return true;
 	if (direct_is_store(fault) && direct_permit_store(d, fault))
@@ -324,7 +329,7 @@ bool direct_on_carried(struct rpmirror *m, unsigned slot)
 	return has_any;
 }
 
-/* ---- the whole ---- */
+/* ---- begin and end ---- */
 
 void *direct_map(const struct rpmirror *m, void *hint, int flags)
 {
@@ -333,7 +338,7 @@ void *direct_map(const struct rpmirror *m, void *hint, int flags)
 
 	if (p == MAP_FAILED)
 		p = mmap(hint, m->size, PROT_NONE, flags | MAP_SHARED, m->copy.fd, 0);
-	if (p != MAP_FAILED) /* a child must not store to the file unnoticed */
+	if (p != MAP_FAILED) /* so that a child cannot store to the file unnoticed */
 		madvise(p, m->size, MADV_DONTFORK);
 	return p;
 }
@@ -366,7 +371,7 @@ int direct_open(struct rpmirror *m)
 	if (rc)
 		return errmsg_fail(rc == -ENOMEM ? RPMIRROR_E_NOMEM : RPMIRROR_E_PROVIDER,
 				   "set %s cannot be mapped directly: %s", m->set, strerror(-rc));
-	if (m->ended || m->quiescing) /* the end came before m->direct was set */
+	if (m->ended || m->quiescing) /* the set ended before m->direct was set */
 		direct_begin_close(d);
 	return 0;
 }

@@ -2,14 +2,15 @@
 /*
  * direct.h -- a direct mapping: the application's stores reach the file at once.
  *
- * The file is mapped shared, and each extent (core/extents.h) is read-only until the first store to
- * it faults: then a slot names it durably (W2) and it is opened. A thread keeps slots in reserve:
- * it makes extents cold that were not flushed for long. Everything else works as in an isolated
- * mapping, but a flush needs no slots, and takes its snapshot from the file's other mapping.
+ * The file is mapped shared, and each extent (core/extents.h) is read-only until the first store
+ * to it faults. Then a slot names the extent durably (W2), and the extent is opened. A thread
+ * keeps slots in reserve: it makes extents cold that were not flushed for a long time. Everything
+ * else works as in an isolated mapping, except that a flush needs no slots, and takes its snapshot
+ * from the file's other mapping.
  *
- * Locks: the set's lock is outer to `lock`, which handlers take. A handler that waits for a slot
- * waits for the thread, which needs the set's lock: so no code stores to the mapping under the
- * set's lock.
+ * Locks: code that needs both locks takes the set's lock first, then `lock`, which handlers take.
+ * A handler that waits for a slot waits for the thread, which needs the set's lock. So no code
+ * stores to the mapping while it holds the set's lock.
  */
 #ifndef MIRROR_DIRECT_H
 #define MIRROR_DIRECT_H
@@ -26,26 +27,30 @@ struct fault_watch;
 
 struct direct {
 	struct rpmirror *m;
-	struct siglock lock;         /* of the members up to the thread */
-	struct siglock_event change; /* an extent has changed, for threads that wait to store */
-	struct siglock_event work;   /* for the thread */
+	struct siglock lock; /* protects the members up to `thread` */
+	/* notified when an extent has changed, for threads that wait to store */
+	struct siglock_event change;
+	struct siglock_event work; /* notified when there is work for the thread */
 	struct extents extents;
-	bool is_barred; /* neither loads nor stores (guard.h) */
+	bool is_barred; /* the application can neither load nor store (guard.h) */
 	bool is_frozen; /* stores are private from now on */
 	struct fault_watch *watch;
 	pthread_t thread;
 	bool has_thread;
-	bool stopping, closing; /* of the thread; from here on under the set's lock */
-	mirror_mask carried;    /* members that a resync gave stores that others lack */
-	bool is_closed;         /* the close has ended: nothing unflushed is left, */
-	bool is_cold;           /* unless making it cold failed */
+	/* flags for the thread; the set's lock protects these and all members below */
+	bool stopping, closing;
+	/* members to which a resync has sent stores that other members lack */
+	mirror_mask carried;
+	bool is_closed; /* the close has ended, and no unflushed store is left */
+	bool is_cold;   /* all extents were made cold; false if that failed */
 };
 
-/* Map the file at m->app's future place. MAP_FAILED and errno. */
+/* Map the file at the future value of m->app. Returns MAP_FAILED with errno on failure. */
 void *direct_map(const struct rpmirror *m, void *hint, int flags);
-/* Locked. Stores are permitted from now on. 0 or an RPMIRROR_E_*. */
+/* Permit stores from now on. Called with the set's lock. 0 or an RPMIRROR_E_*. */
 int direct_open(struct rpmirror *m);
-/* Not locked; m->direct may be NULL. Other threads may still use the object until it is deleted. */
+/* Called without the set's lock; m->direct may be NULL. Other threads may still use the object
+ * before it is deleted. */
 void direct_close(struct rpmirror *m);
 void direct_delete(struct rpmirror *m);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta_dump.h -- the metadata of a copy for people and scripts, and their defects; reads only. */
+/* meta_dump.h -- prints the metadata of a copy for people and scripts, and finds their defects;
+ * reads only. */
 #ifndef MIRROR_CORE_META_DUMP_H
 #define MIRROR_CORE_META_DUMP_H
 
@@ -12,13 +13,13 @@ enum meta_form {
 	META_FORM_JSON  /* one object with the same keys */
 };
 
-/* All of the metadata: superblock, promise, history, members with their bitmaps, hot extents,
- * and the intents of the ring with those that are not acknowledged. The caller checks `out` for
- * errors. */
+/* Print all metadata: superblock, promise, history, members with their bitmaps, hot extents, and
+ * the intents of the ring, with a mark for those that are not acknowledged. The caller checks
+ * `out` for errors. */
 void meta_dump(const struct meta *m, enum meta_form form, FILE *out);
 
 enum meta_finding {
-	META_NOTE,  /* a state that needs an action: a resync, an unclean end */
+	META_NOTE,  /* a state that needs an action, for instance a resync after an unclean end */
 	META_DEFECT /* damage, or a contradiction */
 };
 

@@ -2,9 +2,9 @@
 /*
  * meta_hot.c -- the table of extents that may differ between copies.
  *
- * A slot is one word, changed by one store: extent + 1 in 40 bits, a check of 8, a tick of 16. The
- * check is the top byte of a product, which detects each flipped bit. The volatile index makes the
- * mark of a hot extent one load and one store.
+ * A slot is one word, changed by one store: extent + 1 in 40 bits, a check of 8 bits, a tick of 16
+ * bits. The check is the top byte of a product, which detects each flipped bit. Because of the
+ * volatile index, marking an extent that is already hot is one load and one store.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static uint64_t hot_offset(unsigned slot)
 	return META_HOT_AT + 8ull * slot;
 }
 
-/* An extent has two slots if the zero of a freed slot did not reach the medium. */
+/* Load one slot. If the zero of a freed slot did not reach the medium, an extent has two slots. */
 static void hot_load_slot(struct meta *m, unsigned slot)
 {
 	uint64_t word = hot_load(m, slot);
@@ -116,7 +116,7 @@ static void hot_free(struct meta *m, uint32_t extent)
 		m->hot_free[m->hot_free_count++] = (uint16_t)slot;
 }
 
-/* Give the extent a slot, and return it. The caller has checked that one is free. */
+/* Give the extent a slot, and return the slot. The caller has checked that a slot is free. */
 static unsigned hot_take(struct meta *m, uint32_t extent)
 {
 	unsigned slot = m->hot_free[--m->hot_free_count];
@@ -236,7 +236,8 @@ uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 {
 	uint32_t found = 0, extent;
 
-	/* Two rounds: the first round may do no more than clear the second chances. */
+	/* Two rounds over the table: the first round may do no more than clear the second
+	 * chances. */
 	for (uint32_t i = 0; found < n && i < 2 * m->hot_top; i++) {
 		unsigned slot = m->hot_hand++ % m->hot_top;
 
@@ -282,7 +283,7 @@ uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n)
 	return found;
 }
 
-/* The first hot extent at or after `extent`, or m->extents. */
+/* Returns the first hot extent at or after `extent`, or m->extents. */
 static uint32_t hot_next(const struct meta *m, uint32_t extent)
 {
 	while (extent < m->extents && !m->hot_index[extent])

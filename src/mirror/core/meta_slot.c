@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta_slot.c -- two slots in turns, so that a torn write leaves the record before it. */
+/* meta_slot.c -- writes two slots alternately, so that a torn write leaves the previous record. */
 #include <errno.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static uint64_t slot_load(const uint8_t *bytes, size_t width)
 	return rcursor_le(&c, width);
 }
 
-/* CRC of the slot, without the fields of the CRC itself and `done`. */
+/* Returns the CRC of the slot, without the fields of the CRC itself and `done`. */
 static uint32_t slot_sum(const uint8_t *bytes, uint32_t size)
 {
 	uint32_t crc = crc32c_update(CRC32C_INIT, bytes, SLOT_SUM_AT);
@@ -66,8 +66,8 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 	s.is_valid = !memcmp(s.bytes, slot_pairs[pair].magic, 8) && s.counter &&
 		     s.len <= size - META_SLOT_HEAD &&
 		     slot_load(s.bytes + SLOT_SUM_AT, 4) == slot_sum(s.bytes, size);
-	/* The slot still has the `done` of its former use: the write of this record was torn
-	 * before that field. */
+	/* `done` is still that of the slot's former use: the write of this record was torn before
+	 * that field. */
 	if (s.done + 1 == s.counter)
 		s.done = 0;
 	/* The first byte is zero, and every other byte equals the one before it. */
@@ -75,7 +75,7 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 	return s;
 }
 
-/* `newest` is a valid slot. Is it certain that no newer record was answered? */
+/* Returns true if it is certain that no newer record was answered. `newest` is a valid slot. */
 static bool slot_is_newest(const struct slot *newest, const struct slot *other)
 {
 	if (newest->done)

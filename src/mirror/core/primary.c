@@ -58,9 +58,9 @@ mirror_mask primary_lost(const struct primary *p)
 	mirror_mask lost = 0;
 
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
-		/* A member that has promised a higher epoch, has seen a newer view, or reports a
-		 * split set is not swapped out, because a restored register would permit that
-		 * swap. */
+		/* Do not swap out a member that has promised a higher epoch, has seen a newer
+		 * view, or reports a split set: a register that was restored from a backup would
+		 * permit that swap. */
 		if (p->members[i].lost && primary_in_s(p, i) && !p->members[i].promised.number &&
 		    !p->members[i].ahead.epoch.number && !p->members[i].splits)
 			lost |= MIRROR_BIT(i);
@@ -121,8 +121,8 @@ static const char *primary_first_trouble(const struct primary *p, mirror_mask ma
 	return trouble ? trouble : "not reached";
 }
 
-/* Returns why no flush is acknowledged, or why the promotion does not continue; NULL: no
- * obstacle. */
+/* Returns the reason why no flush is acknowledged, or why the promotion does not continue. NULL:
+ * there is no obstacle. */
 static const char *primary_obstacle(struct primary *p)
 {
 	mirror_mask lost = primary_lost(p);
@@ -167,8 +167,9 @@ static void primary_settle_blocked(struct primary *p)
 		LOG_NOTICE("mirror set '%s': goes on", p->rec.config.set);
 }
 
-/* The own copy has failed, and a member of S lacks bytes that are not acknowledged. This primary
- * can no longer make that member equal, and must not continue without that member. */
+/* Returns true if the own copy has failed, and a member of S lacks bytes that are not
+ * acknowledged. This primary can no longer make that member equal, and must not continue without
+ * that member. */
 static bool primary_cannot_ack(const struct primary *p)
 {
 	mirror_mask others = primary_lost(p) & (mirror_mask)~MIRROR_BIT(p->slot);
@@ -176,7 +177,7 @@ static bool primary_cannot_ack(const struct primary *p)
 	return !primary_is_source(p) && others && !view_may_shrink(&p->rec, primary_lost(p), NULL);
 }
 
-/* End for good, because another host has to serve. */
+/* End this primary for good, because another host has to serve. */
 static void primary_give_up(struct primary *p)
 {
 	if (p->state == PRIMARY_QUIESCING)
@@ -236,7 +237,7 @@ void primary_on_quiesced(struct primary *p, bool clean)
 	primary_settle(p);
 }
 
-/* No member can be made equal any more: give up those that are not equal yet. */
+/* No member can be made equal any more: give up the members that are not equal yet. */
 static void primary_end_repairs(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -267,8 +268,8 @@ void primary_on_local_failed(struct primary *p)
 	primary_settle(p);
 }
 
-/* The primary needs its own copy to begin serving. It can continue without the copy only after
- * other members have got flushes. */
+/* Without its own copy the primary cannot begin to serve. It can continue to serve without the
+ * copy only after other members have got flushes. */
 void primary_on_serve_failed(struct primary *p)
 {
 	primary_fail(p, -EIO, "the own copy has failed: its metadata cannot be written");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primary_action.c -- answers for the state machine's user: the next action, and the members
- * that a flush must reach. */
+/* primary_action.c -- answers questions of the state machine's user: the next action, and the
+ * members that a flush must reach. */
 #include "mirror/core/primary_impl.h"
 
-/* Order in which actions are returned: those that end work come before those that begin work. */
+/* The order in which actions are returned: actions that end work come before actions that begin
+ * work. */
 static const enum primary_action_type primary_member_order[] = {
 	PRIMARY_DO_DROP,     PRIMARY_DO_PROMISE, PRIMARY_DO_VIEW,   PRIMARY_DO_RANGES,
 	PRIMARY_DO_EQUALISE, PRIMARY_DO_RESYNC,  PRIMARY_DO_RETIRE,
@@ -40,14 +41,14 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 			continue;
 		action->slot = (uint8_t)i;
 		action->whole = m->uncertain;
-		/* A failed copy may have sent bytes to one member before the kernel dropped
-		 * them, and not to the next member. The next primary makes these members equal,
-		 * so the records stay. */
+		/* A failed copy may have sent bytes to one member before the kernel dropped them,
+		 * so another member may lack these bytes. The next primary makes these members
+		 * equal, so keep the records. */
 		action->keeps =
 			action->type == PRIMARY_DO_RETIRE && (m->tail_unknown || p->local_failed);
 		if (action->type == PRIMARY_DO_EQUALISE) {
 			action->whole |= p->members[p->slot].uncertain;
-			/* A copy with damaged or lost records is not taken for clean (W8). */
+			/* A copy with damaged or lost records does not count as clean (W8). */
 			action->nothing = p->was_clean && !primary_is_serving(p) && !action->whole;
 		}
 		return true;

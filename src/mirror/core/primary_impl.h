@@ -12,9 +12,10 @@
 /* first pause while a process that unmaps still holds the copy */
 #define PRIMARY_HELD_MS      2
 #define PRIMARY_RETRY_MAX_MS 10000 /* longest pause between attempts to reach a member */
-/* so many PRIMARY_REFUSED_SPLIT in a row count; a read under way may cause one or two */
+/* this number of PRIMARY_REFUSED_SPLIT in a row counts as a split; a read that has not ended yet
+ * may cause one or two */
 #define PRIMARY_SPLITS 4
-/* after so many losses while it was made equal, the member's medium counts as bad, and no flush
+/* if a member is lost this often while it is made equal, its medium counts as bad, and no flush
  * waits for it */
 #define PRIMARY_BREAKS      3
 #define PRIMARY_HOLDOFF_MAX (300 * 1000)
@@ -26,14 +27,14 @@ static inline bool primary_is_over(const struct primary *p)
 	return p->state == PRIMARY_IDLE || p->state >= PRIMARY_DEMOTED;
 }
 
-/* True from the swap to `serving` until the last flush has ended. */
+/* Returns true from the swap to `serving` until the last flush has ended. */
 static inline bool primary_is_serving(const struct primary *p)
 {
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
 }
 
-/* May members join? At the end they may if the last flushes wait for more copies or for a good
- * copy. */
+/* Returns true if members may join. While the primary stops, they may join if the last flushes
+ * wait for more copies or for a good copy. */
 static inline bool primary_admits(const struct primary *p)
 {
 	return primary_is_source(p) &&
@@ -56,7 +57,7 @@ static inline const char *primary_name(const struct primary *p, unsigned slot)
 	return p->rec.config.members[slot].name;
 }
 
-/* Members of S that a swap has to exclude. */
+/* Returns the members of S that a swap has to exclude. */
 mirror_mask primary_lost(const struct primary *p);
 bool primary_all_equal(const struct primary *p);
 
@@ -76,24 +77,25 @@ void primary_fail(struct primary *p, int error, const char *fmt, ...)
 void primary_member_set(struct primary *p, unsigned slot, enum primary_member_state state);
 /* End the work with the member, and fence it again after the pause. */
 void primary_member_away(struct primary *p, unsigned slot, uint64_t pause_ms);
-/* The same, with a pause that doubles each time. */
+/* Like primary_member_away(), with a pause that doubles each time. */
 void primary_member_back_off(struct primary *p, unsigned slot);
 void primary_member_hold_off(struct primary *p, unsigned slot);
-/* Take over the configuration's slots: new, changed and removed ones. Returns the members that
- * begin anew. */
+/* Adopt the configuration's slots: new, changed and removed members. Returns the members that
+ * start again. */
 mirror_mask primary_members_configure(struct primary *p);
-/* The member cannot be used in its present form; only the operator can change that. */
+/* Mark the member as unusable in its present form; only the operator can change this. */
 void primary_member_useless(struct primary *p, unsigned slot, const char *trouble);
-/* Mark members as lost that must be reached and whose time is up. */
+/* Mark the members as lost that must be reached and whose deadline has passed. */
 void primary_members_tick(struct primary *p);
-/* The ranges of all members are known: make them equal. */
+/* Make the members equal, after the ranges of all members are known. */
 void primary_members_equalise(struct primary *p);
 
 /* primary_swap.c */
-/* Start the swap that is due; false: no swap is due. */
+/* Start the swap that is due. Returns false if no swap is due. */
 bool primary_offer(struct primary *p);
 
-/* primary.c: transitions that follow from the present state; ends each event. */
+/* primary.c: makes the transitions that follow from the present state; every event ends with this
+ * call. */
 void primary_settle(struct primary *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primary_member.c -- one member's states at its primary: fenced, made equal, waited for, lost. */
+/* primary_member.c -- the states of one member at its primary: fenced, made equal, joining,
+ * lost. */
 #include <errno.h>
 #include <string.h>
 
@@ -103,8 +104,8 @@ mirror_mask primary_members_configure(struct primary *p)
 	return fresh;
 }
 
-/* Is this a member of S that is away and is not being swapped out? Flushes wait for such a
- * member, so it lacks only bytes that are not acknowledged. */
+/* Returns true for a member of S that is away and is not being swapped out. Flushes wait for such
+ * a member, so it lacks only bytes that are not acknowledged. */
 static bool primary_member_to_repair(const struct primary *p, unsigned slot)
 {
 	mirror_mask lost = primary_lost(p);
@@ -117,7 +118,7 @@ static bool primary_member_to_repair(const struct primary *p, unsigned slot)
 	       !view_may_shrink(&p->rec, lost, NULL);
 }
 
-/* Is it time to fence the member? The own promise comes first. */
+/* Returns true if it is time to fence the member. The own promise comes first. */
 static bool primary_member_to_fence(const struct primary *p, unsigned slot)
 {
 	const struct primary_member *m = &p->members[slot];
@@ -193,10 +194,10 @@ void primary_member_useless(struct primary *p, unsigned slot, const char *troubl
 }
 
 /*
- * The member has seen a view that is newer than ours. Either the register has this view and this
- * primary has not read it yet (after its own swap without an answer, an operator's swap, or a newer
- * primary's), or the register has lost that view. Reads that begin now decide
- * (primary_judge_ahead).
+ * The member has seen a view that is newer than this primary's record. Either the register has
+ * this view and this primary has not read it yet (after its own swap without an answer, an
+ * operator's swap, or a newer primary's swap), or the register has lost that view. Reads that
+ * begin now decide (primary_judge_ahead).
  */
 static void primary_member_is_ahead(struct primary *p, unsigned slot,
 				    const struct mirror_view *seen)
@@ -204,7 +205,7 @@ static void primary_member_is_ahead(struct primary *p, unsigned slot,
 	struct primary_member *m = &p->members[slot];
 
 	m->ahead = *seen;
-	m->ahead_reads = p->reads + 2; /* a read that is under way does not count */
+	m->ahead_reads = p->reads + 2; /* a read that began earlier does not count */
 	primary_read(p);
 	m->lost = false;
 	primary_member_away(p, slot, PRIMARY_RETRY_MS);
@@ -278,7 +279,7 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 	} else if (report->copy == MIRROR_COPY_FAILED) {
 		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
 	} else if (report->tail_unknown) {
-		/* A resync would mark the whole copy as compared, though its tail was not
+		/* A resync would mark the whole copy as compared, although its tail was not
 		 * compared. (A member of S stays in doubt instead.) */
 		primary_member_useless(
 			p, slot,
@@ -326,9 +327,9 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 }
 
 /*
- * Either a newer primary exists, or the register has lost one: reads that begin now decide
- * (primary_judge_promises). Until then a member of S is not swapped out, because a restored
- * register would permit it.
+ * The member has promised a higher epoch. Either a newer primary exists, or the register has lost
+ * that epoch: reads that begin now decide (primary_judge_promises). Before these reads a member of
+ * S is not swapped out, because a restored register would permit that swap.
  */
 static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mirror_epoch promised)
 {
@@ -336,7 +337,7 @@ static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mi
 
 	if (!mirror_epoch_is_equal(m->promised, promised)) {
 		m->promised = promised;
-		m->refused_reads = p->reads + 2; /* a read that is under way does not count */
+		m->refused_reads = p->reads + 2; /* a read that began earlier does not count */
 	}
 	primary_read(p);
 	m->lost = false;
@@ -347,8 +348,7 @@ static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mi
 	m->trouble = "it has promised a higher epoch";
 }
 
-/* The member's daemon may have read the register a moment too early, so it is asked several
- * times. */
+/* The member's daemon may have read the register a moment too early, so ask it several times. */
 static void primary_on_refused_split(struct primary *p, unsigned slot)
 {
 	struct primary_member *m = &p->members[slot];
@@ -385,7 +385,7 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 	primary_settle(p);
 }
 
-/* Make this transition if the member is in the state that permits it. */
+/* Change the member's state if it is `from`. Returns false otherwise. */
 static bool primary_member_step(struct primary *p, unsigned slot, enum primary_member_state from,
 				enum primary_member_state to)
 {
@@ -446,7 +446,8 @@ void primary_on_lost(struct primary *p, uint8_t slot)
 	if (primary_in_s(p, slot) && (primary_is_serving(p) || m->breaks >= PRIMARY_BREAKS))
 		m->lost = true;
 	if (m->state == PRIMARY_MEMBER_FENCING)
-		m->trouble = primary_silence; /* silence replaces the member's former trouble */
+		/* silence replaces the former reason why the member is not used */
+		m->trouble = primary_silence;
 	if (m->state == PRIMARY_MEMBER_JOINING || m->state == PRIMARY_MEMBER_JOINED)
 		primary_member_hold_off(p, slot);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primary_order.c -- an operator's orders about one member. */
+/* primary_order.c -- carries out an operator's orders about one member. */
 #include <errno.h>
 
 #include "mirror/core/primary_impl.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * primary_swap.c -- the swaps of one primary, and what it reads from the register.
+ * primary_swap.c -- makes the swaps of one primary, and handles the records that it reads from the
+ * register.
  *
- * One swap is under way at a time. A swap without an answer may land as long as no other swap of
- * the same record has landed. Until then the primary assumes the worse of both outcomes
- * (primary_must_have). The next swap, with a nonce of its own, settles the outcome.
+ * One swap at a time is sent. A swap without an answer may still happen as long as no other swap
+ * of the same record has happened. During that time the primary assumes the worse of both results
+ * (primary_must_have). The next swap, which has a nonce of its own, decides the result.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,8 +23,8 @@ static mirror_mask primary_joined(const struct primary *p)
 	return joined;
 }
 
-/* Turn *offer, a copy of the present record, into the record of the swap that is due. False: no
- * swap is due. */
+/* Change *offer, a copy of the present record, into the record of the swap that is due. Returns
+ * false if no swap is due. */
 static bool primary_offer_change(struct primary *p, struct mirror_record *offer, uint64_t nonce)
 {
 	mirror_mask lost = primary_lost(p);
@@ -48,7 +49,7 @@ bool primary_offer(struct primary *p)
 {
 	if (primary_is_over(p) || p->swapping || p->now < p->swap_retry_ms)
 		return false;
-	/* Most calls end here, without a copy of the record. */
+	/* Most calls return here, without copying the record. */
 	if (primary_is_serving(p) && !p->unknown && !primary_lost(p) && !primary_joined(p))
 		return false;
 	p->offer = p->rec;
@@ -70,7 +71,7 @@ static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 		m->insync_ms = p->now;
 		primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
 	} else if (is_in && !was_in) {
-		/* A late swap has added the member after it was given up. */
+		/* A swap that succeeded late has added the member, which was given up meanwhile. */
 		m->lost = true;
 		primary_member_back_off(p, slot);
 	} else if (was_in && !is_in) {
@@ -78,7 +79,8 @@ static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 		if (slot == p->slot)
 			return;
 		if (m->state == PRIMARY_MEMBER_EQUAL && primary_is_serving(p))
-			/* A late swap has removed the member, which was repaired since. */
+			/* A swap that succeeded late has removed the member, which was repaired
+			 * meanwhile. */
 			primary_member_set(p, slot, PRIMARY_MEMBER_JOINED);
 		else
 			primary_member_hold_off(p, slot);
@@ -114,7 +116,7 @@ static void primary_begin_serving(struct primary *p)
 	}
 }
 
-/* The register has this record, the newest one read so far. */
+/* Adopt the newest record that was read from the register so far. */
 static void primary_adopt(struct primary *p, const struct mirror_record *rec, uint64_t revision)
 {
 	mirror_mask before = p->rec.view.insync;
@@ -147,7 +149,7 @@ static void primary_adopt(struct primary *p, const struct mirror_record *rec, ui
 		primary_begin_serving(p);
 }
 
-/* Has a swap of this primary begun this epoch? */
+/* Returns true if a swap of this primary has begun this epoch. */
 static bool primary_is_our_promotion(const struct primary *p, const struct mirror_view *view)
 {
 	unsigned count =
@@ -163,7 +165,8 @@ static bool primary_is_our_promotion(const struct primary *p, const struct mirro
 	return false;
 }
 
-/* While promoting: is the epoch ours already, or was the register changed by another program? */
+/* In the state `promoting`: find out whether this primary has begun the epoch, or another program
+ * has changed the register. */
 static void primary_learn_promoting(struct primary *p, const struct mirror_record *rec,
 				    uint64_t revision, bool refused)
 {
@@ -175,9 +178,10 @@ static void primary_learn_promoting(struct primary *p, const struct mirror_recor
 		primary_fail(p, -EAGAIN, "the register was changed by another program");
 }
 
-/* The register had this record when the swap under way was refused. If it is neither the record
- * that the swap compared with nor a newer one, the register was restored from a backup. But a
- * record that was read since may itself be the cause of the refusal; then the next swap decides. */
+/* Returns true if the register was restored from a backup. The register had this record when the
+ * present swap was refused. If it is neither the record that the swap compared with nor a newer
+ * one, the register was restored. Exception: a record that was read since may itself be the cause
+ * of the refusal; then the next swap decides. */
 static bool primary_is_restored(const struct primary *p, const struct mirror_record *rec)
 {
 	if (p->offer_against != p->rec.nonce)
@@ -187,14 +191,16 @@ static bool primary_is_restored(const struct primary *p, const struct mirror_rec
 	return rec->view.seq < p->offer.view.seq;
 }
 
-/* An operator's configuration, which only takes members out of S. */
+/* Returns true for a record of an operator's new configuration, which only takes members out of
+ * S. */
 static bool primary_is_configured(const struct primary *p, const struct mirror_record *rec)
 {
 	return rec->view.epoch.number == p->rec.view.epoch.number &&
 	       rec->view.seq == p->rec.view.seq && rec->config.number > p->rec.config.number;
 }
 
-/* refused: the swap under way failed because the register had this record. */
+/* Handle a record of the register. refused: the present swap failed because the register had this
+ * record. */
 static void primary_learn(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 			  bool refused)
 {
@@ -250,8 +256,8 @@ void primary_on_swap(struct primary *p, enum primary_swap result, const struct m
 	primary_settle(p);
 }
 
-/* A member has promised a higher epoch than ours. The primary fails if reads that began later do
- * not show that epoch. */
+/* Decide about members that have promised a higher epoch than this primary's. The primary fails if
+ * reads that began later do not show that epoch. */
 static void primary_judge_promises(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -269,8 +275,8 @@ static void primary_judge_promises(struct primary *p)
 	}
 }
 
-/* A member has seen a newer view than ours. This primary has adopted that view by now, or it
- * fails because reads that began later do not show the view. */
+/* Decide about members that have seen a newer view than this primary's record. Either this primary
+ * has adopted that view by now, or it fails because reads that began later do not show the view. */
 static void primary_judge_ahead(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -308,8 +314,8 @@ void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint
 	primary_learn(p, rec, revision, false);
 	primary_judge_promises(p);
 	primary_judge_ahead(p);
-	/* A swap without an answer has not landed yet; another swap by this primary makes sure
-	 * that it never lands. */
+	/* A swap without an answer has not happened yet. Make another swap, after which the first
+	 * one can never happen. */
 	if (p->unknown)
 		p->swap_retry_ms = p->now;
 	primary_settle(p);

@@ -88,7 +88,7 @@ static void record_put_text(struct wcursor *c, const char *text)
 	wcursor_bytes(c, text, len);
 }
 
-/* Sets bad if the text does not fit, or has a NUL inside. */
+/* Read a text. The cursor becomes bad if the text does not fit, or has a NUL inside. */
 static void record_get_text(struct rcursor *c, char *text, size_t size)
 {
 	size_t len = (size_t)rcursor_le(c, 2);
@@ -196,7 +196,7 @@ static void record_get_view(struct rcursor *c, struct mirror_view *view)
 	view->insync = rcursor_u8(c);
 }
 
-/* Fills in the record's length, which is known only at the end. */
+/* Fill in the record's length, which is known only at the end. Returns the length. */
 static size_t record_finish(struct wcursor *c)
 {
 	size_t len = wcursor_len(c) + RECORD_SUM;
@@ -209,7 +209,7 @@ static size_t record_finish(struct wcursor *c)
 	return len;
 }
 
-/* Fields added after version 1. */
+/* Write the fields that versions after version 1 have added. */
 static void record_put_ended(struct wcursor *c, const struct mirror_record *rec)
 {
 	mirror_mask known = 0;
@@ -253,7 +253,7 @@ size_t record_encode(const struct mirror_record *rec, void *buf, size_t room)
 	return record_finish(&c);
 }
 
-/* The part between the head and the sum. */
+/* Read the part between the head and the checksum. */
 static void record_get_body(struct rcursor *c, struct mirror_record *rec)
 {
 	uint8_t count;

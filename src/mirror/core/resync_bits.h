@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resync_bits.h -- words of a resync's bitmap, for resync*.c only. A word stands for 64 blocks, and
- * a piece lies within one word.
+ * resync_bits.h -- operations on words of a resync's bitmap, only for resync*.c. A word stands for
+ * 64 blocks, and a piece lies within one word.
  */
 #ifndef MIRROR_CORE_RESYNC_BITS_H
 #define MIRROR_CORE_RESYNC_BITS_H
 
 #include "mirror/core/resync.h"
 
-#define RESYNC_WORD ((uint64_t)RESYNC_PIECE_MAX) /* bytes of the file that a word stands for */
+#define RESYNC_WORD ((uint64_t)RESYNC_PIECE_MAX) /* bytes of the file for which a word stands */
 
-/* The bits `from` to `last`, both included. */
+/* Returns the bits `from` to `last`, both included. */
 static inline uint64_t resync_bits_between(unsigned from, unsigned last)
 {
 	return ~0ull >> (63 - last) & ~0ull << from;
 }
 
-/* The blocks of a word that the range [offset, end) touches. */
+/* Returns the blocks of a word that the range [offset, end) touches. */
 static inline uint64_t resync_bits_touched(uint64_t word, uint64_t offset, uint64_t end)
 {
 	uint64_t base = word * RESYNC_WORD, first = offset > base ? offset - base : 0;
@@ -28,7 +28,7 @@ static inline uint64_t resync_bits_touched(uint64_t word, uint64_t offset, uint6
 				   (unsigned)((end - 1) / MIRROR_BLOCK));
 }
 
-/* A piece's word, and its blocks as bits of that word. */
+/* Return a piece's word, and the piece's blocks as bits of that word. */
 static inline uint64_t resync_bits_word_of(const struct resync_piece *piece)
 {
 	return piece->offset / RESYNC_WORD;
@@ -42,9 +42,9 @@ static inline uint64_t resync_bits_of(const struct resync_piece *piece)
 /* Set and clear bits, and keep rs->remaining correct. */
 void resync_bits_set(struct resync *rs, uint64_t word, uint64_t bits);
 void resync_bits_clear(struct resync *rs, uint64_t word, uint64_t bits);
-/* A flush changed these blocks, so pieces in flight must not clear the bits. */
+/* Call this when a flush has changed these blocks: pieces in flight must not clear the bits. */
 void resync_bits_touch(struct resync *rs, uint64_t word, uint64_t bits);
-/* The blocks of the word that flushes wait for. */
+/* Returns the blocks of the word for which flushes wait. */
 uint64_t resync_bits_held(const struct resync *rs, uint64_t word);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The effect of flushes on a resync, and when a flush waits for a piece. */
+/* Applies the effect of flushes to a resync, and decides whether a flush waits for a piece. */
 #include "mirror/core/resync_bits.h"
 
 static uint64_t resync_flush_touches(const struct mirror_range *ranges, unsigned count,
@@ -24,8 +24,8 @@ uint64_t resync_bits_held(const struct resync *rs, uint64_t word)
 
 static bool resync_flush_is_blocked(const struct resync *rs, const struct resync_hold *hold)
 {
-	/* Before the member gets flushes, a piece that a flush touches has to be sent again.
-	 * Afterwards equal digests stay equal, because both sides get the flush. */
+	/* Before the member gets flushes, a piece that a flush touches has to be sent again. After
+	 * the member gets flushes, equal digests stay equal, because both sides get the flush. */
 	if (rs->mode != RESYNC_JOINING || !rs->in_flight)
 		return false;
 	for (unsigned i = 0; i < RESYNC_FLIGHT_MAX; i++) {

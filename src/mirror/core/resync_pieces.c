@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pieces: the choice of the next piece, and the effect of its end on the bitmap. */
+/* Chooses the next piece, and applies the end of a piece to the bitmap. */
 #include <assert.h>
 
 #include "mirror/core/resync_bits.h"
@@ -7,13 +7,13 @@
 #define RESYNC_HELD_WAIT_US 1000 /* pause before blocks that a flush holds are tried again */
 #define RESYNC_SHRINKS(rs)  ((rs)->remaining * 10 <= (rs)->pass_found * 7)
 
-/* Blocks of a word with which a piece may begin. */
+/* Returns the blocks of a word with which a piece may begin. */
 static uint64_t resync_pieces_free(const struct resync *rs, uint64_t word)
 {
 	uint64_t bits = rs->config.bits[word];
 
 	if (word == rs->cursor)
-		bits &= ~rs->begun; /* the next pass takes blocks that were set again */
+		bits &= ~rs->begun; /* leave blocks that were set again to the next pass */
 	for (unsigned i = 0, left = bits ? rs->busy[word % RESYNC_BUSY] : 0; left; i++) {
 		const struct resync_flight *f = &rs->flight[i];
 
@@ -32,7 +32,7 @@ static void resync_pieces_move(struct resync *rs, uint64_t word)
 	rs->begun = 0;
 }
 
-/* Move the cursor to the next word with a free block. False: the pass is at its end. */
+/* Move the cursor to the next word with a free block. Returns false at the end of the pass. */
 static bool resync_pieces_seek(struct resync *rs)
 {
 	while (rs->cursor < rs->words && !resync_pieces_free(rs, rs->cursor))
@@ -40,7 +40,7 @@ static bool resync_pieces_seek(struct resync *rs)
 	return rs->cursor < rs->words;
 }
 
-/* Make the piece that begins with the first of the free blocks. */
+/* Make the piece that begins at the first of the free blocks. */
 static void resync_pieces_form(const struct resync *rs, uint64_t word, uint64_t bits,
 			       struct resync_piece *piece)
 {
@@ -82,7 +82,7 @@ static void resync_pieces_begin(struct resync *rs, struct resync_piece *piece, u
 	resync_rate_on_sent(&rs->rate, piece->len, now_us);
 }
 
-/* Begin a piece in this word, if there is one and the rate permits. */
+/* Begin a piece in this word, if a block is free and the rate permits the piece. */
 static bool resync_pieces_take(struct resync *rs, uint64_t word, uint64_t now_us,
 			       struct resync_piece *piece, uint64_t *wake_us)
 {
@@ -108,7 +108,7 @@ static bool resync_pieces_may_begin_pass(const struct resync *rs)
 	return rs->mode != RESYNC_VERIFY || rs->pass + 1 < RESYNC_VERIFY_TRIES;
 }
 
-/* The cursor is at the end of the bitmap. */
+/* Handle the end of a pass: the cursor is at the end of the bitmap. */
 static enum resync_step resync_pieces_end_pass(struct resync *rs, uint64_t now_us,
 					       uint64_t *wake_us)
 {
@@ -129,7 +129,7 @@ static enum resync_step resync_pieces_end_pass(struct resync *rs, uint64_t now_u
 	return RESYNC_HAS_PIECE;
 }
 
-/* HAS_PIECE: the cursor is at a word with a free block. */
+/* Move the cursor to a word with a free block. Returns RESYNC_HAS_PIECE if there is one. */
 static enum resync_step resync_pieces_position(struct resync *rs, uint64_t now_us,
 					       uint64_t *wake_us)
 {
@@ -179,11 +179,11 @@ bool resync_next_of(struct resync *const *members, unsigned count, uint64_t now_
 		steps[i] = resync_pieces_position(members[i], now_us, wake_us);
 		if (steps[i] == RESYNC_HAS_PIECE) {
 			ready |= 1u << i;
-			steps[i] = RESYNC_WAITS; /* until the rate permits a piece */
+			steps[i] = RESYNC_WAITS; /* the rate permits no piece now */
 		}
 	}
-	/* The member with the lowest cursor leads, so that the passes of several members become
-	 * one. */
+	/* The member with the lowest cursor decides the next word, so that the passes of several
+	 * members become one pass. */
 	while (ready) {
 		unsigned lead = (unsigned)__builtin_ctz(ready);
 
@@ -232,7 +232,7 @@ void resync_done(struct resync *rs, const struct resync_piece *piece, bool ok, u
 	resync_pieces_end(rs, f, now_us);
 }
 
-/* The piece continues with other blocks and is read anew, with all flushes made so far. */
+/* Continue the piece with other blocks. They are read again, with all flushes made so far. */
 static bool resync_pieces_turn(struct resync_flight *f, struct resync_piece *piece,
 			       enum resync_op op, uint64_t blocks)
 {

@@ -26,7 +26,7 @@ resync_plan_because(struct resync_plan_why why, enum resync_verdict verdict, con
 
 enum resync_plan_known { PLAN_KNOWN, PLAN_FORGOTTEN, PLAN_UNKNOWN };
 
-/* Did the register ever have that epoch? */
+/* Find out whether the register ever had that epoch. */
 static enum resync_plan_known resync_plan_epoch(const struct mirror_record *rec,
 						struct mirror_epoch epoch)
 {
@@ -86,7 +86,7 @@ static bool resync_plan_is_refused(const struct resync_facts *f, struct resync_p
 	return true;
 }
 
-/* The verdict for a member that holds all acknowledged bytes. */
+/* Returns the verdict for a member that holds all acknowledged bytes. */
 static enum resync_verdict resync_plan_of_insync(const struct resync_facts *f,
 						 struct resync_plan_why why)
 {

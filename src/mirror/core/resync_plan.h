@@ -2,9 +2,9 @@
 /*
  * resync_plan.h -- decides which ranges of a member's copy a resync makes equal to the primary's.
  *
- * The source is always the primary of the register's view, which is in sync. Ids and epochs of the
- * copies reveal cases that the register does not show: a copy of another set, or a copy that was
- * changed outside of the set's history.
+ * A resync always comes from the primary of the register's view, which is in-sync. Ids and epochs
+ * of the copies reveal cases that the register does not show: a copy of another set, or a copy
+ * that was changed outside of the set's history.
  */
 #ifndef MIRROR_CORE_RESYNC_PLAN_H
 #define MIRROR_CORE_RESYNC_PLAN_H
@@ -36,12 +36,12 @@ struct resync_facts {
 	bool own_uncertain;              /* the primary's records may lack ranges */
 	/* size of the primary's mapping; the set may have grown since */
 	uint64_t own_size;
-	/* number of ranges that may differ: hot extents, equalisations */
+	/* number of ranges that may differ: hot extents, and ranges of equalisations */
 	uint32_t own_records;
 	bool unacknowledged;   /* the member may lack flushes of this epoch */
-	bool bitmap_is_usable; /* the bitmap counts from the state of the member's copy */
+	bool bitmap_is_usable; /* the bitmap is complete for the state of the member's copy */
 	bool is_discarded;     /* an operator resolved a split against the member */
-	/* The member's report. */
+	/* The report of the member. */
 	uint8_t slot;
 	struct mirror_uuid uuid;
 	uint64_t copy_id, size;
@@ -49,11 +49,12 @@ struct resync_facts {
 	bool held, uncertain;
 	uint32_t records;          /* number of hot extents and intents */
 	struct mirror_epoch epoch; /* the last epoch whose flushes the copy may hold; 0: none */
-	uint64_t source_id;        /* source of a resync that has not ended; 0: none */
+	/* id of the copy that sends a resync that has not ended; 0: none */
+	uint64_t source_id;
 };
 
-/* why: one line for people, with the values that contradict each other; its room is `size`
- * bytes. */
+/* Decide about a member. why: one line for people, with the values that contradict each other; the
+ * array has `size` bytes. */
 enum resync_verdict resync_plan(const struct resync_facts *f, char *why, size_t size);
 const char *resync_verdict_2str(enum resync_verdict verdict);
 

@@ -4,27 +4,29 @@
 #include <string.h>
 
 #define SECOND_US   1000000u
-#define INTERVAL_US 100000u /* time between decisions, if the interval has enough flushes */
-/* flushes after which a decision is due; the slowest hundredth are three */
+#define INTERVAL_US 100000u /* time between two decisions, if an interval contains enough flushes */
+/* number of flushes after which a decision is due: the slowest hundredth are then three flushes */
 #define INTERVAL_COUNT 300
 #define COUNT_MIN      5 /* fewer flushes in a second are no basis for a decision */
 #define WINDOW_MIN     512u
 /* smaller pieces cost more processor time than they gain on the link */
 #define PIECE_MIN 16384u
-/* Enough for any link: one piece is on the link, one is queued, and the completion of one comes
- * back. */
+/* Enough for any link: one piece is in transfer, one is queued, and the completion of a third
+ * comes back. */
 #define WINDOW_LEAST (3 * PIECE_MIN)
 #define FLOOR_PART   4 /* at most this part of a second of min_rate may be in flight */
 
-/* A flush counts as slow from 7/4 of the calm p99 on. The documented limit is 8/4. */
+/* A flush counts as slow from 7/4 of the calm p99 (resync_rate.h) on. The documented limit is
+ * 8/4. */
 #define QUARTERS_SLOW 7
-/* Slow flushes of 1000. Above the first two the rate falls, a little or to a half; below the
- * third it grows. The p99 itself is no measure here: with so few flushes a single outlier sets
- * it. */
+/* Numbers of slow flushes per 1000. Above the first number the rate falls a little, above the
+ * second by half; below the third the rate grows. The p99 itself is no measure here: with few
+ * flushes a single outlier sets it. */
 #define PERMIL_LESS 15
 #define PERMIL_HALF 100
 #define PERMIL_MORE 8
-/* A rest lasts for this time or this many flushes. Rests take at most a quarter of all time. */
+/* A rest ends after this time or this number of flushes. Rests take at most a quarter of all
+ * time. */
 #define REST_US      100000u
 #define REST_COUNT   200
 #define REST_SHARE   4
@@ -32,8 +34,8 @@
 /* measure again after this time, because the calm p99 and the link's speed change */
 #define REST_AGAIN_US (5 * SECOND_US)
 
-#define QUARTERS_QUEUE 3  /* a piece may wait for others for at most 3/4 of the calm p99 */
-#define MOST_FORGETS   16 /* each interval forgets a sixteenth of the highest rate */
+#define QUARTERS_QUEUE 3  /* a piece may wait for other pieces for at most 3/4 of the calm p99 */
+#define MOST_FORGETS   16 /* each interval reduces the remembered highest rate by a sixteenth */
 
 static unsigned resync_rate_class(uint64_t us)
 {
@@ -46,7 +48,7 @@ static unsigned resync_rate_class(uint64_t us)
 	return class < RESYNC_LATENCIES ? class : RESYNC_LATENCIES - 1;
 }
 
-/* The largest value of a class. */
+/* Returns the largest value of a class. */
 static uint64_t resync_rate_class_top(unsigned class)
 {
 	unsigned log = class / 8 + 2;
@@ -74,8 +76,8 @@ uint64_t resync_latencies_percentile(const struct resync_latencies *l, unsigned 
 	return resync_rate_class_top(class);
 }
 
-/* A piece is half a window, in whole blocks: one piece is on the link while the completion of
- * another comes back. So a flush waits for no more than a window. */
+/* Set the window, and the piece to half a window in whole blocks: one piece is in transfer while
+ * the completion of another comes back. So a flush waits for no more than a window. */
 static void resync_rate_set_window(struct resync_rate *rate, uint32_t window)
 {
 	uint32_t piece = rate->piece_max;
@@ -126,7 +128,7 @@ static void resync_rate_limit_queue(struct resync_rate *rate, uint64_t now_us)
 	rate->window_max = most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
 }
 
-/* Number of slow flushes per 1000. */
+/* Returns the number of slow flushes per 1000. */
 static uint32_t resync_rate_slow(const struct resync_rate *rate)
 {
 	unsigned class = resync_rate_class(rate->calm_us * QUARTERS_SLOW / 4);
@@ -154,13 +156,13 @@ static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 		return;
 	}
 	rate->p99_us = resync_latencies_p99(&rate->latencies);
-	/* the first p99 measured, with a small window, serves as the calm one */
+	/* the first p99 is measured with a small window, so use it as the calm p99 */
 	if (!rate->calm_us) {
 		rate->calm_us = rate->p99_us;
 		return;
 	}
 	slow = resync_rate_slow(rate);
-	if (rate->p99_us < rate->calm_us) /* without a resync flushes are not slower than this */
+	if (rate->p99_us < rate->calm_us) /* flushes without a resync are not slower than these */
 		rate->calm_us -= (rate->calm_us - rate->p99_us) / 8;
 	if (slow > PERMIL_LESS && now_us >= rate->rest_us)
 		resync_rate_enter_rest(rate, slow);
@@ -170,7 +172,7 @@ static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 		resync_rate_grow(rate);
 }
 
-/* Take the times of flushes during a rest as the calm ones, unless they are too few. */
+/* Update the calm p99 from the flushes of a rest. at_once: adopt a higher value at once. */
 static void resync_rate_learn_calm(struct resync_rate *rate, bool at_once)
 {
 	uint64_t p99 = resync_latencies_p99(&rate->latencies), count = rate->latencies.count;
@@ -213,7 +215,8 @@ static void resync_rate_tick_rest(struct resync_rate *rate, uint64_t now_us)
 		return;
 	resync_rate_judge(rate);
 	rate->rest = RESYNC_REST_NONE;
-	rate->least_us = 0; /* the next piece has the link for itself */
+	/* so that the next piece, which has the link for itself, sets this time anew */
+	rate->least_us = 0;
 	rate->rest_us = now_us + (REST_SHARE - 1) * took;
 	resync_rate_begin_interval(rate, now_us);
 }
@@ -236,7 +239,7 @@ static void resync_rate_tick(struct resync_rate *rate, uint64_t now_us)
 	}
 }
 
-/* Is this a rest, in which nothing is sent before *wake_us? */
+/* Returns true during a rest, in which nothing is sent before *wake_us. */
 static bool resync_rate_rests(struct resync_rate *rate, uint64_t in_flight, uint64_t now_us,
 			      uint64_t *wake_us)
 {
@@ -255,8 +258,8 @@ static uint64_t resync_rate_allowance(uint64_t bytes_per_s, uint64_t elapsed_us)
 	       bytes_per_s % SECOND_US * elapsed_us / SECOND_US;
 }
 
-/* Is the resync below min_rate in this second, so that it has to send even if flushes get
- * slower? */
+/* Returns true if the resync is below min_rate in this second: it then has to send even if flushes
+ * get slower. */
 static bool resync_rate_below_floor(const struct resync_rate *rate, uint64_t in_flight,
 				    uint64_t elapsed_us)
 {
@@ -264,7 +267,7 @@ static bool resync_rate_below_floor(const struct resync_rate *rate, uint64_t in_
 	       in_flight < rate->limits.min_rate / FLOOR_PART;
 }
 
-/* The time from which the limit permits that many bytes since the second began. */
+/* Returns the time from which on the limit permits that many bytes since the second began. */
 static uint64_t resync_rate_time_of(const struct resync_rate *rate, uint64_t bytes_per_s,
 				    uint64_t bytes)
 {

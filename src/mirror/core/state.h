@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state.h -- the words for a mirror set's condition. Each has one meaning in messages, in the
- * library's answers and in the tool's output.
+ * state.h -- the words for the condition of a mirror set. A word has the same meaning in messages,
+ * in the library's answers and in the tool's output.
  */
 #ifndef MIRROR_CORE_STATE_H
 #define MIRROR_CORE_STATE_H
 
 /* Condition of a copy. */
 enum mirror_copy {
-	MIRROR_COPY_EMPTY,   /* created, without data */
-	MIRROR_COPY_SYNCING, /* a resync makes it equal: not usable */
-	MIRROR_COPY_STALE,   /* consistent, but lacks acknowledged data */
-	MIRROR_COPY_UNKNOWN, /* consistent, but neither register nor primary has answered */
-	MIRROR_COPY_INSYNC,  /* holds all acknowledged data */
-	MIRROR_COPY_FAILED,  /* its medium or a write-back has failed */
+	MIRROR_COPY_EMPTY,   /* the copy was created and has no data yet */
+	MIRROR_COPY_SYNCING, /* a resync is making the copy equal, so the copy cannot be used */
+	MIRROR_COPY_STALE,   /* the copy is consistent, but lacks acknowledged data */
+	/* the copy is consistent, but neither the register nor the primary has answered */
+	MIRROR_COPY_UNKNOWN,
+	MIRROR_COPY_INSYNC, /* the copy holds all acknowledged data */
+	MIRROR_COPY_FAILED, /* the copy's medium or a write-back has failed */
 	MIRROR_COPY_COUNT
 };
 
@@ -48,13 +49,13 @@ enum mirror_role {
 enum mirror_health {
 	MIRROR_HEALTH_DOWN, /* no process serves the set */
 	MIRROR_HEALTH_HEALTHY,
-	MIRROR_HEALTH_DEGRADED, /* served, with fewer copies than configured */
-	MIRROR_HEALTH_BLOCKED,  /* flushes wait: too few copies, or no agreement */
+	MIRROR_HEALTH_DEGRADED, /* the set is served, with fewer copies than configured */
+	MIRROR_HEALTH_BLOCKED,  /* flushes wait: there are too few copies, or no majority */
 	MIRROR_HEALTH_SPLIT,
 	MIRROR_HEALTH_COUNT
 };
 
-/* Names like "in-sync" and "catching-up"; "?" for an invalid value. */
+/* Return words such as "in-sync" and "catching-up"; "?" for an invalid value. */
 const char *mirror_copy_2str(unsigned copy);
 const char *mirror_link_2str(unsigned link);
 const char *mirror_flow_2str(unsigned flow);

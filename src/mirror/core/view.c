@@ -7,7 +7,7 @@
 
 #include "mirror/core/version.h"
 
-/* Sets *why and returns error, so that a refusal is one line. */
+/* Set *why and return error, so that a refusal is one line. */
 static int view_refuse(int error, const char *text, const char **why)
 {
 	if (why)
@@ -20,7 +20,7 @@ static bool view_has_member(const struct mirror_record *rec, uint8_t slot)
 	return slot < MIRROR_MEMBERS_MAX && rec->config.members[slot].id != 0;
 }
 
-/* Make rec the primary's next record of the same epoch. */
+/* Change rec into the primary's next record of the same epoch. */
 static int view_change(struct mirror_record *rec, uint64_t nonce)
 {
 	rec->nonce = nonce;
@@ -210,8 +210,8 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 		return view_refuse(-EBUSY, "the primary must be demoted first", why);
 	if (!(rec->view.insync & ~left))
 		return view_refuse(-EAGAIN, "no in-sync member would be left", why);
-	/* A copy that is lost for good may still be replaced, because only a new copy ends the
-	 * wait. */
+	/* If the copy's removal leaves too few copies, refuse it. A copy that is lost for good may
+	 * still be replaced, because only a new copy ends the wait. */
 	if (rec->view.insync & removed &&
 	    view_count(rec->view.insync & (mirror_mask)~left) < config->min_copies)
 		return view_refuse(-EAGAIN,
@@ -226,7 +226,7 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 	rec->config = *config;
 	rec->config.number = number;
 	rec->view.insync &= (mirror_mask)~left;
-	rec->nonce = nonce; /* seq stays the same */
+	rec->nonce = nonce; /* a change of the configuration leaves seq unchanged */
 	return 0;
 }
 
@@ -284,15 +284,15 @@ static enum view_order view_compare_past(const struct mirror_record *rec,
 			return VIEW_BRANCH;
 		return seen->seq <= past->seq ? VIEW_OLDER : VIEW_BRANCH;
 	}
-	/* A full history has dropped its oldest epochs. */
+	/* If the history is full, it has dropped the oldest epochs. */
 	if (rec->history_count == MIRROR_HISTORY &&
 	    seen->epoch.number < rec->history[MIRROR_HISTORY - 1].epoch.number)
 		return VIEW_OLDER;
 	return VIEW_BRANCH;
 }
 
-/* Compares views of the same epoch and seq: only a change of the configuration can lie between
- * them. */
+/* Compare views of the same epoch and seq, which can differ only by a change of the
+ * configuration. */
 static enum view_order view_compare_insync(const struct mirror_view *v,
 					   const struct mirror_view *seen)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* words.h -- the words for a record's enumerations in its text form; NULL ends each list. */
+/* words.h -- the words for a record's enumerations in its text form. NULL ends each list. */
 #ifndef MIRROR_CORE_WORDS_H
 #define MIRROR_CORE_WORDS_H
 
@@ -8,7 +8,7 @@
 extern const char *const words_lonely[]; /* indexed by enum mirror_lonely */
 extern const char *const words_phase[];  /* indexed by enum mirror_phase */
 
-/* The index of the word in the list; -1: the list lacks the word. */
+/* Returns the index of the word in the list, or -1 if the list lacks the word. */
 int words_find(const char *const words[], const char *word);
 
 #endif
