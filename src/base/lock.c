@@ -25,6 +25,39 @@ static bool lock_sleep(struct lock *l, const struct timespec *until)
 	return !over;
 }
 
+#define SPIN_TRIES 16u /* between two looks at the clock */
+
+static void lock_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Reads only, so that the holder keeps the cache line until it releases the lock. */
+static bool lock_spin_once(struct lock *l)
+{
+	for (unsigned i = 0; i < SPIN_TRIES; i++) {
+		if (atomic_load_explicit(&l->word, memory_order_relaxed) == 0 && lock_try(l))
+			return true;
+		lock_pause();
+	}
+	return false;
+}
+
+bool lock_spin(struct lock *l, uint64_t ns)
+{
+	uint64_t end = clock_now_ns() + ns;
+
+	do {
+		if (lock_spin_once(l))
+			return true;
+	} while (clock_now_ns() < end);
+	return false;
+}
+
 void lock_wait(struct lock *l)
 {
 	while (atomic_exchange(&l->word, 2))

@@ -40,6 +40,17 @@ static inline void lock_enter(struct lock *l)
 		lock_wait(l);
 }
 
+bool lock_spin(struct lock *l, uint64_t ns); /* the slow part of lock_try_for() */
+
+/*
+ * Try for up to ns, without sleeping. A wake-up by a thread on another CPU takes longer than that
+ * thread usually holds the lock.
+ */
+static inline bool lock_try_for(struct lock *l, uint64_t ns)
+{
+	return __builtin_expect(lock_try(l), 1) || lock_spin(l, ns);
+}
+
 /*
  * Like lock_enter(), but with a time limit by the monotonic clock (clock.h). Returns false if the
  * lock was not free before the limit.

@@ -12,6 +12,7 @@
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/conn_plain_impl.h"
 #include "softrnic/io/link_shm_meet.h"
+#include "softrnic/io/policy.h"
 
 static void conn_ready(struct eng_source *src, unsigned ready);
 static enum eng_look conn_look(struct eng_source *src);
@@ -182,6 +183,8 @@ bool conn_enter_until(struct conn *c, unsigned ms)
 
 int conn_enter_caller(struct conn *c, unsigned ms)
 {
+	if (lock_try_for(&c->lock, POLICY_POST_NS))
+		return 0;
 	if (conn_can_stall(c))
 		return conn_enter_until(c, ms) ? 0 : ETIMEDOUT;
 	conn_enter(c);

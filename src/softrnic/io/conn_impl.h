@@ -205,9 +205,9 @@ void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
 /*
- * Takes the lock for a thread of the application. If this connection's memory may wait for a file
- * system, another thread may hold the lock for long, so the function then has a time limit. Returns
- * 0 or ETIMEDOUT.
+ * Takes the lock for a thread of the application, which tries for a short time before it sleeps. If
+ * this connection's memory may wait for a file system, another thread may hold the lock for long, so
+ * the function then has a time limit. Returns 0 or ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
 #define CONN_LOOK_MS   100u /* longer than a busy scheduler pauses the thread that holds the lock */

@@ -141,6 +141,13 @@ bool policy_may_lease(struct policy_lease *l);
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now);
 
+/*
+ * A call of the application finds that another thread holds the connection's lock. It tries for
+ * this time before it sleeps: the holder receives once and sends once, and a send takes some 15 us
+ * where it wakes a thread of another virtual CPU.
+ */
+#define POLICY_POST_NS 20000u
+
 /* Which threads check for a connection's bytes, apart from leaders of the engine that sleep. */
 struct policy_lookers {
 	bool leased;      /* threads poll, or wait repeatedly */

@@ -2,6 +2,8 @@
 #include "lib/unit.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -14,12 +16,12 @@ static struct {
 	unsigned count;
 } shared;
 
-/* Take the lock in all three ways. From time to time a thread releases the lock while others wait
- * for it. */
+/* Take the lock in all four ways. From time to time a thread releases the lock while others wait for
+ * it. */
 static void *count_up(void *arg)
 {
 	for (unsigned i = 0; i < TIMES; i++) {
-		unsigned way = (i + *(unsigned *)arg) % 3;
+		unsigned way = (i + *(unsigned *)arg) % 4;
 
 		if (way == 0 && !lock_try(&shared.lock))
 			lock_enter(&shared.lock);
@@ -28,6 +30,8 @@ static void *count_up(void *arg)
 		else if (way == 2)
 			while (!lock_enter_until(&shared.lock, clock_now_ns() + 20 * NSEC_PER_US))
 				;
+		else if (way == 3 && !lock_try_for(&shared.lock, 20 * NSEC_PER_US))
+			lock_enter(&shared.lock);
 		shared.count++;
 		lock_leave(&shared.lock);
 	}
@@ -115,12 +119,43 @@ static void a_lock_is_waited_for_until_a_monotonic_time(void **state)
 	assert_true(locked_by_another(&w, CLOCK_NEVER / 4, true));
 }
 
+static atomic_bool tries;
+
+static void *try_for_long(void *arg)
+{
+	atomic_store(&tries, true);
+	return (void *)(intptr_t)lock_try_for(&shared.lock, 60 * NSEC_PER_SEC);
+}
+
+/* The value 2 would show that a thread sleeps, or is about to. */
+static void a_thread_may_try_for_a_time_without_sleeping(void **state)
+{
+	uint64_t begin = clock_now_ns();
+	pthread_t thread;
+	void *got;
+
+	lock_enter(&shared.lock);
+	assert_false(lock_try_for(&shared.lock, 2 * NSEC_PER_MS));
+	assert_true(clock_now_ns() - begin >= 2 * NSEC_PER_MS);
+	assert_int_equal(thread_start(&thread, 0, try_for_long, NULL), 0);
+	while (!atomic_load(&tries))
+		sched_yield();
+	usleep(5000);
+	assert_int_equal(atomic_load(&shared.lock.word), 1);
+	lock_leave(&shared.lock);
+	assert_int_equal(pthread_join(thread, &got), 0);
+	assert_true(got);
+	assert_false(lock_try(&shared.lock));
+	lock_leave(&shared.lock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_thread_at_a_time_has_it),
 		cmocka_unit_test(a_waiting_thread_is_woken_and_keeps_errno),
 		cmocka_unit_test(a_lock_is_waited_for_until_a_monotonic_time),
+		cmocka_unit_test(a_thread_may_try_for_a_time_without_sleeping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
