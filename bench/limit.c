@@ -12,17 +12,12 @@ static const struct {
 	const char *work;
 	void (*run)(const struct bench_case *c);
 } limits[] = {
-	{"pingpong", limit_pingpong},
-	{"stream", limit_stream},
-	{"memcpy", limit_memcpy},
-	{"memcpy2", limit_memcpy2},
-	{"cacheline", limit_cacheline},
-	{"ranges", limit_ranges},
-	{"disk", limit_disk},
-	{"persist", limit_persist},
-	{"mirrored", limit_mirrored},
-	{"wake_futex", limit_wake_futex},
-	{"wake_socket", limit_wake_socket},
+	{"pingpong", limit_pingpong},     {"watch", limit_watch},
+	{"stream", limit_stream},         {"memcpy", limit_memcpy},
+	{"memcpy2", limit_memcpy2},       {"cacheline", limit_cacheline},
+	{"ranges", limit_ranges},         {"disk", limit_disk},
+	{"persist", limit_persist},       {"mirrored", limit_mirrored},
+	{"wake_futex", limit_wake_futex}, {"wake_socket", limit_wake_socket},
 };
 
 char *limit_buffer(size_t len)
@@ -47,7 +42,7 @@ int main(int argc, char **argv)
 			return EXIT_SUCCESS;
 		}
 	}
-	die("work=%s: there are pingpong, stream, memcpy, memcpy2, cacheline, ranges, disk, "
+	die("work=%s: there are pingpong, watch, stream, memcpy, memcpy2, cacheline, ranges, disk, "
 	    "persist, mirrored, wake_futex, wake_socket",
 	    c.work);
 }

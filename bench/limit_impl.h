@@ -10,6 +10,7 @@
 
 /* Each of these functions measures one case and prints its line. */
 void limit_pingpong(const struct bench_case *c);
+void limit_watch(const struct bench_case *c);
 void limit_stream(const struct bench_case *c);
 void limit_memcpy(const struct bench_case *c);
 void limit_memcpy2(const struct bench_case *c);

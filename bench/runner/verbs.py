@@ -11,16 +11,19 @@ import os
 from . import case as cases
 from . import table
 from .goal_run import Plan, judge
-from .goals import HEADER, Goal, pingpong, rates, times
+from .goals import HEADER, NO_GOAL, Goal, pingpong, rates, times
 from .peer import Peer
 
 # The time that bandwidth needs to reach its speed, in ms.
 BULK_MS = 250
 KINDS = (("", "identity=roce ack=on"), ("without Acks", "identity=roce ack=off"),
          ("iWARP, rdma_cm", "identity=iwarp ack=off"))
-# The program, its size, the words in the table; the raw counterpart.
-LATENCIES = (("ib_write_lat", pingpong(64 + HEADER, 64 + HEADER)), ("ib_send_lat", pingpong(64 + HEADER, 64 + HEADER)),
-             ("ib_read_lat", pingpong(HEADER, 64 + HEADER)))
+# The program; its raw counterpart; a program of the same structure, where the raw one has another: both programs of
+# ib_write_lat spin on their memory, which another thread fills, and the target's program of ib_read_lat sleeps.
+LATENCIES = (("ib_write_lat", pingpong(64 + HEADER, 64 + HEADER), f"who=limit work=watch size={64 + HEADER} back={HEADER}"),
+             ("ib_send_lat", pingpong(64 + HEADER, 64 + HEADER), None),
+             ("ib_read_lat", pingpong(HEADER, 64 + HEADER), pingpong(HEADER, 64 + HEADER, "ini=poll tgt=wait")))
+STRUCTURE = "  beside a program of the same structure"
 BANDWIDTHS = ("ib_write_bw", "ib_send_bw", "ib_read_bw")
 RATES = ("ib_write_bw", "ib_send_bw")
 LINKS = (("loopback", "TCP"), ("shm", "rings"))
@@ -31,13 +34,13 @@ def _stream(size):
 
 
 def _works():
-    """(the program, the size in words, its size, the goal's op, bound and unit, the ratio, the raw case)"""
-    for program, raw in LATENCIES:
-        yield program, "64 B", 64, ("<=", 1.3, "x ping-pong, both poll"), times("ours", "raw"), raw
+    """(program, size in words, size, the goal's op, bound and unit, the ratio, the raw case, the same structure)"""
+    for program, raw, same in LATENCIES:
+        yield program, "64 B", 64, ("<=", 1.3, "x ping-pong, both poll"), times("ours", "raw"), raw, same
     for program in BANDWIDTHS:
-        yield program, "64 KiB", 65536, (">=", 0.9, "x stream"), rates("ours", "raw", "bytes_s"), _stream(65536)
+        yield program, "64 KiB", 65536, (">=", 0.9, "x stream"), rates("ours", "raw", "bytes_s"), _stream(65536), None
     for program in RATES:
-        yield program, "8 B", 8, (">=", 0.9, "x send() of 8 B each"), rates("ours", "raw"), _stream(8)
+        yield program, "8 B", 8, (">=", 0.9, "x send() of 8 B each"), rates("ours", "raw"), _stream(8), None
 
 
 def _case(program, size, words):
@@ -50,9 +53,12 @@ def _cost(op):
 
 
 def _goals(plan, peer):
-    """For each work and link four rows: the goal, the same in two other ways, and the cost of the Ack."""
+    """
+    For each work and link four rows: the goal, the same in two other ways, and the cost of the Ack. A fifth where a program of
+    the same structure is measured.
+    """
     for link, link_name in LINKS:
-        for program, size_name, size, (op, bound, unit), value, raw in _works():
+        for program, size_name, size, (op, bound, unit), value, raw, same in _works():
             raw_step = plan.add(raw, "loopback")
             steps = [plan.add(_case(program, size, words), link, peer) for _, words in KINDS]
             for (kind, _), step in zip(KINDS, steps):
@@ -63,6 +69,10 @@ def _goals(plan, peer):
             goal = Goal("  cost of the Ack", None, 0, "x the time without", _cost(op), place=link)
             goal.used = {"ours": steps[0], "plain": steps[1]}
             yield goal
+            if same:
+                goal = Goal(STRUCTURE, None, 0, "x its time", times("ours", "same"), place=link)
+                goal.used = {"ours": steps[0], "same": plan.add(same, "loopback")}
+                yield goal
 
 
 def measure(program, places, folder, scripts, count, ms):
@@ -73,11 +83,22 @@ def measure(program, places, folder, scripts, count, ms):
     return {"goals": [judge(goal) for goal in wanted], "rows": [step.row() for step in plan.steps.values()]}
 
 
+def _works_of(rows):
+    """The rows of each work; the first one is its goal."""
+    works = []
+    for row in rows:
+        if row["goal"] != NO_GOAL:
+            works.append([])
+        works[-1].append(row)
+    return works
+
+
 def markdown(rows):
-    """One line for the four rows of a work."""
-    yield "| work | goal | median | rounds | | without Acks | iWARP, rdma_cm | cost of the Ack |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for first in range(0, len(rows), len(KINDS) + 1):
-        shown = list(table.markdown(rows[first:first + 1]))[-1]
-        others = (table.number(row["measured"]) for row in rows[first + 1:first + len(KINDS) + 1])
-        yield f"{shown} {' | '.join(others)} |"
+    """One line for the rows of a work."""
+    yield "| work | goal | median | rounds | | without Acks | iWARP, rdma_cm | cost of the Ack | x the same structure |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for first, *others in _works_of(rows):
+        shown = list(table.markdown([first]))[-1]
+        numbers = [table.number(row["measured"]) for row in others]
+        numbers += [""] * (len(KINDS) + 1 - len(numbers))
+        yield f"{shown} {' | '.join(numbers)} |"

@@ -325,7 +325,7 @@ class Runner(unittest.TestCase):
 
     def test_perftest_is_compared_with_raw_tcp_and_acks_have_a_cost(self):
         self.write("peers/perftest.sh", PERFTEST)
-        os.environ.update(FAKE_pingpong="10", FAKE_stream="10")
+        os.environ.update(FAKE_pingpong="10", FAKE_stream="10", FAKE_watch="5")
         places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
         rows = verbs.measure(case.Program(self.folder.name), places, "/var/tmp",
                              os.path.join(self.folder.name, "peers"), 2, 1)["goals"]
@@ -335,8 +335,9 @@ class Runner(unittest.TestCase):
         self.assertEqual((found["ib_read_bw, 64 KiB, TCP"]["measured"], found["ib_read_bw, 64 KiB, TCP"]["met"]), (0.5, False))
         shown = list(verbs.markdown(rows))
         self.assertEqual(len(shown), 2 + 16)
-        self.assertRegex(shown[3], r"^\| ib_send_lat, 64 B, TCP \| .* \| NOT met \| 1.000 \| 1.000 \| 2.000 \|$")
-        self.assertRegex(shown[5], r"^\| ib_write_bw, 64 KiB, TCP \| .* \| NOT met \| 1.000 \| 1.000 \| 2.000 \|$")
+        self.assertRegex(shown[2], r"^\| ib_write_lat, 64 B, TCP \| .* \| NOT met \| 1.000 \| 1.000 \| 2.000 \| 4.000 \|$")
+        self.assertRegex(shown[3], r"^\| ib_send_lat, 64 B, TCP \| .* \| NOT met \| 1.000 \| 1.000 \| 2.000 \|  \|$")
+        self.assertRegex(shown[5], r"^\| ib_write_bw, 64 KiB, TCP \| .* \| NOT met \| 1.000 \| 1.000 \| 2.000 \|  \|$")
 
     def test_every_plot_is_drawn(self):
         if not shutil.which("gnuplot"):
