@@ -12,13 +12,10 @@
 #include "sim.h"
 #include "workload.h"
 
-#define FPDU_BEGUN                                                                                 \
-/* length and header of a Write: an end that has sent these bytes has finished its
-	 * start-up */
-16
+/* Length and header of a Write: an end that has sent these bytes has finished its start-up. */
+#define FPDU_BEGUN 16
 
-	static size_t
-	iov_total(const struct iovec *iov, int n)
+static size_t iov_total(const struct iovec *iov, int n)
 {
 	size_t total = 0;
 
