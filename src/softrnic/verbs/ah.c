@@ -2,7 +2,8 @@
 /*
  * ah.c -- address handles. Each holds an address of this host and a peer's address.
  *
- * An iWARP device has no address handles. On Ethernet a GID names a peer; a LID alone does not.
+ * An iWARP device has no address handles. An address handle must contain a GID, because on Ethernet
+ * a LID alone does not name a peer.
  */
 #include <endian.h>
 #include <errno.h>
@@ -15,9 +16,9 @@
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/gid.h"
 
-#define AH_HOP_LIMIT 64 /* the hop limit if the program sets none */
+#define AH_HOP_LIMIT 64 /* the hop limit if the program does not set one */
 
-/* Find the path of a message. Returns 0 or an errno value. */
+/* Find the path for messages with this address handle. Returns 0 or an errno value. */
 static int ah_resolve(const struct ibv_ah_attr *attr, struct ud_path *path)
 {
 	struct link_addr peer;
@@ -32,7 +33,7 @@ static int ah_resolve(const struct ibv_ah_attr *attr, struct ud_path *path)
 	if (err)
 		return err;
 	if (!gid_is_possible(&peer))
-		return EINVAL; /* a multicast address, for example */
+		return EINVAL; /* not a single host's address, for example a multicast address */
 	memcpy(path->from, row.gid.raw, sizeof(path->from));
 	memcpy(path->to, attr->grh.dgid.raw, sizeof(path->to));
 	path->scope = peer.scope;
@@ -68,9 +69,10 @@ int softrnic_destroy_ah(struct ibv_ah *ah)
 	return 0;
 }
 
-/* --- the sender of a message ---------------------------------------------------------------- */
+/* --- the address handle of a message's sender ----------------------------------------------- */
 
-/* The second half of the 40 bytes may be an IPv4 header. Then the first half is unused. */
+/* Offsets in the 40 bytes of a GRH. The second half may be an IPv4 header; the first half is unused
+ * then. */
 enum { IPV4_AT = 20, IPV4_TOS = IPV4_AT + 1, IPV4_FROM = IPV4_AT + 12, IPV4_TO = IPV4_AT + 16 };
 
 static union ibv_gid gid_of_ipv4(const uint8_t *addr)
@@ -81,7 +83,7 @@ static union ibv_gid gid_of_ipv4(const uint8_t *addr)
 	return gid_of_addr(&ipv4);
 }
 
-/* Read the header before a datagram: IPv6 or IPv4. Returns false if the bytes are neither. */
+/* Read the GRH of a datagram, which is IPv6 or IPv4. Returns false if the bytes are neither. */
 static bool ah_parse_grh(const struct ibv_grh *grh, union ibv_gid *from, union ibv_gid *to,
 			 struct ibv_global_route *back)
 {

@@ -12,14 +12,15 @@
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/evq.h"
 
-/* A program may never read its events: then new events replace the oldest ones. */
+/* Number of undelivered events that are kept. A program may never read its events, so after this
+ * number new events replace the oldest ones. */
 #define ASYNC_KEPT 256
 
 struct vcontext {
 	atomic_uint refs;
 	struct evq events;
 	atomic_int queued;
-	struct verbs_context vctx; /* the last member has no fixed size */
+	struct verbs_context vctx; /* must be last, because it has no fixed size */
 };
 
 struct async_event {
@@ -36,8 +37,9 @@ static struct vcontext *context_of(struct ibv_context *context)
  * --- creation and destruction -------------------------------------------------------------------
  */
 
-/* No memory is pinned, and each copy reports missing memory. Only programs of libibverbs see this
- * capability: librpma registers any mapping anyway, and reports no on-demand paging. */
+/* The device supports on-demand paging, because it pins no memory and each copy reports missing
+ * memory. Only programs that use libibverbs see this capability. librpma registers any mapping
+ * without it, and reports no on-demand paging. */
 static void device_fill_odp(struct ibv_device_attr_ex *attr)
 {
 	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
@@ -91,10 +93,12 @@ static void context_fill(struct verbs_context *vctx, struct ibv_device *device, 
 	ctx->ops.alloc_mw = softrnic_alloc_mw;
 	ctx->ops.bind_mw = softrnic_bind_mw;
 	ctx->ops.dealloc_mw = softrnic_dealloc_mw;
-	ctx->cmd_fd = async_fd; /* programs duplicate it to import the device; this fails */
+	/* programs duplicate this descriptor to import the device, which fails later */
+	ctx->cmd_fd = async_fd;
 	ctx->async_fd = async_fd;
 	ctx->num_comp_vectors = 1;
-	ctx->abi_compat = (void *)(uintptr_t)UINTPTR_MAX; /* marks the context as a verbs_context */
+	/* this value marks the context as a verbs_context */
+	ctx->abi_compat = (void *)(uintptr_t)UINTPTR_MAX;
 	pthread_mutex_init(&ctx->mutex, NULL);
 }
 
@@ -182,7 +186,8 @@ void context_async_cancel(struct ibv_context *context, void *element)
 		;
 }
 
-/* The waiting thread holds a reference to the context, because another thread may close it. */
+/* The waiting thread holds a reference to the context, because another thread may close the context
+ * meanwhile. */
 int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct vcontext *c = context_of(context);
@@ -200,7 +205,9 @@ int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event
 	return ret;
 }
 
-/* Acknowledgements are not counted: destroying an element drops its undelivered events. */
+/*
+ * Acknowledgements need not be counted, because destroying an object drops its undelivered events.
+ */
 void softrnic_ack_async_event(struct ibv_async_event *event)
 {
 	LOG_DEBUG("asynchronous event %d acknowledged", event->event_type);

@@ -15,7 +15,8 @@
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
-#define YIELD_POLLS 64 /* yield the CPU after so many polls that left a connection */
+/* yield the CPU after this number of polls that found a connection in use by another thread */
+#define YIELD_POLLS 64
 
 struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context)
 {
@@ -141,7 +142,7 @@ struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq
 	return cq ? &cq->cq.ibv : NULL;
 }
 
-/* Queued completions stay; a size below their count is refused. */
+/* Queued completions stay in the queue, so a size below their number is refused. */
 int softrnic_resize_cq(struct ibv_cq *ibv, int cqe)
 {
 	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
@@ -158,7 +159,7 @@ int softrnic_resize_cq(struct ibv_cq *ibv, int cqe)
 }
 
 /* Moderation delays events to save interrupts. This device has no interrupts, so it raises each
- * event at once, which any moderation permits. */
+ * event at once. Any moderation permits that. */
 int softrnic_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 {
 	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
@@ -258,9 +259,10 @@ void vcq_detach_port(struct vcq *cq, struct vcq_port *place)
 }
 
 /*
- * Count a poll. *quick: polls follow each other so quickly that only this thread needs to check the
- * connections. With many connections *quick is false, because reports of the engine show which of
- * them has bytes. Returns the time at each POLICY_LOOP-th poll, and 0 at others.
+ * Count a poll. *quick is true if polls follow each other so quickly that only this thread needs to
+ * check the connections for bytes. With many connections *quick is false, because reports of the
+ * engine show which of them have bytes. Returns the time at each POLICY_LOOP-th poll, and 0 at
+ * others.
  */
 static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 {
@@ -277,8 +279,10 @@ static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 	return now;
 }
 
-/* The application is about to wait, so the engine reports its bytes again. If another thread holds
- * the lock, that thread polls, and the connections stay with it. */
+/*
+ * The application is about to wait, so the connections report arriving bytes to the engine again.
+ * If another thread holds the lock, that thread is polling and continues to check the connections.
+ */
 static void vcq_disown(struct vcq *cq)
 {
 	struct list *it;
@@ -293,16 +297,16 @@ static void vcq_disown(struct vcq *cq)
 	lock_leave(&cq->conns_lock);
 }
 
-/* Between two waits, the first poll that finds nothing usually means that the application is
- * about to wait. */
+/* May the thread leave the connection to its coming wait? Between two waits, the first poll that
+ * finds nothing usually means that the application is about to wait. */
 static bool vcq_leaves_to_wait(const struct vcq *cq, const struct conn *c)
 {
 	return atomic_load_explicit(&cq->polls, memory_order_relaxed) == 1 &&
 	       conn_is_left_to_waits(c);
 }
 
-/* Receive from one port and rotate the list. Datagrams complete through the queue. The caller holds
- * the lock. */
+/* Receive from one port and rotate the list of ports. Completions of datagrams go through the
+ * queue. The caller holds the lock. */
 static void vcq_drive_ports(struct vcq *cq)
 {
 	struct list *l = list_pop(&cq->ports);
@@ -314,9 +318,9 @@ static void vcq_drive_ports(struct vcq *cq)
 }
 
 /*
- * Process arrived bytes of the queue's connections, one connection after the other, and stop after
- * the first completion: processing a further connection may take long. The list rotates, so that
- * each connection gets its turn. Returns false if another thread holds one of the connections.
+ * Process arrived bytes of the queue's connections, one connection after the other. Stop after the
+ * first completion, because processing another connection may take long. The list rotates, so that
+ * every connection is served. Returns false if another thread holds one of the connections.
  */
 static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 {
@@ -346,8 +350,9 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 	return all;
 }
 
-/* A loop that polls a link in memory makes no system call. Where threads share a CPU, or valgrind
- * runs one thread at a time, yield to the thread that holds the connection. */
+/* Drive the connections and ports. Yield the CPU from time to time if another thread holds a
+ * connection: a loop that polls a link in memory makes no system call, so where threads share a CPU
+ * (or valgrind runs one thread at a time) the other thread would not run. */
 static void vcq_drive(struct vcq *cq, struct cq_taker *taker)
 {
 	unsigned left;
@@ -360,7 +365,8 @@ static void vcq_drive(struct vcq *cq, struct cq_taker *taker)
 		sched_yield();
 }
 
-/* If another thread holds the lock, the doorbells' timer sends the deferred requests later. */
+/* Send the deferred requests of all connections of the queue. If another thread holds a
+ * connection's lock, the alarm of deferred requests sends them later. */
 static void vcq_ring_all(struct vcq *cq)
 {
 	struct list *l;
@@ -372,7 +378,7 @@ static void vcq_ring_all(struct vcq *cq)
 	lock_leave(&cq->conns_lock);
 }
 
-/* Send deferred requests now: the caller may wait for their completion. */
+/* Send deferred requests now, because the caller may wait for their completion. */
 static void vcq_ring(struct vcq *cq)
 {
 	if (__builtin_expect(atomic_load_explicit(&cq->waiting, memory_order_relaxed) > 0, 0))
@@ -395,7 +401,8 @@ int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 	return taker.got ? taker.got : cq_poll(&cq->cq, n, wc);
 }
 
-/* The taker has no room, so each completion goes through the queue, which stamps its time. */
+/* No completion goes directly to the taker, because the queue stamps the time of each completion.
+ * So the taker has room for none. */
 int vcq_poll_stamped(struct vcq *cq, struct ibv_wc *wc, uint64_t *at_ns)
 {
 	struct cq_taker taker = {.cq = &cq->cq};

@@ -3,7 +3,8 @@
  * cq_ex.c -- extended completion queues: a program takes one completion at a time, and reads the
  * members that it needs.
  *
- * The queue itself is an ordinary one. The current completion is a struct ibv_wc beside it.
+ * The queue itself is an ordinary completion queue. The completion that the program reads is a copy
+ * in struct vcq (`current`).
  */
 #include <errno.h>
 
@@ -20,7 +21,7 @@ static struct vcq *vcq_of(struct ibv_cq_ex *ex)
 	return container_of(ex, struct vcq, cq.ex);
 }
 
-/* --- taking ------------------------------------------------------------------------------- */
+/* --- taking completions ------------------------------------------------------------------- */
 
 static void cqx_lock(struct vcq *cq)
 {
@@ -34,7 +35,7 @@ static void cqx_unlock(struct vcq *cq)
 		pthread_mutex_unlock(&cq->polling);
 }
 
-/* `got` is the result of polling for one completion. Returns 0, ENOENT, or an errno value. */
+/* Convert `got`, the result of polling for one completion. Returns 0, ENOENT, or an errno value. */
 static int cqx_judge(struct vcq *cq, int got)
 {
 	if (got < 1)
@@ -62,7 +63,8 @@ static int cqx_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	return err;
 }
 
-/* Take a queued completion only: start_poll has already driven the connections. */
+/* Take a completion that is already queued. The connections are not driven, because start_poll has
+ * done that. */
 static int cqx_next_poll(struct ibv_cq_ex *ex)
 {
 	struct vcq *cq = vcq_of(ex);
@@ -75,7 +77,7 @@ static void cqx_end_poll(struct ibv_cq_ex *ex)
 	cqx_unlock(vcq_of(ex));
 }
 
-/* --- reading ------------------------------------------------------------------------------ */
+/* --- reading the current completion ------------------------------------------------------- */
 
 #define CQX_READ(ret, name, member)                                                                \
 	static ret cqx_read_##name(struct ibv_cq_ex *ex)                                           \
@@ -85,7 +87,8 @@ static void cqx_end_poll(struct ibv_cq_ex *ex)
 CQX_READ(enum ibv_wc_opcode, opcode, current.opcode)
 CQX_READ(uint32_t, vendor_err, current.vendor_err)
 CQX_READ(uint32_t, byte_len, current.byte_len)
-CQX_READ(__be32, imm_data, current.imm_data) /* or the invalidated rkey: the two share a union */
+/* or the invalidated rkey, which is in the same union */
+CQX_READ(__be32, imm_data, current.imm_data)
 CQX_READ(uint32_t, qp_num, current.qp_num)
 CQX_READ(uint32_t, src_qp, current.src_qp)
 CQX_READ(unsigned int, wc_flags, current.wc_flags)
@@ -113,7 +116,8 @@ static void cqx_fill(struct ibv_cq_ex *ex)
 
 /* --- creation ------------------------------------------------------------------------------- */
 
-/* A queue that may overrun without an error would lose completions, so that flag is refused. */
+/* Check the attributes. The flag for a queue that overruns without an error is refused, because
+ * such a queue would lose completions. */
 static int cqx_check(const struct ibv_cq_init_attr_ex *attr)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
@@ -146,7 +150,7 @@ struct ibv_cq_ex *softrnic_create_cq_ex(struct ibv_context *context,
 	return &cq->cq.ex;
 }
 
-/* Completions are stamped by a clock that counts nanoseconds; report it as one number. */
+/* Read the clock that stamps completions. It counts nanoseconds in one number. */
 int softrnic_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;

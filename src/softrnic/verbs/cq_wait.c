@@ -2,9 +2,9 @@
 /*
  * cq_wait.c -- a thread waits for an event of a completion channel.
  *
- * If the channel serves few connections and ports of datagrams, the thread waits for their
- * descriptors beside the channel's own, and drives each readable one. So an arriving completion
- * wakes one thread, which finds it in the queue without a further system call.
+ * If the channel serves few connections and datagram ports, the thread waits for their descriptors
+ * as well as for the channel's descriptor, and processes the bytes of each readable one. So an
+ * arriving completion wakes one thread, which finds it in the queue without a further system call.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,8 +16,8 @@
 #include "softrnic/io/ud_port.h"
 #include "softrnic/verbs/device.h"
 
-/* The descriptors of one wait. fds[0] is the channel's. Each other one belongs to a connection, to
- * which the wait holds a reference, or to a port. */
+/* The descriptors of one wait. fds[0] is the channel's descriptor. Each other descriptor belongs to
+ * a port, or to a connection to which the wait holds a reference. */
 struct channel_wait {
 	struct vchannel *ch;
 	struct pollfd fds[1 + VCQ_CONNS];
@@ -31,7 +31,7 @@ static void channel_taken(struct evq_node *n)
 	atomic_fetch_add(&container_of(n, struct vcq, node)->delivered, 1);
 }
 
-/* --- what to wait for ----------------------------------------------------------------------- */
+/* --- choosing the descriptors --------------------------------------------------------------- */
 
 static void channel_wait_add(struct channel_wait *w, struct conn *c, uint64_t now)
 {
@@ -52,7 +52,7 @@ static bool channel_wait_has_port(const struct channel_wait *w, const struct ud_
 	return false;
 }
 
-/* Several queue pairs may share a port: add it once. */
+/* Add a port. Several queue pairs may share a port, but it is added only once. */
 static void channel_wait_add_port(struct channel_wait *w, struct ud_port *port)
 {
 	int fd;
@@ -67,7 +67,8 @@ static void channel_wait_add_port(struct channel_wait *w, struct ud_port *port)
 	w->fds[w->n++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-/* The engine continues to watch the connections that other threads hold at the moment. */
+/* Add the connections and ports of one CQ. Connections that other threads hold at the moment are
+ * left out, and the engine continues to watch them. */
 static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq, uint64_t now)
 {
 	struct list *it;
@@ -115,14 +116,15 @@ static void channel_wait_end(struct channel_wait *w)
 
 /* --- waiting -------------------------------------------------------------------------------- */
 
-/* Cleanup handler: the thread is cancelled while it waits. */
+/* Cleanup handler, called if the thread is cancelled while it waits. */
 static void channel_wait_cancelled(void *wait)
 {
 	channel_wait_end(wait);
 }
 
 /*
- * As poll(2), but returns -errno. The thread may be cancelled only here: elsewhere it holds locks.
+ * Call poll(2). Returns its result, or -errno. The thread may be cancelled only here, because
+ * elsewhere it holds locks.
  */
 static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
 {
@@ -140,8 +142,8 @@ static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
 	return n;
 }
 
-/* Decide after a poll without an event. Returns 0 to wait again, or -errno. If only links were
- * readable, the channel's descriptor is not checked. */
+/* Decide what to do after a poll without an event. Returns 0 to wait again, or -errno. If only
+ * links were readable, the channel's descriptor is not checked. */
 static int channel_judge(const struct channel_wait *w, int ready, int ms)
 {
 	if (ready < 0)
@@ -153,7 +155,8 @@ static int channel_judge(const struct channel_wait *w, int ready, int ms)
 	return evq_is_lost(&w->ch->q) ? -EBADF : 0;
 }
 
-/* Wait once. True: *n is the event. False: *err is 0, or the error that ends the wait. */
+/* Wait once. Returns true if *n is an event. If it returns false, *err is the error that ends the
+ * wait, or 0 to wait again. */
 static bool channel_wait_once(struct vchannel *ch, int ms, int cancel_state, struct evq_node **n,
 			      int *err)
 {
@@ -170,7 +173,7 @@ static bool channel_wait_once(struct vchannel *ch, int ms, int cancel_state, str
 	return false;
 }
 
-/* interruptible: O_NONBLOCK and signals end the wait. 0 or -errno. */
+/* If `interruptible`, O_NONBLOCK and signals end the wait. Returns 0 or -errno. */
 static int channel_wait_for(struct vchannel *ch, uint64_t deadline, bool interruptible,
 			    int cancel_state, struct evq_node **n)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * detach.c -- a region is deregistered: connections release it, and threads that use its memory are
- * awaited.
+ * detach.c -- makes connections release a region that is deregistered, and waits for threads that
+ * use its memory.
  *
- * The lock of a connection may be held by a thread that waits for a file system, while it uses
- * another region. Deregistration must not wait for that, so it skips such a connection as long as
- * possible, and ends when nothing holds the region, even if not all connections were visited.
+ * The lock of a connection may be held by a thread that uses another region and waits for a file
+ * system. Deregistration must not wait for that thread, so it skips this connection as long as
+ * possible. It ends when nothing holds the region any more, even if some connections were skipped.
  */
 #include "softrnic/io/conn.h"
 #include "softrnic/persist/persist.h"
@@ -14,7 +14,8 @@
 #define WAIT_MAX_MS   64u
 #define FORGET_MAX_MS 16u
 
-/* Returns whether all connections have released it; waits at most wait_ms for each lock. */
+/* Make all connections release the region. Waits at most wait_ms for each lock. Returns true if all
+ * connections have released it. */
 static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
 {
 	struct conn *c = NULL;
@@ -38,15 +39,17 @@ static void detach(struct mr *mr, bool forget)
 }
 
 /*
- * Connections keep a note of what was placed in the region and not flushed, unless its file has
- * failed: then these bytes are lost, and no note may keep the failed file's entry alive.
+ * Connections keep a record of bytes that were placed in the region and not flushed. If the
+ * region's file has failed, these bytes are lost, and connections must forget them, because a
+ * record would keep the entry of the failed file alive.
  */
 void conns_detach_mr(struct mr *mr)
 {
 	detach(mr, mr->backing.persist && persist_region_has_failed(mr->backing.persist));
 }
 
-/* The region may be gone already, and with it what the binding's backing refers to. */
+/* The region may already be gone, and with it the object that the binding's backing points to. So
+ * do not access the backing. */
 void conns_detach_binding(struct mr *binding)
 {
 	detach(binding, false);

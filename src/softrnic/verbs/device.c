@@ -18,13 +18,13 @@
 
 /* A locally administered EUI-64; its bytes after the first spell "PRMA". */
 #define DEVICE_GUID   0x0250524d41000001ull
-#define DEVICE_MAX_AH (1 << 24) /* memory alone bounds address handles */
+#define DEVICE_MAX_AH (1 << 24) /* only memory limits the number of address handles */
 
 static struct {
 	struct ibv_device device;
-	_Atomic(struct ibv_context *) context; /* of ids; NULL until the device is made */
+	_Atomic(struct ibv_context *) context; /* context of ids; NULL until the device is made */
 	struct mr_table *mrs;
-	pthread_mutex_t lock; /* serializes making the device */
+	pthread_mutex_t lock; /* serializes the making of the device */
 } dev = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void device_fill(void)
@@ -34,14 +34,15 @@ static void device_fill(void)
 	dev.device.node_type = roce ? IBV_NODE_CA : IBV_NODE_RNIC;
 	dev.device.transport_type = roce ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
 	strcpy(dev.device.name, "softrnic0");
-	/* The interposer shows files of these names (paths.h). */
+	/* The interposer shows files with these names (paths.h). */
 	strcpy(dev.device.dev_name, "uverbs-softrnic0");
 	strcpy(dev.device.dev_path, "/sys/class/infiniband_verbs/uverbs-softrnic0");
 	strcpy(dev.device.ibdev_path, "/sys/class/infiniband/softrnic0");
 }
 
 /*
- * Called with the lock. If a later step fails, the next attempt reuses the earlier steps' results.
+ * Make the device's parts. Called with the lock. If a later step fails, the next attempt reuses the
+ * results of earlier steps.
  */
 static int device_make(void)
 {
@@ -92,7 +93,7 @@ struct ibv_context *softrnic_open_device(void)
 	return ctx;
 }
 
-/* The context of ids lives as long as the process. */
+/* The context of ids is not closed, because it lives as long as the process. */
 int softrnic_close_device(struct ibv_context *context)
 {
 	if (context != atomic_load(&dev.context))
@@ -153,7 +154,7 @@ int softrnic_query_device_ex(struct ibv_context *context,
 		return EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	attr->completion_timestamp_mask = UINT64_MAX;
-	attr->hca_core_clock = 1000000; /* in kHz: the unit of timestamps is 1 ns */
+	attr->hca_core_clock = 1000000; /* in kHz; the unit of time stamps is 1 ns */
 	attr->phys_port_cnt_ex = 1;
 	return softrnic_query_device(context, &attr->orig_attr);
 }

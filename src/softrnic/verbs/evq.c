@@ -37,7 +37,8 @@ void evq_fini(struct evq *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-/* Make the descriptor agree with the queue. Its counter is 1 or 0, so neither call can block. */
+/* Make the descriptor readable if the queue has events, and unreadable if not. The descriptor's
+ * counter is 1 or 0, so neither call blocks. */
 static void evq_signal(struct evq *q)
 {
 	bool want = !list_empty(&q->nodes);
@@ -116,7 +117,7 @@ int evq_wait_ms(uint64_t deadline)
 	return ms < 0 || ms > OWNFD_LOOK_MS ? OWNFD_LOOK_MS : ms;
 }
 
-/* Wait once. Returns 0, or -errno if no further wait may follow. */
+/* Wait once. Returns 0, or -errno if the caller must not wait again. */
 static int evq_sleep(const struct evq *q, uint64_t deadline)
 {
 	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
@@ -129,7 +130,7 @@ static int evq_sleep(const struct evq *q, uint64_t deadline)
 	return evq_is_lost(q) ? -EBADF : 0;
 }
 
-/* interruptible: O_NONBLOCK and signals end the wait. */
+/* If `interruptible`, O_NONBLOCK and signals end the wait. */
 static int evq_pop_as(struct evq *q, uint64_t deadline, bool interruptible, struct evq_node **n,
 		      void (*taken)(struct evq_node *n))
 {
@@ -217,8 +218,9 @@ void evq_atfork_parent(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
-/* The child shares the eventfd with its parent, and reading it would consume the parent's event.
- * Users hold the descriptor number, so a new eventfd takes over that number. */
+/* Replace the descriptor in a forked child. The child shares the eventfd with its parent, and
+ * reading it would consume an event of the parent. Users have the descriptor's number, so the new
+ * eventfd gets this number. */
 static void evq_renew(const struct evq *q)
 {
 	int fd;

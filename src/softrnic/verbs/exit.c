@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exit.c -- before the process ends or becomes another program, posted requests are sent. */
+/* exit.c -- sends posted requests before the process ends or becomes another program. */
 #include <pthread.h>
 #include <unistd.h>
 
 #include "softrnic/io/conn.h"
 #include "softrnic/softrnic.h"
 
-static pid_t exit_pid; /* the process that owns this memory */
+static pid_t exit_pid; /* the process that this memory belongs to */
 
 static void exit_set_pid(void)
 {
@@ -19,7 +19,8 @@ __attribute__((constructor)) static void exit_hook(void)
 	pthread_atfork(NULL, NULL, exit_set_pid);
 }
 
-/* A child of vfork() shares its parent's memory; the parent sends its own requests. */
+/* In a child of vfork() do nothing: it shares its parent's memory, and the parent sends its own
+ * requests. */
 void softrnic_send_posted(void)
 {
 	if (getpid() == exit_pid)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork.c -- fork(): state that parent and child share stays consistent, and the child closes the
- * rest.
+ * fork.c -- keeps the state consistent that a forked child gets a copy of, and closes the child's
+ * copies of descriptors.
  *
- * The forking thread takes the locks of all objects that outlive a call, outer before inner, so
- * that the child's copies are consistent. Both processes release them again. Each room below has
- * functions for its own locks.
+ * The thread that forks takes the locks of all objects that outlive a call, outer locks before
+ * inner ones, so that the child's copies are consistent. After the fork both processes release the
+ * locks. Each folder has functions for its own locks.
  */
 #include <pthread.h>
 
@@ -19,7 +19,8 @@
 #define FORK_RING_MS 20u
 
 /*
- * Deferred requests are sent first: the child cannot send them, and the parent may exit with them.
+ * Deferred requests are sent before the fork, because the child cannot send them, and the parent
+ * may exit with them unsent.
  */
 static void fork_prepare(void)
 {
@@ -40,7 +41,9 @@ static void fork_parent(void)
 	ids_atfork_release();
 }
 
-/* Ids come last: the removal of their connections is reported through event queues. */
+/*
+ * Ids are handled last, because the removal of their connections is reported through event queues.
+ */
 static void fork_child(void)
 {
 	evq_atfork_child();
@@ -52,8 +55,9 @@ static void fork_child(void)
 
 static int fork_result;
 
-/* The lock of the random numbers is inner to ours (an STag is drawn under the MR table's lock).
- * Handlers that are registered first prepare last, so draw a number before registering ours. */
+/* Our handlers must be registered after those of the random numbers: an STag is drawn under the MR
+ * table's lock, so the lock of the random numbers must be taken last. Handlers that are registered
+ * first prepare last. So draw a number before registering ours. */
 static void fork_register(void)
 {
 	rand_u32();
@@ -68,7 +72,8 @@ int fork_hook(void)
 	return fork_result;
 }
 
-/* Register while the library is loaded: later, a fork() could come while a lock is held. */
+/* Register the handlers while the library is loaded. Later a fork() could come while a lock is
+ * held. */
 __attribute__((constructor)) static void fork_hook_early(void)
 {
 	(void)fork_hook();

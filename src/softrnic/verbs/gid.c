@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gid.c -- addresses as GIDs, and the rows of the table. Pure. */
+/* gid.c -- converts addresses to GIDs, and fills the rows of the GID table. Pure. */
 #include "softrnic/verbs/gid.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static bool gid_is_zero(const uint8_t *bytes, size_t len)
 	return len == 0;
 }
 
-/* Returns GID_KINDS for an address that names no host, or several. */
+/* Returns the kind of an address, or GID_KINDS if the address names no host, or more than one. */
 static enum gid_kind gid_kind_of(const struct link_addr *addr)
 {
 	const uint8_t *b = addr->bytes;
@@ -75,7 +75,8 @@ static void gid_add(struct gid_table *t, const struct link_interface *from)
 	t->n++;
 }
 
-/* Several interfaces may have the same address of one link. */
+/* Is the address already in the table? Several interfaces may have the same link-local address, so
+ * the interface is compared, too. */
 static bool gid_is_there(const struct gid_table *t, const struct link_interface *from)
 {
 	union ibv_gid gid = gid_of_addr(&from->addr);

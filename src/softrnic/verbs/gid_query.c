@@ -7,9 +7,11 @@
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/gid.h"
 
-#define PKEY_DEFAULT 0xffff /* the only key: a full member of the default partition */
+#define PKEY_DEFAULT 0xffff /* the only partition key: full membership in the default partition */
 
-/* An iWARP port has one GID, made of a hardware address; ours is the device's GUID. */
+/*
+ * An iWARP port has one GID, which contains a hardware address; here it contains the device's GUID.
+ */
 static int gid_row_of_iwarp(struct ibv_context *context, unsigned index, struct gid_row *row)
 {
 	struct ibv_device_attr attr;
@@ -21,7 +23,8 @@ static int gid_row_of_iwarp(struct ibv_context *context, unsigned index, struct 
 	return ret;
 }
 
-/* As gids_get(), for the kind of device that the process has. */
+/* Read a row of the table: the GIDs of RoCE, or the single GID of iWARP, whichever the device looks
+ * like. */
 static int gid_row_of(struct ibv_context *context, unsigned index, struct gid_row *row)
 {
 	return config_get()->roce ? gids_get(index, row) : gid_row_of_iwarp(context, index, row);
@@ -36,7 +39,7 @@ int softrnic_query_gid(struct ibv_context *context, uint8_t port, int index, uni
 		errno = EINVAL;
 		return -1;
 	}
-	*gid = row.gid; /* zeros for an empty row */
+	*gid = row.gid; /* zeros if the row is empty */
 	return 0;
 }
 
@@ -72,7 +75,7 @@ ssize_t softrnic_query_gid_table(struct ibv_context *context, struct ibv_gid_ent
 		return -EINVAL;
 	for (unsigned i = 0; !gid_row_of(context, i, &row); i++) {
 		if ((size_t)n == max)
-			return -EINVAL; /* the port has more rows */
+			return -EINVAL; /* the port has more filled rows than `max` */
 		entries[n++] = gid_entry_of(&row, i);
 	}
 	return n;

@@ -11,24 +11,27 @@
 
 _Static_assert(GID_ROWS == SOFTRNIC_GIDS_MAX, "callers have room for all rows");
 
-#define GIDS_LIST     64
-#define GIDS_FRESH_NS NSEC_PER_SEC /* a new address of the host is seen after at most this time */
+#define GIDS_LIST 64
+/* the table is read again after this time, so a new address of the host appears in it within this
+ * time */
+#define GIDS_FRESH_NS NSEC_PER_SEC
 
 static struct {
 	pthread_mutex_t lock;
 	struct gid_table table;
-	uint64_t read_at; /* 0: never */
-	bool given;       /* SOFTRNIC_GIDS lists the addresses */
+	uint64_t read_at; /* time of the last reading; 0: not read yet */
+	bool given;       /* SOFTRNIC_GIDS lists the addresses, so interfaces are not read */
 } gids = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Destinations that the default route leads to: addresses for documentation (RFC 5737, RFC 3849).
- * No packet is sent to them. */
+/* Destinations for finding the default route's source addresses. They are addresses for
+ * documentation (RFC 5737, RFC 3849). No packet is sent to them. */
 static const struct link_addr gids_far[] = {
 	{.family = LINK_IPV4, .bytes = {192, 0, 2, 1}},
 	{.family = LINK_IPV6, .bytes = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}},
 };
 
-/* Choose an address for the first row: one that peers can reach, if there is one. */
+/* Choose the primary address, which fills the first rows: one that peers can reach, if the host has
+ * one. */
 static struct link_interface gids_choose_primary(const struct link_interface *list, unsigned n)
 {
 	static const struct link_addr none;
@@ -45,7 +48,7 @@ static struct link_interface gids_choose_primary(const struct link_interface *li
 		if (found)
 			return *found;
 	}
-	by_kind.n = 1; /* skip the first row */
+	by_kind.n = 1; /* leave the first row empty */
 	gid_table_fill(&by_kind, NULL, list, n, false);
 	if (by_kind.n > 1)
 		return (struct link_interface){by_kind.rows[1].addr, by_kind.rows[1].ifindex};
@@ -62,7 +65,8 @@ static void gids_read_interfaces_locked(void)
 	gid_table_fill(&gids.table, &primary, list, n, false);
 }
 
-/* The user listed the addresses, so the table has no others. Returns false if they are unusable. */
+/* The user listed the addresses, so the table contains no other addresses. Returns false if the
+ * list is unusable. */
 static bool gids_read_given_locked(void)
 {
 	struct link_interface list[GID_ROWS];

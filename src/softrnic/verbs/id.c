@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id.c -- making and destroying ids. */
+/* id.c -- makes and destroys ids. */
 #include "softrnic/verbs/id.h"
 
 #include <errno.h>
@@ -123,7 +123,7 @@ static void id_release_conn(struct cmid *id)
 {
 	if (id->conn)
 		conn_release(id->conn);
-	id->conn = NULL; /* not earlier: an event in progress reads it */
+	id->conn = NULL; /* cleared last, because an event in progress reads it */
 }
 
 void id_drop(struct cmid *id)
@@ -151,7 +151,8 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 	return 0;
 }
 
-/* The thread that forks takes the locks, and only that thread may release them. */
+/* Take the locks of all ids. They are released by the same thread, because only the thread that
+ * locked a mutex may unlock it. */
 void ids_atfork_prepare(void)
 {
 	id_requests_atfork_prepare();
@@ -164,7 +165,8 @@ void ids_atfork_release(void)
 	id_requests_atfork_release();
 }
 
-/* In the child every inherited id counts as removed; an event reports this on its channel. */
+/* In a forked child every inherited id counts as removed. An event reports this on the id's
+ * channel. */
 void ids_atfork_child(void)
 {
 	struct list *it;

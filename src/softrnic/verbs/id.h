@@ -2,7 +2,8 @@
 /*
  * id.h -- rdma_cm ids, their event channels and their events.
  *
- * An id's lock is inner to its connection's lock and outer to the event queues'.
+ * An id's lock may be taken inside its connection's lock. The event queues' locks may be taken
+ * inside an id's lock.
  */
 #ifndef VERBS_ID_H
 #define VERBS_ID_H
@@ -25,44 +26,49 @@ struct chan {
 	struct evq q;
 };
 
-/* The events of one connection: its establishment or failure, and its end. */
+/* Number of events that a connection can have at the same time: its establishment or failure, and
+ * its end. */
 #define ID_EVENTS 2
 
 struct cmid {
 	struct rdma_cm_id pub;
-	pthread_mutex_t lock; /* guards channel and counts */
+	pthread_mutex_t lock; /* guards the channel and the counts */
 	pthread_cond_t acked_cv;
-	struct list link; /* in the list of all ids */
+	struct list link; /* link in the list of all ids */
 	unsigned generation;
-	bool sync;             /* made without a channel: calls wait for their event */
-	bool passive;          /* made for an inbound request */
-	struct chan *own_chan; /* a synchronous id's channel */
-	atomic_uint delivered; /* guarded by the event queue's mutex */
+	bool sync;             /* made without a channel, so each call waits for its event */
+	bool passive;          /* the id was made for an inbound request */
+	struct chan *own_chan; /* channel of a synchronous id */
+	atomic_uint delivered; /* number of delivered events; guarded by the event queue's mutex */
 	unsigned acked;
-	/* RDMA_OPTION_ID_AFONLY; until the user sets it, the system's default for IPv6 sockets */
+	/* RDMA_OPTION_ID_AFONLY; until the user sets the option, the system's default for IPv6
+	 * sockets */
 	enum link_families families;
-	struct link *bound;      /* bound, but not listening or connecting yet; NULL: not bound */
+	/* link that is bound, but not listening or connecting yet; NULL: the id is not bound */
+	struct link *bound;
 	struct conn *conn;       /* NULL until a QP or a connection needs it */
-	struct qp_places places; /* the connection's places in its QP's CQs */
+	struct qp_places places; /* entries of the connection in the lists of its QP's CQs */
 	struct listener *listener;
-	struct id_requests { /* inbound requests that the user has not accepted or rejected yet */
+	/* inbound requests that the user has neither accepted nor rejected yet */
+	struct id_requests {
 		struct list list;
 		unsigned n, max;
 	} requests;
-	struct list request; /* the id's link in its listener's list of requests */
-	struct cmid *parent; /* the listener; NULL: there is none, or the request was answered */
+	struct list request; /* link of this id in its listener's list of requests */
+	struct cmid *parent; /* the listener; NULL: none, or the request was answered */
 	struct id_limits {
 		int connect_ms, liveness_ms;
-	} limits;                /* as the user passed them to softrnic_set_limits() */
-	bool announces_flushes;  /* softrnic_announce_flushes() */
-	struct conn_owner owner; /* softrnic_set_owner() */
+	} limits;                /* values that the user passed to softrnic_set_limits() */
+	bool announces_flushes;  /* the user has called softrnic_announce_flushes() */
+	struct conn_owner owner; /* owner that the user passed to softrnic_set_owner() */
 	struct cmev *spare[ID_EVENTS];
 };
 
 struct cmev {
 	struct rdma_cm_event pub;
 	struct evq_node node;
-	struct cmid *counted; /* the id whose delivered and acked counts include this event */
+	/* id whose counts of delivered and acknowledged events include this event */
+	struct cmid *counted;
 	uint8_t pdata[STREAM_PDATA_MAX];
 };
 
@@ -80,48 +86,50 @@ bool id_is_removed(const struct cmid *id);
 /* Returns 0 if err is 0; otherwise sets errno to err and returns -1. */
 int id_errno(int err);
 
-/* An id for an inbound request: on the listener's channel, with its connection. NULL: no memory. */
+/* Make an id for an inbound request, on the listener's channel and with this connection. Returns
+ * NULL if out of memory. */
 struct cmid *id_new_passive(struct cmid *listener, struct conn *conn);
-/* Free an id that no user has seen. */
+/* Free an id that the user has never seen. */
 void id_drop(struct cmid *id);
-/* The connection of an id, made on first need. 0 or -errno. */
+/* Make the id's connection, if it does not have one yet. Returns 0 or -errno. */
 int id_need_conn(struct cmid *id);
 /* Pass the user's settings to the connection, if there is one. Returns 0, or -EINVAL if it has
  * already started. */
 int id_apply_settings(struct cmid *id);
-/* Translate a connection's stream event into rdma_cm's; the conn_event_fn of both sides. */
+/* Translate a connection's event into an event of rdma_cm. This is the conn_event_fn of initiators
+ * and responders. */
 void id_on_stream_event(void *owner, enum stream_event event, int status);
 
-/* Reserve memory for all events that the connection can report, so that no such event is lost for
- * want of memory. Returns 0 or -ENOMEM. */
+/* Reserve memory for all events that the connection can report, so that no event is lost because
+ * memory is missing. Returns 0 or -ENOMEM. */
 int id_reserve_events(struct cmid *id);
 void id_free_reserve(struct cmid *id);
-/* Queue an event for the user. params may be NULL. */
+/* Queue an event for the user. `params` may be NULL. */
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 	     const struct stream_params *params);
-/* Queue a passive id's CONNECT_REQUEST, which counts among its listener's events. Returns 0 or
+/* Queue the CONNECT_REQUEST event of a passive id. It is counted at its listener. Returns 0 or
  * -ENOMEM. */
 int id_post_request(struct cmid *listener, struct cmid *child, const struct stream_params *params);
-/* For an asynchronous id, post the event and return 0. For a synchronous one, return err as the
- * result. */
+/* Finish a call of an id. For an asynchronous id, queue the event and return 0. For a synchronous
+ * id, return err. */
 int id_result(struct cmid *id, enum rdma_cm_event_type type, int err);
-/* A synchronous id waits for its next event and keeps it in id->event. */
+/* For a synchronous id: wait for its next event, and keep the event in id->event. */
 int id_wait(struct cmid *id);
 /* Discard undelivered events, then wait until all delivered events are acknowledged. */
 void id_quiesce(struct cmid *id);
 
-/* id_addr.c: conversion between rdma_cm's addresses and those of links. */
+/* id_addr.c: conversion between addresses of rdma_cm and of links. */
 void id_set_addr(struct sockaddr_storage *ss, const struct link_addr *addr);
 void id_set_local(struct cmid *id, const struct link_addr *local);
 
-/* id_listen.c */
+/* in id_listen.c: */
 void id_stop_listening(struct cmid *id);
-/* The user has answered a request (accepted or rejected it), or the request vanished. */
+/* A request is answered (accepted or rejected), or it has vanished. */
 void id_request_done(struct cmid *child);
 void id_requests_atfork_prepare(void);
 void id_requests_atfork_release(void);
 
-/* id_qp.c */
+/* in id_qp.c: */
 void id_destroy_qp(struct cmid *id);
 
 void ids_atfork_prepare(void);

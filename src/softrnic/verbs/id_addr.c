@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * id_addr.c -- resolves names to addresses, and addresses to links. Every address is the device's.
+ * id_addr.c -- resolves names to addresses, and addresses to links. The device accepts every
+ * address.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -46,7 +47,8 @@ static int id_addr_dup(struct sockaddr **to, socklen_t *to_len, const void *addr
 	return 0;
 }
 
-/* `ai`: the resolved names, or NULL if the hints contain the addresses. */
+/* Fill in the result. `ai` contains the resolved names; it is NULL if the hints contain the
+ * addresses. */
 static int id_addr_info_fill(struct rdma_addrinfo *rai, const struct addrinfo *ai,
 			     const struct rdma_addrinfo *hints)
 {
@@ -79,7 +81,7 @@ static bool id_addr_is_hinted(const struct rdma_addrinfo *hints)
 	return hints && (hints->ai_src_len || hints->ai_dst_len);
 }
 
-/* getaddrinfo(3) silently truncates a port number to 16 bits. */
+/* Is the port number too large? getaddrinfo(3) silently truncates it to 16 bits. */
 static bool id_addr_port_is_invalid(const char *service)
 {
 	char *end;
@@ -120,7 +122,8 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 	ask.ai_family = hints && (flags & RAI_FAMILY) ? hints->ai_family : AF_UNSPEC;
 	gai = getaddrinfo(node, service, &ask, &ai);
 	if (gai) {
-		err = id_addr_gai_errno(gai); /* convert now: the log may change errno */
+		/* convert the error now, because the log call may change errno */
+		err = id_addr_gai_errno(gai);
 		LOG_INFO("%s:%s: %s", node ? node : "*", service ? service : "0",
 			 gai_strerror(gai));
 		return id_errno(err);
@@ -189,7 +192,8 @@ int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct s
 		return id_errno(EINVAL);
 	if (id->bound && addr->src_addr.sa_family != dst->sa_family)
 		return id_errno(EINVAL);
-	if (src && !id->bound && softrnic_bind_addr(pub, src)) /* a bound id keeps its address */
+	/* if the id is bound already, it keeps its address */
+	if (src && !id->bound && softrnic_bind_addr(pub, src))
 		return -1;
 	id_set_addr(&addr->dst_storage, &to);
 	if (!id->bound) {
@@ -201,7 +205,7 @@ int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct s
 	return id_result(id, ret ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -ret);
 }
 
-/* A link finds its route by itself, so there is no path record. */
+/* There is nothing to resolve: a link finds its route by itself, so there is no path record. */
 int softrnic_resolve_route(struct rdma_cm_id *pub, int timeout_ms)
 {
 	struct cmid *id = cmid_of(pub);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_connect.c -- connect, accept, reject, disconnect. */
+/* id_connect.c -- connects, accepts, rejects and disconnects ids. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +16,8 @@ static void id_params_from(struct stream_params *params, const struct rdma_conn_
 	memset(params, 0, sizeof(*params));
 	params->ird = param->responder_resources;
 	params->ord = param->initiator_depth;
-	if (params->ird > RNIC_MAX_RD_ATOM) /* RDMA_MAX_RESP_RES: use the device's maximum */
+	/* the value RDMA_MAX_RESP_RES asks for the device's maximum */
+	if (params->ird > RNIC_MAX_RD_ATOM)
 		params->ird = RNIC_MAX_RD_ATOM;
 	if (params->ord > RNIC_MAX_RD_ATOM)
 		params->ord = RNIC_MAX_RD_ATOM;
@@ -25,7 +26,7 @@ static void id_params_from(struct stream_params *params, const struct rdma_conn_
 		memcpy(params->pdata, param->private_data, params->pdata_len);
 }
 
-/* The rdma_cm event of each stream event. */
+/* The event of rdma_cm for each event of a stream. */
 static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
 	[STREAM_EV_REJECTED] = RDMA_CM_EVENT_REJECTED,
@@ -35,7 +36,8 @@ static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
 };
 
-/* A disconnect or a failed start is no error of the event's operation: rdma_cm's status rules. */
+/* Queue the event of rdma_cm. Its status is 0 for ESTABLISHED and DISCONNECTED, and the stream's
+ * status for other events. */
 void id_on_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct cmid *id = owner;
@@ -43,7 +45,7 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 	struct link_addr local;
 
 	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST)
-		return; /* the request vanished before its answer: accept reports the error */
+		return; /* the request has vanished unanswered; accept will report the error */
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
 		remote = conn_remote(id->conn);
 	if (event == STREAM_EV_ESTABLISHED) {

@@ -41,7 +41,8 @@ static bool id_match_own(struct evq_node *n, void *id)
 	return e->counted == id;
 }
 
-/* Free an undelivered event. With a request, free its id, too: the user has not seen it. */
+/* Free an event that was not delivered. If it is a request, free the request's id, too, because the
+ * user has not seen it. */
 static void id_event_discard(struct evq_node *n)
 {
 	struct cmev *e = container_of(n, struct cmev, node);
@@ -79,7 +80,8 @@ void id_free_reserve(struct cmid *id)
 		free(id->spare[i]);
 }
 
-/* The connection calls this with its lock held, so events come one at a time. */
+/* Take an event from the reserve. The connection calls this with its lock held, so events come one
+ * at a time. */
 static struct cmev *id_event_from_reserve(struct cmid *id)
 {
 	for (int i = 0; i < ID_EVENTS; i++) {
@@ -152,9 +154,9 @@ static void id_event_taken(struct evq_node *n)
 }
 
 /*
- * A request belongs to the channel that its listener had at its arrival. Since then the listener
- * may have moved to this channel, and the other channel may be gone. The user gets the new id only
- * here, so the id's channel is set here.
+ * Give an event to the user. A request was queued for the channel that its listener had when the
+ * request arrived. Since then the listener may have moved to this channel, and the former channel
+ * may be gone. The user gets the request's id only now, so the id's channel is set here.
  */
 static void id_event_deliver(struct evq_node *n, struct rdma_event_channel *channel,
 			     struct rdma_cm_event **event)
@@ -225,7 +227,8 @@ void id_quiesce(struct cmid *id)
 }
 
 /*
- * rdma_cm(7): the id's events move to the new channel. None of them may be in use on the old one.
+ * Move the id's events to the new channel (rdma_cm(7)). The program must not be using any of them
+ * on the old channel.
  */
 int softrnic_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *channel)
 {

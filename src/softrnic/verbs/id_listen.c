@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_listen.c -- an id that listens, and the requests on it that the user has not answered yet. */
+/* id_listen.c -- ids that listen, and inbound requests that the user has not answered yet. */
 #include <errno.h>
 
 #include "base/log.h"
@@ -7,12 +7,14 @@
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/id.h"
 
-#define BACKLOG_DEFAULT 1024 /* requests that await accept or reject */
+#define BACKLOG_DEFAULT 1024 /* number of requests that may wait for accept or reject */
 
-/* Leaf lock: guards the lists of requests, and each id's membership in a list. */
+/*
+ * Leaf lock. It guards the lists of requests, and the fields that show whether an id is in a list.
+ */
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns false if the backlog is full. */
+/* Add a request to the listener's list. Returns false if the backlog is full. */
 static bool id_request_add(struct cmid *listener, struct cmid *child)
 {
 	struct id_requests *r = &listener->requests;
@@ -53,7 +55,8 @@ static bool id_request_report(struct cmid *listener, struct cmid *child, struct 
 	return !id_post_request(listener, child, conn_remote(c));
 }
 
-/* listener_request_fn: the connection becomes an id and a CONNECT_REQUEST. */
+/* A request is complete (listener_request_fn): make an id for the connection, and queue a
+ * CONNECT_REQUEST event. */
 static bool id_on_request(void *owner, struct conn *c)
 {
 	struct cmid *listener = owner, *child = id_new_passive(listener, c);
@@ -87,7 +90,8 @@ int softrnic_listen(struct rdma_cm_id *pub, int backlog)
 	return id_errno(-ret);
 }
 
-/* In a forked child a thread of the parent may hold the listener's own lock for ever. */
+/* Stop listening. In a forked child do nothing to the listener, because a thread of the parent may
+ * hold the listener's lock for ever. */
 void id_stop_listening(struct cmid *id)
 {
 	struct list *it;
@@ -95,7 +99,7 @@ void id_stop_listening(struct cmid *id)
 	if (id->listener && !id_is_removed(id))
 		listener_close(id->listener);
 	id->listener = NULL;
-	/* The user may still answer requests that the listener has reported. */
+	/* Requests that were already reported stay: the user may still answer them. */
 	pthread_mutex_lock(&requests_lock);
 	while ((it = list_pop(&id->requests.list)))
 		container_of(it, struct cmid, request)->parent = NULL;

@@ -6,7 +6,8 @@
 #include "softrnic/verbs/id.h"
 #include "softrnic/softrnic.h"
 
-/* Binding the id makes its link, which takes this option only then. */
+/* The option must be set before the id is bound, because binding makes the link, which takes the
+ * option only then. */
 static int id_option_afonly(struct cmid *id, const void *val)
 {
 	int on;

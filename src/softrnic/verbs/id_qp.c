@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_qp.c -- queue pairs of ids. */
+/* id_qp.c -- creates and destroys the queue pairs of ids. */
 #include <errno.h>
 
 #include "softrnic/verbs/id.h"
@@ -26,7 +26,7 @@ static void id_publish_qp(struct cmid *id, struct ibv_qp *ibv)
 	id->pub.srq = ibv->srq;
 }
 
-/* Build the queue pair and its builder. Returns 0 or -errno. */
+/* Build the queue pair and its builder of work requests. Returns 0 or -errno. */
 static int id_build_qp(struct cmid *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
 		       uint64_t ops, struct qp **qp)
 {
@@ -49,7 +49,7 @@ give_num:
 	return ret;
 }
 
-/* asked->cap receives the granted capabilities. */
+/* Create the queue pair. asked->cap receives the granted capabilities. */
 static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked,
 			uint64_t ops)
 {
@@ -95,12 +95,13 @@ void id_destroy_qp(struct cmid *id)
 			      .send_cq = ibv->send_cq,
 			      .recv_cq = ibv->recv_cq,
 			      .srq = ibv->srq,
-			      .qp_num = ibv->qp_num}; /* a copy that outlives the queue pair */
+			      /* a copy, because it is needed after the queue pair is freed */
+			      .qp_num = ibv->qp_num};
 
 	qp_ex_end(ibv);
-	if (!id_is_removed(id)) /* in a forked child the inner locks may be held for ever */
+	if (!id_is_removed(id)) /* in a forked child inner locks may be held for ever */
 		qp_delete(qp_detach(id->conn, ibv, &id->places));
-	qp_count_users(&used, -1); /* from here on the user may destroy its queues */
+	qp_count_users(&used, -1); /* from here on the user may destroy the CQs and the SRQ */
 	id_qp_num_give(used.qp_num);
 	id->pub.qp = NULL;
 }

@@ -6,13 +6,13 @@
 
 #include "softrnic/verbs/qp_make.h"
 
-#define NUM_FIRST 2u /* verbs reserves 0 and 1 */
+#define NUM_FIRST 2u /* the numbers 0 and 1 are reserved in verbs */
 #define NUM_COUNT (QP_NUM_PLAIN - NUM_FIRST)
 
-static _Atomic(uint64_t) taken[QP_NUM_PLAIN / 64]; /* one bit a number */
+static _Atomic(uint64_t) taken[QP_NUM_PLAIN / 64]; /* one bit for each number */
 static atomic_uint next;
 
-/* Take a number. Returns false if it is in use. */
+/* Take this number. Returns false if it is in use. */
 static bool num_claim(uint32_t num)
 {
 	uint64_t bit = 1ull << num % 64;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mem.c -- memory regions. */
+/* mem.c -- registers, changes and deregisters memory regions. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -35,9 +35,10 @@ static struct mr_backing mem_backing_of(struct persist_region *region, void *add
 }
 
 /*
- * On-demand paging of all memory (ibv_reg_mr(3)): the program may change its mappings at any time,
- * so nothing is looked up now, and copies report missing memory. The file behind the memory is
- * unknown, so a peer may not address it: its flushes could not be kept.
+ * Is this the registration of all memory for on-demand paging (ibv_reg_mr(3))? The program may
+ * change its mappings at any time, so the memory is not examined now, and copies report missing
+ * memory. The files behind the memory are unknown, so a peer must not address it: the peer's
+ * flushes could not be executed.
  */
 static bool mem_is_implicit(const void *addr, size_t len, int access)
 {
@@ -60,8 +61,8 @@ static int mem_survey(void *addr, size_t len, int access, struct mr_backing *bac
 	return ret;
 }
 
-/* Count a region, active or about to be, in its domain. This happens before a peer can reach the
- * region. by: 1 or -1. */
+/* Count a region as a user of its domain (by 1) or no longer (by -1), and its memory if it can
+ * stall. Must be called with 1 before a peer can reach the region. */
 static void mem_count(struct vpd *pd, const struct mr_backing *backing, int by)
 {
 	atomic_fetch_add(&pd->users, (unsigned)by);
@@ -103,12 +104,12 @@ struct ibv_mr *softrnic_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int ac
 struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len, uint64_t iova,
 				     unsigned int access)
 {
-	/* rdma-core's fork protection applies to pinned pages; ours are not pinned. */
+	/* rdma-core's wrapper protects pinned pages in fork(); this device pins none. */
 	return mem_reg_mr(vpd_of(ibv), addr, len, iova, (int)access);
 }
 
-/* If this returns 0, no thread accesses the memory any more: see "Deregistration" in
- * doc/architecture/persist.md. -EBUSY: windows are bound to the region. */
+/* End a region. If this returns 0, no thread accesses the memory any more: see "Deregistration" in
+ * doc/architecture/persist.md. Returns -EBUSY if windows are bound to the region. */
 static int mem_end(struct mr *mr)
 {
 	int ret;
@@ -135,7 +136,7 @@ int softrnic_dereg_mr(struct ibv_mr *ibv)
 	return 0;
 }
 
-/* --- registration anew ---------------------------------------------------------------------- */
+/* --- registering again ---------------------------------------------------------------------- */
 
 #define MEM_REREG_FLAGS                                                                            \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
@@ -149,8 +150,9 @@ static int mem_rereg_check(int flags, const struct ibv_pd *pd, const void *addr,
 	return flags & IBV_REREG_MR_CHANGE_PD && !pd ? -EINVAL : 0;
 }
 
-/* Make a copy of the region's description with the changes that `flags` select. Returns 0 or
- * -errno. */
+/*
+ * Make a new description of the region with the changes that `flags` select. Returns 0 or -errno.
+ */
 static int mem_make_next(const struct mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len,
 			 int access, struct mr **next)
 {
@@ -186,7 +188,7 @@ static void mem_forget(struct mr *next)
 	mr_discard(next);
 }
 
-/* Every step that may fail comes before the region is killed. So after a failure the region is
+/* All steps that may fail come before the region is killed. So after a failure the region is
  * unchanged. */
 int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t len,
 		      int access)
@@ -211,7 +213,9 @@ int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *ad
 	return 0;
 }
 
-/* No memory is pinned, so prefetching has no effect; the arguments are checked all the same. */
+/*
+ * Prefetching has no effect, because no memory is pinned. The arguments are checked nevertheless.
+ */
 int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		       struct ibv_sge *sges, uint32_t num_sge)
 {

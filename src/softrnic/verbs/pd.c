@@ -2,8 +2,9 @@
 /*
  * pd.c -- protection domains, thread domains and parent domains.
  *
- * A parent domain refers to a protection domain and adds hints: threads that use an object one at a
- * time, and allocators for the memory of queues. This device accepts the hints and ignores them.
+ * A parent domain refers to a protection domain and adds hints: that threads use an object one at a
+ * time, and which allocators to use for the memory of queues. This device accepts the hints and
+ * ignores them.
  */
 #include <errno.h>
 #include <stdlib.h>

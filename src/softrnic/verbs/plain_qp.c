@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plain_qp.c -- creation and destruction of plain queue pairs. */
+/* plain_qp.c -- creates and destroys plain queue pairs. */
 #include "softrnic/verbs/plain_qp.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ void plain_qp_leave(struct plain_qp *p)
 
 /* --- creation ------------------------------------------------------------------------------- */
 
-/* An unreliable queue pair meets its peer by itself, so the device has to look like RoCE. */
+/* Check the attributes. An unreliable queue pair can only connect by a meeting, for which the
+ * device must look like RoCE. */
 static int plain_qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (!pd)
@@ -59,7 +60,7 @@ static struct plain_qp *plain_qp_alloc(const struct ibv_qp_init_attr *granted)
 	return p;
 }
 
-/* Build the queue pair and its builder. Returns 0 or -errno. */
+/* Build the queue pair and its builder of work requests. Returns 0 or -errno. */
 static int plain_qp_build(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 {
 	struct qp *qp;
@@ -74,7 +75,7 @@ static int plain_qp_build(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 	return ret;
 }
 
-/* Make the queue pair and its home, which refer to each other. Returns 0 or -errno. */
+/* Make the queue pair and its home connection, which refer to each other. Returns 0 or -errno. */
 static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 {
 	int ret = conn_plain_new(&p->home, &p->num);
@@ -92,7 +93,8 @@ static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 	return 0;
 }
 
-/* attr.cap receives the granted capabilities. Returns NULL and sets errno on failure. */
+/* Create a plain queue pair. *cap receives the granted capabilities. Returns NULL and sets errno on
+ * failure. */
 static struct ibv_qp *plain_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr attr, uint64_t ops,
 				   struct ibv_qp_cap *cap)
 {
@@ -147,12 +149,13 @@ bool softrnic_is_plain_qp(const struct ibv_qp *ibv)
 /* --- destruction ---------------------------------------------------------------------------- */
 
 /*
- * Posted requests are still sent, within the time limit of a disconnect, as for an id's queue pair.
+ * Posted requests are still sent, within the time limit of a disconnect; an id's queue pair does
+ * the same.
  */
 int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 {
 	struct plain_qp *p;
-	struct ibv_qp used = *ibv; /* a copy that outlives the queue pair */
+	struct ibv_qp used = *ibv; /* a copy, because it is needed after the queue pair is freed */
 
 	qp_ex_end(ibv);
 	if (vud_is(ibv)) {
@@ -160,12 +163,12 @@ int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 		return 0;
 	}
 	p = plain_qp_of(ibv);
-	if (!plain_qp_is_removed(p)) { /* in a forked child the inner locks may be held for ever */
+	if (!plain_qp_is_removed(p)) { /* in a forked child inner locks may be held for ever */
 		conn_plain_leave(p->home);
 		qp_delete(qp_detach(p->home, ibv, &p->places));
 		conn_release(p->home);
 	}
-	qp_count_users(&used, -1); /* from here on the user may destroy its queues */
+	qp_count_users(&used, -1); /* from here on the user may destroy the CQs and the SRQ */
 	free(p);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plain_qp_meet.c -- a plain queue pair's way to its peer: both ends' names, from its attributes.
+ * plain_qp_meet.c -- starts the search for a plain queue pair's peer: computes the names of both
+ * ends from its attributes.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +36,7 @@ int plain_qp_meet(struct plain_qp *p)
 	int ret;
 
 	if (!config_get()->roce)
-		return EOPNOTSUPP; /* only rdma_cm connects iWARP's queue pairs */
+		return EOPNOTSUPP; /* an iWARP device connects queue pairs only by rdma_cm */
 	ret = gids_route(&p->attr.ah_attr.grh, &own, &peer);
 	return ret ? ret : plain_qp_look(p, &own, &peer);
 }

@@ -9,7 +9,8 @@
 #include "softrnic/verbs/qp_attr.h"
 #include "softrnic/verbs/qp_states.h"
 
-/* A new queue pair replaces the old one on the same connection. Returns 0 or an errno value. */
+/* Move to RESET: a new queue pair replaces the old one on the same connection. Returns 0 or an
+ * errno value. */
 static int plain_qp_reset(struct plain_qp *p)
 {
 	struct qp_config cfg = *qp_config(qp_of(p->ibv));
@@ -25,7 +26,8 @@ static int plain_qp_reset(struct plain_qp *p)
 }
 
 /*
- * The meeting begins before the new state is visible. The lock keeps other calls of the user out.
+ * Move the queue pair. The meeting begins before the new state is visible; the lock prevents that
+ * other calls of the user see this.
  */
 static int plain_qp_move(struct plain_qp *p, const struct conn_qp_move *move)
 {
@@ -47,7 +49,8 @@ static int plain_qp_end(struct plain_qp *p)
 	return ret;
 }
 
-/* In SQD verbs permits a change of the path, but the connection stays with its peer. */
+/* Does the user change the path to the peer? In SQD verbs permits such a change, but here the
+ * connection stays with its peer. */
 static bool plain_qp_leads_elsewhere(const struct plain_qp *p, const struct ibv_qp_attr *attr)
 {
 	const struct ibv_global_route *now = &p->attr.ah_attr.grh, *then = &attr->ah_attr.grh;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp.c -- work requests: the entry of the data path; and queries of a queue pair of either kind. */
+/* qp.c -- posts work requests, and queries and modifies queue pairs of both kinds (ids' and plain
+ * ones). */
 #include <errno.h>
 #include <string.h>
 
@@ -76,7 +77,7 @@ int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	return conn_is_removed(c) ? ENODEV : conn_query_qp(c, attr, init_attr);
 }
 
-/* --- beyond verbs --------------------------------------------------------------------------- */
+/* --- calls beyond verbs --------------------------------------------------------------------- */
 
 uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
 {

@@ -3,12 +3,13 @@
 
 #include "softrnic/rnic/rnic.h"
 
-/* Widths of the fields in InfiniBand's headers: the values of programs have to fit into them. */
+/* Greatest values of two attributes: their fields in InfiniBand's headers have 5 and 3 bits. */
 #define ATTR_TIMER_MAX 31
 #define ATTR_RETRY_MAX 7
 #define ATTR_24_BITS   0xffffffu
 
-/* The device has one port, and one partition key; on Ethernet a path needs a global header. */
+/* Is the path valid? The device has one port and one partition key, and on Ethernet a path needs a
+ * global header. */
 static bool attr_av_is_valid(const struct ibv_ah_attr *av)
 {
 	return av->is_global && av->port_num == 1;
@@ -19,7 +20,8 @@ static bool attr_mtu_is_valid(enum ibv_mtu mtu)
 	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096;
 }
 
-/* One row for each attribute with invalid values: its bit, and its condition for a valid value. */
+/* One row for each attribute that can have invalid values: its bit, and the condition for a valid
+ * value. */
 /* clang-format off */
 #define ATTR_CHECKS(X)                                                                             \
 	X(PORT, attr->port_num == 1)                                                               \

@@ -6,7 +6,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* Returns whether this device supports the values of all attributes in `mask`. */
+/* Does this device support the values of all attributes in `mask`? */
 bool qp_attr_is_valid(const struct ibv_qp_attr *attr, int mask);
 /* Copy the attributes in `mask`, except the states. */
 void qp_attr_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr, int mask);

@@ -36,7 +36,7 @@ void qp_builder_fail(struct qp_builder *b, int err)
 		b->err = err;
 }
 
-/* Make room for `more` elements. Returns the first of them, or NULL. */
+/* Enlarge the array by `more` elements. Returns the first of them, or NULL if out of memory. */
 static void *builder_extend(struct builder_array *a, size_t more, size_t size)
 {
 	size_t room = a->room ? a->room : 16;
@@ -55,7 +55,8 @@ static void *builder_extend(struct builder_array *a, size_t more, size_t size)
 	return (uint8_t *)a->data + (a->count - more) * size;
 }
 
-/* A list longer than the send queue is refused like a list that finds the queue full. */
+/* Begin a request. A list that is longer than the send queue gets the same error as a list that
+ * finds the queue full. */
 struct vext_wr *qp_builder_next(struct qp_builder *b, uint64_t op, uint64_t wr_id, unsigned flags)
 {
 	struct vext_wr *w = NULL;
@@ -80,7 +81,7 @@ static struct vext_wr *builder_last(struct qp_builder *b)
 	return b->wrs.count ? (struct vext_wr *)b->wrs.data + b->wrs.count - 1 : NULL;
 }
 
-/* Take n entries for the last request. NULL: an error is recorded. */
+/* Add n SGEs to the last request. Returns NULL if an error is recorded. */
 static struct ibv_sge *builder_take_entries(struct qp_builder *b, size_t n)
 {
 	struct vext_wr *w = builder_last(b);
@@ -106,7 +107,7 @@ void qp_builder_entries(struct qp_builder *b, size_t n, const struct ibv_sge *li
 		sges[i] = list[i];
 }
 
-/* Returns SIZE_MAX for more than the queue pair's limit. */
+/* Returns the total length of the parts, or SIZE_MAX if it is above the queue pair's limit. */
 static size_t builder_inline_length(const struct qp_builder *b, size_t n,
 				    const struct ibv_data_buf *bufs)
 {
@@ -120,7 +121,7 @@ static size_t builder_inline_length(const struct qp_builder *b, size_t n,
 	return sum;
 }
 
-/* All parts become one entry. */
+/* Copy the inline data. All parts become one SGE. */
 void qp_builder_inline(struct qp_builder *b, size_t n, const struct ibv_data_buf *bufs)
 {
 	size_t len = builder_inline_length(b, n, bufs);
@@ -157,7 +158,8 @@ void qp_builder_address(struct qp_builder *b, struct ibv_ah *ah, uint32_t qpn, u
 }
 
 /*
- * The arrays have their final place: set each request's entries, and the addresses of inline data.
+ * Set each request's list of SGEs, and the addresses of inline data. This is done at the end,
+ * because the arrays move while they grow.
  */
 static void builder_point(struct qp_builder *b)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp_builder.h -- a list of work requests that calls build one after the other.
+ * qp_builder.h -- a list of work requests that is built by one call after the other (ibv_wr_...()).
  *
  * A call that builds a request returns no error. The first error is recorded, and the call that
- * posts the list returns it; then no request is posted. The caller has the builder's lock.
+ * posts the list returns this error and posts nothing. The caller holds the builder's lock.
  */
 #ifndef VERBS_QP_BUILDER_H
 #define VERBS_QP_BUILDER_H
@@ -18,23 +18,29 @@
 /* An array that grows. */
 struct builder_array {
 	void *data;
-	size_t count, room; /* in elements */
+	size_t count, room; /* numbers of used and of allocated elements */
 };
 
 struct qp_builder {
-	pthread_mutex_t lock; /* from wr_start to wr_complete or wr_abort */
-	uint64_t ops; /* IBV_QP_EX_WITH_*: the operations chosen at the queue pair's creation */
+	pthread_mutex_t lock; /* held from wr_start to wr_complete or wr_abort */
+	/*
+	 * IBV_QP_EX_WITH_* flags: the operations that were chosen when the queue pair was created
+	 */
+	uint64_t ops;
 	struct ibv_qp_cap cap;
-	int err;                    /* the first error */
-	struct builder_array wrs;   /* struct vext_wr */
-	struct builder_array sges;  /* struct ibv_sge, of all requests in their order */
-	struct builder_array bytes; /* inline data; `addr` of an inline entry is an offset here */
+	int err;                   /* the first error */
+	struct builder_array wrs;  /* struct vext_wr */
+	struct builder_array sges; /* array of struct ibv_sge, for all requests in their order */
+	/* inline data; for inline data the `addr` of an SGE is an offset in this array */
+	struct builder_array bytes;
 };
 
-struct qp_builder *qp_builder_new(uint64_t ops, const struct ibv_qp_cap *cap); /* NULL: no memory */
-void qp_builder_delete(struct qp_builder *b);                                  /* NULL is allowed */
+/* returns NULL if out of memory */
+struct qp_builder *qp_builder_new(uint64_t ops, const struct ibv_qp_cap *cap);
+void qp_builder_delete(struct qp_builder *b); /* accepts NULL */
 void qp_builder_fail(struct qp_builder *b, int err);
-/* Begin the next request: all zeros except its number and flags. NULL: an error is recorded. */
+/* Begin the next request: all members are zero except its number and flags. Returns NULL if an
+ * error is recorded. */
 struct vext_wr *qp_builder_next(struct qp_builder *b, uint64_t op, uint64_t wr_id, unsigned flags);
 /* Set the payload of the last request. Inline data are copied. */
 void qp_builder_entries(struct qp_builder *b, size_t n, const struct ibv_sge *list);

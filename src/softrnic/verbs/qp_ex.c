@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * qp_ex.c -- work requests that are built by calls: ibv_wr_start(), a builder and a setter for each
- * request, ibv_wr_complete(). The calls collect a list, which is posted as a whole (qp_builder.h).
+ * request, ibv_wr_complete(). The calls collect a list of requests, which is posted as a whole
+ * (qp_builder.h).
  */
 #include "softrnic/verbs/qp_ex.h"
 
@@ -147,7 +148,7 @@ static void qpx_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 		w->wr.invalidate_rkey = rkey;
 }
 
-/* An operation that no queue pair of this device supports. */
+/* TSO is an operation that no queue pair of this device supports: record an error. */
 static void qpx_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_len, uint16_t mss)
 {
 	qp_builder_fail(qpx_builder(ex), EINVAL);
@@ -217,7 +218,7 @@ static void qpx_abort(struct ibv_qp_ex *ex)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* --- life --------------------------------------------------------------------------------- */
+/* --- creation and end --------------------------------------------------------------------- */
 
 static void qpx_fill(struct ibv_qp_ex *ex)
 {
@@ -244,7 +245,7 @@ static void qpx_fill(struct ibv_qp_ex *ex)
 	ex->wr_abort = qpx_abort;
 }
 
-/* With create_flags of 0 the program requests no flag, so the member's bit alone is accepted. */
+/* If create_flags is 0, the program requests no flag, so the bit in comp_mask alone is accepted. */
 static bool qpx_is_unsupported(const struct ibv_qp_init_attr_ex *ex)
 {
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;

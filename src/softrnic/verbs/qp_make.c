@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_make.c -- queue pairs: creation, attachment to a connection, draining and the end. */
+/* qp_make.c -- creates queue pairs, attaches them to a connection, drains and ends them. */
 #include "softrnic/verbs/qp_make.h"
 
 #include <errno.h>
@@ -31,7 +31,8 @@ int qp_attr_check_queues(const struct ibv_qp_init_attr *attr)
 	return qp_cap_is_valid(&attr->cap, attr->srq) ? 0 : EINVAL;
 }
 
-/* Devices grant some inline data even if the program requests none, and programs rely on this. */
+/* Set the granted attributes. Some inline data is granted even if the program requests none: other
+ * devices do so, and programs rely on it. */
 void qp_attr_grant(struct ibv_qp_init_attr *attr)
 {
 	if (attr->cap.max_inline_data < MIN_INLINE)
@@ -40,7 +41,7 @@ void qp_attr_grant(struct ibv_qp_init_attr *attr)
 
 /* --- creation ------------------------------------------------------------------------------- */
 
-/* The connection calls this with its lock held. */
+/* An asynchronous event of the queue pair. The connection calls this with its lock held. */
 static void qp_owner_async(void *owner, enum ibv_event_type event)
 {
 	struct ibv_qp *ibv = conn_qp(owner);
@@ -50,8 +51,9 @@ static void qp_owner_async(void *owner, enum ibv_event_type event)
 	context_async(ibv->context, event, ibv);
 }
 
-/* On RoCE programs expect that a completed Write has reached the peer, and plain queue pairs act as
- * RoCE's. On iWARP a completion only means that the source may be reused. */
+/* Do completions of this queue pair mean that the peer has the data? On RoCE programs expect that a
+ * completed Write has reached the peer, and plain queue pairs behave like those of RoCE. On iWARP a
+ * completion only means that the source may be reused. */
 static bool qp_acknowledges(const struct ibv_qp_init_attr *granted, bool plain)
 {
 	enum config_ack ack = config_get()->ack;

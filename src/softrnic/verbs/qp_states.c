@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_states.c -- the permitted moves: one row for each move, one column for each type of queue
- * pair. */
+/* qp_states.c -- the permitted moves between states: one row for each move, one column for each
+ * type of queue pair. */
 #include "softrnic/verbs/qp_states.h"
 
-#define STATES 7 /* RESET to ERR */
+#define STATES 7 /* number of states, RESET to ERR */
 
 enum states_type { TYPE_RC, TYPE_UC, TYPE_UD, TYPES };
 
@@ -92,7 +92,7 @@ static const struct states_move states_moves[STATES][STATES] = {
 	},
 	[IBV_QPS_SQE] = {
 		[IBV_QPS_RESET] = BARE,
-		[IBV_QPS_RTS] = { /* a reliable one never enters this state */
+		[IBV_QPS_RTS] = { /* a reliable queue pair never enters this state */
 			.exists = {[TYPE_UC] = true, [TYPE_UD] = true},
 			.masks = {UC(0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS),
 				  UD(0, IBV_QP_CUR_STATE | IBV_QP_QKEY)},

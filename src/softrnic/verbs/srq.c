@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* srq.c -- shared receive queues. */
+/* srq.c -- creates, modifies and destroys shared receive queues. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -49,7 +49,8 @@ struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr 
 
 int softrnic_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
-	if (mask & ~IBV_SRQ_LIMIT) /* resizing is not supported, as on many devices */
+	/* only the limit can be modified; many devices do not support resizing */
+	if (mask & ~IBV_SRQ_LIMIT)
 		return EOPNOTSUPP;
 	if (mask & IBV_SRQ_LIMIT) {
 		if (attr->srq_limit > vsrq_of(ibv)->srq.rq.depth)

@@ -20,13 +20,14 @@
 
 struct vud {
 	struct ud_end end;
-	struct lock lock; /* the queue pair's */
+	struct lock lock; /* lock of the queue pair */
 	unsigned generation;
 	struct ud_qp *qp;
 	struct ud_port *port;
 	struct qp_place place;
-	struct vcq_port polled[2];       /* in the lists of the receive CQ and of another send CQ */
-	struct ibv_qp_init_attr granted; /* the attributes at its creation */
+	/* entries of the port in the lists of the receive CQ and of a different send CQ */
+	struct vcq_port polled[2];
+	struct ibv_qp_init_attr granted; /* the attributes that were granted at its creation */
 	struct ibv_qp_attr attr;         /* all attributes that the user has set since RESET */
 };
 
@@ -35,7 +36,8 @@ static struct vud *vud_of(struct ibv_qp *ibv)
 	return ud_qp_owner(ud_qp_of(ibv));
 }
 
-/* Take the lock until vud_leave(). Returns false if the queue pair was inherited through fork(). */
+/* Take the lock; vud_leave() releases it. Returns false if the queue pair was inherited through
+ * fork(). */
 static bool vud_enter(struct vud *v)
 {
 	if (v->generation != engine_generation())
@@ -59,7 +61,7 @@ static int vud_gather(void *owner, struct ud_flows *flows, uint64_t now, struct 
 	return ud_qp_gather(v->qp, flows, now, packets, max);
 }
 
-/* Called with the lock. Send posted requests until the socket takes no more. */
+/* Send posted requests until the socket takes no more. Called with the lock. */
 static void vud_send(struct vud *v)
 {
 	int n;
@@ -136,7 +138,7 @@ static int vud_make(struct vud *v, struct ibv_pd *pd, uint64_t ops)
 	return ret;
 }
 
-/* From here on packets may arrive. */
+/* Let the port deliver packets to the queue pair. From here on packets may arrive. */
 static void vud_begin(struct vud *v)
 {
 	v->end.qpn = v->place.qpn;
@@ -149,7 +151,8 @@ static void vud_begin(struct vud *v)
 	qp_count_users(ud_qp_ibv(v->qp), 1);
 	ud_port_join(v->port, &v->end);
 	vcq_attach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
-	if (v->granted.send_cq != v->granted.recv_cq) /* polls of the send CQ receive credits */
+	/* polls of the send CQ must receive credits */
+	if (v->granted.send_cq != v->granted.recv_cq)
 		vcq_attach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
 }
 
@@ -201,9 +204,10 @@ static void vud_log_counters(const struct vud *v)
 void vud_delete(struct ibv_qp *ibv)
 {
 	struct vud *v = vud_of(ibv);
-	struct ibv_qp used = *ibv; /* a copy that outlives the queue pair */
+	struct ibv_qp used = *ibv; /* a copy, because it is needed after the queue pair is freed */
 
-	if (v->generation == engine_generation()) { /* in a forked child the locks may stay held */
+	/* in a forked child locks may be held for ever */
+	if (v->generation == engine_generation()) {
 		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
 		vcq_detach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
 		ud_port_leave(v->port, &v->end);
@@ -235,7 +239,7 @@ static int vud_modify_locked(struct vud *v, const struct ibv_qp_attr *attr, int 
 	if (mask & IBV_QP_STATE)
 		ud_qp_move(v->qp, to,
 			   mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify);
-	vud_send(v); /* send requests that were posted in SQD */
+	vud_send(v); /* send requests that could be posted but not sent in SQD */
 	return 0;
 }
 

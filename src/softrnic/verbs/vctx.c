@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* vctx.c -- calls without a symbol, which inline functions of verbs.h make through a context. Where
- * the pointer is NULL, the inline function fails with EOPNOTSUPP. */
+/* vctx.c -- sets the function pointers in a context, by which inline functions of verbs.h make
+ * calls that have no symbol. If a pointer is NULL, the inline function fails with EOPNOTSUPP. */
 #include "softrnic/verbs/device.h"
 #include "softrnic/softrnic.h"
 

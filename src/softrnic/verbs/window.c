@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * window.c -- memory windows: made, bound by a call (type 1), and given back. Those of type 2 are bound
- * by work requests (rnic/op_window.c).
+ * window.c -- allocates and deallocates memory windows, and binds windows of type 1 by a call.
+ * Windows of type 2 are bound by work requests (rnic/op_window.c).
  */
 #include <errno.h>
 
@@ -31,7 +31,8 @@ struct ibv_mw *softrnic_alloc_mw(struct ibv_pd *ibv, enum ibv_mw_type type)
 	return &mw->ibv;
 }
 
-/* When this returns no thread accesses memory through its last binding: as at a region's end. */
+/* End the window's last binding. When this returns, no thread accesses memory through the binding,
+ * as after the deregistration of a region. */
 static void window_close(struct mw *mw)
 {
 	struct mr *binding = mw_kill(mw);
@@ -53,9 +54,9 @@ int softrnic_dealloc_mw(struct ibv_mw *ibv)
 }
 
 /*
- * The former binding ends here, because its end has to wait for other connections, and only when the
- * request is posted, because a call that fails changes nothing. At its turn the request waits until
- * the former binding is idle.
+ * End the former binding. This is done in the caller's thread, because it has to wait for other
+ * connections. It is done after the request is posted, because a call that fails must change
+ * nothing. When the request is about to be executed, it waits until the former binding is idle.
  */
 static void window_end_former(struct mr *former, struct ibv_qp *qp)
 {
@@ -75,7 +76,7 @@ static int window_post_bind(struct mw *mw, struct ibv_qp *qp, struct ibv_send_wr
 	return ret;
 }
 
-/* The new binding is in force when the request completes. */
+/* The new binding is in force when the posted request completes. */
 int softrnic_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 {
 	struct mw *mw = window_of(ibv);
