@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_err_last.c -- rpma_err_last_msg() reports the reason of this thread's last failed call. */
+/* test_err_last.c -- rpma_err_last() reports the reason of this thread's last failed call. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -9,8 +9,7 @@
 #include "served.h"
 
 /*
- * Several reads are under way at a time, large and small, between writes, and between syncs that
- * have tickets.
+ * Several reads, large and small, are under way between writes and between syncs with tickets.
  */
 static void reads_are_under_way_at_a_time(void **state)
 {
@@ -25,7 +24,7 @@ static void reads_are_under_way_at_a_time(void **state)
 	memcpy(mirror, memory, SIZE);
 	for (unsigned i = 0; i < READS; i++) {
 		bufs[i] = malloc(lengths[i]);
-		mirror[i] = 'x'; /* a read sees an earlier write */
+		mirror[i] = 'x'; /* the read must return the earlier write */
 		must(rpma_file_pwrite(file, "x", 1, i));
 		must(rpma_file_pread_start(file, bufs[i], lengths[i], i, &tickets[i]));
 		assert_true(tickets[i] > before);
@@ -35,13 +34,13 @@ static void reads_are_under_way_at_a_time(void **state)
 	assert_true(sync > before);
 	must(rpma_file_sync_wait(file, tickets[READS - 1], -1));
 	for (unsigned i = 0; i < READS; i++) {
-		must(rpma_file_sync_wait(file, tickets[i], 0)); /* they end in their order */
+		must(rpma_file_sync_wait(file, tickets[i], 0)); /* the syncs end in their order */
 		assert_memory_equal(bufs[i] + READS, mirror + i + READS,
 				    lengths[i] > READS ? lengths[i] - READS : 0);
 		assert_int_equal(bufs[i][0], 'x');
 	}
 	must(rpma_file_sync_wait(file, sync, -1));
-	/* One read is under way when the file is closed. */
+	/* One read is still under way when the file is closed. */
 	must(rpma_file_pread_start(file, bufs[READS - 1], lengths[READS - 1], 0, &before));
 	must(rpma_file_close(&file));
 	for (unsigned i = 0; i < READS; i++)
@@ -49,7 +48,7 @@ static void reads_are_under_way_at_a_time(void **state)
 	free(mirror);
 }
 
-/* Written bytes are undecided until a sync, whatever is read meanwhile. */
+/* Written bytes stay undecided until a sync, whatever is read meanwhile. */
 static void a_read_decides_nothing(void **state)
 {
 	struct rpma_file *file = open_memory(0);
@@ -110,7 +109,7 @@ static void a_digest_is_that_of_the_bytes(void **state)
 		assert_true(rpma_digest_equal(&there, &here));
 		assert_int_not_equal(there.source, RPMA_DIGEST_FROM_MEMORY);
 		assert_true(info.persists);
-	} else { /* a file system in memory */
+	} else { /* the file is on tmpfs */
 		assert_int_equal(rpma_file_digest(file, &there, 300000, 4096), RPMA_E_NOSUPP);
 		assert_int_equal(there.len, 7);
 	}
@@ -137,7 +136,8 @@ static void a_file_is_put_as_a_whole(void **state)
 	must(rpma_digest_compute(RPMA_DIGEST_BLAKE2B, buf, sizeof(buf), &digest));
 	assert_int_equal(rpma_file_put_begin(file, SIZE + 1, 0), RPMA_E_INVAL);
 	assert_int_equal(rpma_file_put_end(file, 1, digest.bytes), RPMA_E_INVAL);
-	assert_int_equal(rpma_file_pwrite(file, buf, 1, 0), RPMA_E_INVAL); /* no range yet */
+	/* no range is claimed yet */
+	assert_int_equal(rpma_file_pwrite(file, buf, 1, 0), RPMA_E_INVAL);
 	must(rpma_file_get_generation(file, &generation));
 	assert_int_equal(generation, 0);
 	must(rpma_file_put_begin(file, sizeof(buf), 1234567890));
@@ -166,13 +166,14 @@ static void a_file_is_put_as_a_whole(void **state)
 	assert_int_equal(info.file_time_ns, 1234567890);
 	assert_memory_equal(info.file_digest, digest.bytes, sizeof(info.file_digest));
 	must(rpma_file_put_begin(file, UINT64_MAX, 0));
-	must(rpma_file_close(&file)); /* the writer closes without its end */
+	must(rpma_file_close(&file)); /* the writer closes without announcing its end */
 	region = region_of(file_target);
 	assert_int_equal(region.holds, RPMA_FILE_HOLDS_PARTIAL);
 	assert_int_equal(region.file_length, UINT64_MAX);
 }
 
-/* A file looks at the region, and then claims a part of it, if no other file has that part. */
+/* Open the region for reading, and then claim a part of it, which succeeds only if no other client
+ * has that part. */
 static void a_part_is_claimed_after_the_open(void **state)
 {
 	struct rpma_file_options options = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Written ranges that may not be durable, compared with a list of bytes. */
+/* The list of written ranges that may not be durable, compared with an array of bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define BYTES 4096
 
-/* The ticket of the sync that decides each byte; 0: the byte is decided. */
+/* For each byte the ticket of the sync that makes it durable; 0: the byte is durable. */
 struct model {
 	uint64_t ticket[BYTES];
 };
@@ -68,7 +68,7 @@ static void a_sync_decides_what_was_written_before(void **state)
 
 	note(r, &m, 0, 100, 1);
 	note(r, &m, 100, 50, 1);
-	assert_int_equal(r->count, 1); /* the ranges are adjacent */
+	assert_int_equal(r->count, 1); /* adjacent ranges become one */
 	note(r, &m, 10, 10, 2);
 	decide(r, &m, 0, BYTES, 1);
 	assert_nothing_is_too_much(r, &m);
@@ -126,7 +126,7 @@ static void writes_at_random_are_all_noted(void **state)
 	}
 }
 
-/* The number of ranges is limited: some ranges grow, none is dropped. */
+/* The number of ranges is limited: some ranges grow, but no byte is dropped. */
 static void very_many_ranges_become_fewer_and_larger(void **state)
 {
 	struct file_ranges *r = calloc(1, sizeof(*r));
@@ -144,7 +144,8 @@ static void very_many_ranges_become_fewer_and_larger(void **state)
 	free(r);
 }
 
-/* The range stays whole without room for one more, so its decided part stays undecided. */
+/* Cutting a range in two needs space for one more range. Without it the range stays whole, and its
+ * durable part counts as not durable. */
 static void a_range_is_not_cut_in_two_without_room_for_one_more(void **state)
 {
 	struct file_ranges *r = calloc(1, sizeof(*r));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of a region's content, byte by byte. Only an intact record of this file is accepted.
+ * The record of a region's content, byte by byte. The server accepts only an intact record of the
+ * same file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,8 @@ static const struct file_record whole = {
 
 static int decode(const uint8_t *buf, size_t len, struct file_record *record)
 {
-	uint8_t *exact = malloc(len ? len : 1); /* exact size, for sanitizers */
+	/* a block of exactly this size, so that a sanitizer reports a read past the end */
+	uint8_t *exact = malloc(len ? len : 1);
 	int rc;
 
 	memcpy(exact, buf, len);
@@ -54,7 +56,7 @@ static void a_record_has_its_documented_bytes(void **state)
 	assert_memory_equal(buf, want, sizeof(want));
 	assert_memory_equal(buf + 48, whole.content.digest, HELLO_DIGEST);
 	assert_memory_equal(buf + 80, claims, sizeof(claims));
-	assert_int_equal(buf[92 + 40], 0x80); /* the second claim */
+	assert_int_equal(buf[92 + 40], 0x80); /* a byte of the second claim */
 	assert_int_equal(buf[92 + 80], 0);
 }
 
@@ -80,7 +82,7 @@ static void a_record_comes_back_as_it_went(void **state)
 	assert_memory_equal(&back, &full, sizeof(back));
 }
 
-/* The record is intact, but has claims that no server would make. */
+/* A record is intact, but has claims that no server makes. */
 static void claims_that_are_not_sound_are_seen(void **state)
 {
 	struct file_record bad = whole, back;
@@ -135,8 +137,10 @@ static void the_record_of_another_file_or_beyond_the_region_is_worth_nothing(voi
 	other.made_ns++;
 	expect_raw(&other, &content, 0);
 	content.length = SIZE + 1;
-	expect_raw(&place, &content, 2);       /* the claims are still this file's */
-	content.length = HELLO_LENGTH_UNKNOWN; /* only an incomplete file may have that length */
+	/* the content is not valid, but the claims still belong to this file */
+	expect_raw(&place, &content, 2);
+	/* only an incomplete file may have an unknown length */
+	content.length = HELLO_LENGTH_UNKNOWN;
 	expect_raw(&place, &content, 2);
 	content.state = HELLO_CONTENT_PARTIAL;
 	content.length = SIZE + 1;
@@ -167,7 +171,7 @@ static void a_record_is_stored_beside_what_a_link_leads_to(void **state)
 	assert_memory_equal(&back, &whole, sizeof(back));
 	close(fd);
 	assert_int_equal(unlink("sub/file.rpma") || unlink("sub/file") || rmdir("sub"), 0);
-	/* the folder does not exist any more */
+	/* The folder no longer exists. */
 	assert_int_equal(file_record_store(&there, &whole), -ENOENT);
 	assert_int_equal(unlink("link") || chdir("..") || rmdir(folder), 0);
 }

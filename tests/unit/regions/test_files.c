@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files are made completely or not at all, and every problem is returned as an error. */
+/* Files are made completely or not at all, and every failure is returned as an error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static int enter_folder(void **state)
 
 static int leave_folder(void **state)
 {
-	return chdir("..") || rmdir(folder) ? -1 : 0; /* fails if a test left a file */
+	return chdir("..") || rmdir(folder) ? -1 : 0; /* rmdir() fails if a test left a file */
 }
 
 static void write_file(const char *name, const char *text)
@@ -54,7 +54,7 @@ static void a_file_has_its_name_when_it_is_complete_and_not_before(void **state)
 	assert_int_equal(newfile_commit(&nf, false, NULL), 0);
 	assert_int_equal(stat("new", &st), 0);
 	assert_int_equal(st.st_size, SIZE);
-	newfile_abort(&nf); /* only closes the file */
+	newfile_abort(&nf); /* this call only closes the file */
 	assert_int_equal(unlink("new"), 0);
 }
 
@@ -104,7 +104,7 @@ static void expect_mapfile_error(const struct mapfile_opts *opts, int cause)
 	assert_int_equal(mapfile_open(&map, opts, &err), ERROR_LOCAL);
 	assert_int_equal(err.cause, cause);
 	assert_non_null(strstr(err.text, opts->path));
-	mapfile_close(&map); /* a repetition does no harm */
+	mapfile_close(&map); /* a repeated call does no harm */
 }
 
 static void files_that_cannot_be_served_are_told_apart_by_their_cause(void **state)
@@ -139,7 +139,7 @@ static void a_file_is_served_once_at_a_time(void **state)
 	assert_int_equal(unlink("file"), 0);
 }
 
-/* Asked after each slice; gives up after that many. */
+/* Called after each slice; cancels the work after `left` calls. */
 struct patience {
 	unsigned left;
 	uint64_t done;
@@ -176,7 +176,7 @@ static void who_watches_can_give_up_between_slices(void **state)
 	mapfile_discard(&map);
 }
 
-/* Sizes in one message are in whole units or in bytes, but not in both. */
+/* A message shows either all sizes in whole units or all in bytes. */
 static void one_message_has_one_style_of_sizes(void **state)
 {
 	struct mapfile_opts opts = {.path = "small", .size = 1 << 20};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The private data between client and server, byte by byte. */
+/* The private data that client and server exchange, byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static struct hello_reply sample_reply(void)
 	return reply;
 }
 
-/* Copy exactly len bytes to the heap, so that AddressSanitizer sees a read past the end. */
+/* Copy exactly len bytes to the heap, so that AddressSanitizer reports a read past the end. */
 static struct rpma_conn_private_data exact(const uint8_t *buf, size_t len)
 {
 	struct rpma_conn_private_data pdata = {malloc(len ? len : 1), (uint8_t)len};
@@ -57,7 +57,7 @@ static void greetings_come_back_as_they_went(void **state)
 	uint8_t buf[HELLO_MAX] = {0};
 	struct rpma_conn_private_data pdata = {buf, HELLO_MAX};
 
-	/* InfiniBand pads private data with zeros: decode from the whole buffer */
+	/* InfiniBand pads private data with zeros, so the decoder gets the whole buffer */
 	hello_request_encode(&sample_request, buf);
 	assert_true(hello_request_decode(&pdata, &req));
 	assert_memory_equal(&req, &sample_request, sizeof(req));
@@ -115,7 +115,8 @@ static void the_largest_greetings_fit_infiniband(void **state)
 	reply.pcfg_len = reply.mr_len = HELLO_DESC_MAX;
 	assert_true(hello_request_encode(&req, buf) <= 56);
 	assert_true(hello_reply_encode(&reply, buf) <= 196);
-	assert_true(hello_reply_encode(&reply, buf) < HELLO_MAX); /* nothing was left out */
+	/* no part of the reply was omitted */
+	assert_true(hello_reply_encode(&reply, buf) < HELLO_MAX);
 }
 
 static void another_version_is_recognised_as_such(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages between client and server, and their proofs. */
+/* The messages that client and server exchange, and the proofs in them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,14 +40,14 @@ static void a_demand_for_a_proof_carries_the_nonce(void **state)
 	struct rpma_conn_private_data pdata = {buf, (uint8_t)len};
 
 	assert_true(hello_reply_decode(&pdata, &back));
-	/* Do not compare structures, as bytes between their members may differ. */
+	/* Compare the encoded bytes, because structures may differ in their padding. */
 	assert_int_equal(hello_reply_encode(&back, again), len);
 	assert_memory_equal(again, buf, len);
 	pdata.len--;
 	assert_false(hello_reply_decode(&pdata, &back));
 }
 
-/* A message with another length is refused. */
+/* A message comes back as it was sent; with another length it is refused. */
 static void a_message_comes_back_as_it_went(void **state)
 {
 	struct hello_proof proof, proof_back;
@@ -137,7 +137,7 @@ static void the_most_counts_fit_and_come_back_as_they_went(void **state)
 	assert_false(hello_ask_counts_decode(buf, 6));
 }
 
-/* Counts of a server with more counters, and of a server with fewer. */
+/* A server of another release has more counters, or fewer. */
 static void counts_of_another_release_are_understood(void **state)
 {
 	static uint8_t buf[HELLO_FROM_MAX];
@@ -194,7 +194,7 @@ static void an_announcement_and_its_answer_come_back_as_they_went(void **state)
 		assert_false(hello_begin_decode(buf, len, &back));
 }
 
-/* Only a complete answer permits writing. */
+/* A client may write only after a complete answer. */
 static void an_answer_to_it_comes_back_as_it_went(void **state)
 {
 	static const struct hello_begun begun = {HELLO_OK, {0x1122334455667788, 9}, 77};
@@ -232,13 +232,13 @@ static void the_end_of_a_file_comes_back_as_it_went(void **state)
 	assert_false(hello_end_decode(buf, len + 1, &back));
 	while (len--)
 		assert_false(hello_end_decode(buf, len, &back));
-	content.state = HELLO_CONTENT_PARTIAL; /* this content does not end the put */
+	content.state = HELLO_CONTENT_PARTIAL; /* a partial content does not end the put */
 	assert_false(hello_end_decode(buf, hello_end_encode(&content, buf), &back));
 	buf[5] = HELLO_CONTENT_WHOLE + 1;
 	assert_false(hello_end_decode(buf, sizeof(buf), &back));
 }
 
-/* Only a complete verdict may end a put with success. */
+/* A put succeeds only after a complete verdict. */
 static void what_is_no_verdict_is_no_good_one(void **state)
 {
 	uint8_t buf[HELLO_VERDICT + 1] = {0};
@@ -315,7 +315,7 @@ static void a_servers_proof_covers_what_it_grants(void **state)
 	assert_false(mac_is_equal(other, mac));
 }
 
-/* Former versions compute the same sum: one checksum over both proofs. */
+/* Earlier versions make the same proofs, so this checksum over both proofs must never change. */
 static void the_proofs_stay_the_same(void **state)
 {
 	struct hello_exchange exchange = make_exchange();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A server in a thread of this process and its clients: the server's promises, and the errors for
- * its failures.
+ * A server in a thread of this process, and its clients: what the server promises, and the errors
+ * for its failures.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -132,8 +132,8 @@ static void clients_are_limited_in_all_and_from_one_address(void **state)
 	}
 }
 
-/* With a secret, a registration belongs to the connection: after the connection's end the
- * descriptor is useless. */
+/* With a secret a registration belongs to the connection, so its descriptor cannot be used after
+ * the connection's end. */
 static void a_registration_ends_with_its_connection(void **state)
 {
 	struct rpma_mr_remote *old;
@@ -262,7 +262,7 @@ int main(void)
 	char folder[] = "regions-server-XXXXXX";
 	int rc;
 
-	/* This test does not concern the kernel's devices. */
+	/* This test does not concern RDMA devices, so do not use one. */
 	setenv("RPMA_PROVIDER", "softrnic", 1);
 	if (!mkdtemp(folder) || chdir(folder))
 		return 2;

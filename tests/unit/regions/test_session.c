@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Failures of a session are returned to the caller, in time and with a text. No failure ends the
- * process.
+ * A session that fails returns an error to its caller, in time and with a text; the process does
+ * not end.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -24,9 +24,9 @@
 #include "regions/session.h"
 
 #define LIMIT_MS 300
-#define SLACK_MS 10000 /* for a busy machine, and sanitizers */
+#define SLACK_MS 10000 /* slack for a busy machine, and for sanitizers */
 
-/* A TCP socket on a port of its own, with or without listen(). */
+/* Make a TCP socket on a port of its own, which listens or does not. */
 static int tcp_socket(bool listens, struct address *at)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -71,7 +71,7 @@ static void a_server_that_never_answers_is_unreached_at_the_limit(void **state)
 	assert_in_range(now_ms() - begun, LIMIT_MS, LIMIT_MS + SLACK_MS);
 	assert_non_null(strstr(err.text, "does not answer"));
 	assert_non_null(strstr(err.text, at.port));
-	session_close(&s); /* a repetition does no harm */
+	session_close(&s); /* a repeated call does no harm */
 	close(fd);
 }
 
@@ -91,12 +91,12 @@ static void nobody_there_is_reported_and_without_a_text_as_well(void **state)
 	close(fd);
 }
 
-/* A server of the test: it answers one request with these bytes. */
+/* A server of the test, which answers one request with fixed bytes. */
 struct server {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
 	struct address at;
-	unsigned delay_ms; /* delay before it listens */
+	unsigned delay_ms; /* the server listens after this delay */
 	uint8_t answer[HELLO_MAX];
 	uint8_t answer_len;
 	bool reject;
@@ -228,7 +228,7 @@ static struct hello_reply listing_reply(void)
 	return (struct hello_reply){.version = HELLO_VERSION, .status = HELLO_OK};
 }
 
-/* The server listens only after the client has begun to look for it. */
+/* The server begins to listen only after the client has begun to connect. */
 static void a_server_that_is_being_started_is_waited_for(void **state)
 {
 	struct hello_reply reply = listing_reply();
@@ -238,7 +238,7 @@ static void a_server_that_is_being_started_is_waited_for(void **state)
 	struct session s;
 	int fd = tcp_socket(false, &sv.at);
 
-	close(fd); /* the port is free now, and very likely stays so */
+	close(fd); /* the port is free now, and very likely stays free */
 	sv.answer_len = (uint8_t)hello_reply_encode(&reply, sv.answer);
 	server_start(&sv);
 	opts = opts_for(&sv.at);
@@ -251,9 +251,9 @@ static void a_server_that_is_being_started_is_waited_for(void **state)
 	server_stop(&sv);
 }
 
-#define TWO_ADDRESSES "two.invalid" /* 127.0.0.2, then 127.0.0.1 */
+#define TWO_ADDRESSES "two.invalid" /* a name that resolves to 127.0.0.2 and 127.0.0.1 */
 
-/* Replaces the C library's function, and adds a name that the machine does not have. */
+/* Replaces the C library's getaddrinfo(), and adds TWO_ADDRESSES. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
@@ -347,17 +347,18 @@ static void the_end_of_a_connection_ends_a_wait(void **state)
 	assert_int_equal(completions_next(&s.completions, 10, 0, &wc), COMPLETIONS_TIMEOUT);
 	assert_int_equal(rpma_conn_disconnect(s.conn), 0);
 	while (completions_next(&s.completions, SLACK_MS, 0, &wc) == COMPLETIONS_ONE)
-		assert_int_not_equal(wc.status, IBV_WC_SUCCESS); /* the waiting receives fail */
+		/* receives that still wait must fail at the end */
+		assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(completions_next(&s.completions, SLACK_MS, 0, &wc), COMPLETIONS_CLOSED);
 	session_close(&s);
 	server_stop(&sv);
 }
 
-/* Layout of a descriptor: address, length, STag. */
+/* A descriptor has an address, a length and an STag. */
 #define DESC_LENGTH_AT 8
 #define DESC_STAG_AT   16
 
-/* Read the second page of a region of one page, by a spoilt descriptor. */
+/* Read the second page of a region that has only one page, through a changed descriptor. */
 static void read_with(void (*spoil)(uint8_t *desc), struct error *err)
 {
 	static uint8_t memory[4096], page[4096];
@@ -396,7 +397,7 @@ static void read_with(void (*spoil)(uint8_t *desc), struct error *err)
 
 static void spoil_length(uint8_t *desc)
 {
-	desc[DESC_LENGTH_AT + 1] = 0x20; /* twice as long as the region's memory */
+	desc[DESC_LENGTH_AT + 1] = 0x20; /* claims twice the region's length */
 }
 
 static void spoil_stag(uint8_t *desc)
@@ -437,7 +438,8 @@ static void a_bad_secret_file_is_an_error_that_names_it(void **state)
 	assert_int_equal(secret_load(&secret, "session-secret", &err), 0);
 	write_secret("session-secret", "0123456789abcdef", 0600);
 	assert_int_equal(secret_load(&same, "session-secret", &err), 0);
-	assert_memory_equal(&same, &secret, sizeof(same)); /* with a newline and without */
+	/* the key file may end with a newline or without one */
+	assert_memory_equal(&same, &secret, sizeof(same));
 	write_secret("session-secret", good, 0644);
 	assert_int_equal(secret_load(&secret, "session-secret", &err), ERROR_LOCAL);
 	assert_non_null(strstr(err.text, "session-secret is open to others"));
@@ -466,7 +468,7 @@ int main(void)
 		cmocka_unit_test(a_bad_secret_file_is_an_error_that_names_it),
 	};
 
-	/* This test does not concern the kernel's devices. */
+	/* This test does not concern RDMA devices, so do not use one. */
 	setenv("RPMA_PROVIDER", "softrnic", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Acks: a work request completes when the peer has placed or delivered its bytes, and not
- * before. */
+/* Acks: a work request completes only when the peer has placed or delivered its bytes. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 #include "softrnic/proto/rdmap.h"
 
 #define LEN      (256u << 10)
-#define ACK_FPDU 36 /* bytes, as doc/wire.md lists them */
+#define ACK_FPDU 36 /* length of the message, as doc/wire.md lists it */
 
 static struct bench t;
 
@@ -42,7 +41,7 @@ static void a_write_completes_once_it_is_placed_and_acknowledged(void **state)
 	assert_false(qp_is_idle(t.a->qp));
 	take_all(t.b);
 	assert_memory_equal(t.ma, t.mb, 100);
-	assert_false(qp_is_idle(t.b->qp)); /* the Ack goes before anything ends */
+	assert_false(qp_is_idle(t.b->qp)); /* the QP is idle only after the Ack is sent */
 	expect_no_wc(&t.a->scq);
 	end_send_all(t.b);
 	assert_int_equal(t.b->wire_len, ACK_FPDU);
@@ -67,7 +66,7 @@ static void a_batch_of_messages_is_acknowledged_once(void **state)
 	bench_close(&t);
 }
 
-/* If only an Ack is to be sent, the owner may leave the Ack to join the next message. */
+/* If only an Ack has to be sent, the owner may delay it until the next message. */
 static void an_ack_that_is_all_there_is_to_send_is_known(void **state)
 {
 	open_bench();
@@ -121,7 +120,7 @@ static void a_send_completes_once_a_receive_has_it(void **state)
 	bench_close(&t);
 }
 
-/* Writes pass a Send that waits for a receive; Acks do not. */
+/* Writes may overtake a Send that waits for a receive, but their Acks may not. */
 static void a_send_without_a_receive_holds_up_the_acks_behind_it(void **state)
 {
 	open_bench();
@@ -147,8 +146,7 @@ static void a_send_without_a_receive_holds_up_the_acks_behind_it(void **state)
 	bench_close(&t);
 }
 
-/* The peer executes a request after everything that came before, so its answer acknowledges all
- * of that. */
+/* The peer executes a request after all earlier messages, so its answer also acknowledges those. */
 static void an_answer_completes_what_came_before_its_request(void **state)
 {
 	open_bench();
@@ -158,7 +156,7 @@ static void an_answer_completes_what_came_before_its_request(void **state)
 	end_send_all(t.a);
 	take_all(t.b);
 	end_send_all(t.b);
-	memmove(t.b->wire, t.b->wire + ACK_FPDU, t.b->wire_len -= ACK_FPDU); /* the Ack is lost */
+	memmove(t.b->wire, t.b->wire + ACK_FPDU, t.b->wire_len -= ACK_FPDU); /* lose the Ack */
 	take_all(t.a);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
@@ -279,18 +277,18 @@ static void an_ack_of_more_than_was_sent_is_refused(void **state)
 	inject_ack(FIRST, UINT64_MAX);
 	expect_refused();
 
-	open_bench(); /* the request is posted, and not sent */
+	open_bench(); /* the request is posted, but nothing of it is sent */
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
 	inject_ack(FIRST, 1);
 	expect_refused();
 
-	open_bench(); /* all but one byte of the FPDU is sent */
+	open_bench(); /* all bytes of the FPDU but the last are sent */
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
 	end_gather(t.a, mpa_fpdu_len(14 + 100) - 1, NULL);
 	inject_ack(FIRST, 1);
 	expect_refused();
 
-	open_bench(); /* a request is no message that counts */
+	open_bench(); /* an Ack does not count requests */
 	assert_int_equal(end_read(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
 	end_send_all(t.a);
 	inject_ack(FIRST, 1);
@@ -311,7 +309,7 @@ static void an_ack_that_goes_back_is_refused(void **state)
 		assert_int_equal(end_write(t.a, i, t.mra, 0, 100, t.mrb, 0), 0);
 	end_send_all(t.a);
 	inject_ack(FIRST, 2);
-	inject_ack(FIRST + 1, 2); /* the same number again changes nothing */
+	inject_ack(FIRST + 1, 2); /* a repeated Ack changes nothing */
 	expect_wc(&t.a->scq, 0, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_no_wc(&t.a->scq);
@@ -345,7 +343,8 @@ static int post_imm(uint64_t id)
 	return qp_post_send(t.a->qp, &wr, &bad);
 }
 
-/* The Write of a Write with Immediate is placed before the Immediate finds a receive. */
+/* A Write with Immediate is two messages: the Write is placed before the Immediate finds a
+ * receive. */
 static void both_messages_of_a_write_with_immediate_have_to_be_acknowledged(void **state)
 {
 	open_bench();
@@ -359,7 +358,7 @@ static void both_messages_of_a_write_with_immediate_have_to_be_acknowledged(void
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(post_imm(3), 0);
 	end_send_all(t.a);
-	inject_ack(FIRST + 2, 3); /* b may do this between the two */
+	inject_ack(FIRST + 2, 3); /* b may send a message between the two Acks */
 	assert_false(qp_is_failed(t.a->qp));
 	expect_no_wc(&t.a->scq);
 	inject_ack(FIRST + 3, 5);

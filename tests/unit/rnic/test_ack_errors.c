@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* With Acks, an error of the target reaches the work request that caused it. */
+/* With Acks, an error at the target fails exactly the work request that caused it. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void open_bench(void)
 	bench_open(&t, &o, LEN);
 }
 
-/* Post requests that succeed before the culprit. */
+/* Post requests that succeed, before the one that fails. */
 static void post_good(void)
 {
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
@@ -28,7 +28,7 @@ static void post_good(void)
 	assert_int_equal(end_write(t.a, 3, t.mra, 0, 100, t.mrb, 100), 0);
 }
 
-/* The culprit is request 4; one request follows it. */
+/* Expect that request 4 fails with this status, and that the request after it is flushed. */
 static void expect_culprit(enum ibv_wc_status status)
 {
 	assert_int_equal(end_write(t.a, 5, t.mra, 0, 100, t.mrb, 0), 0);
@@ -138,7 +138,8 @@ static void a_write_back_that_fails(void **state)
 	bench_close(&t);
 }
 
-/* No byte of the request is sent, and earlier requests complete as the peer acknowledges them. */
+/* The request's source is not registered: no byte of it is sent, and earlier requests complete when
+ * the peer acknowledges them. */
 static void own_memory_that_is_not_registered(void **state)
 {
 	struct mr *mr;
@@ -160,7 +161,7 @@ static void the_peer_fails_by_itself(void **state)
 	open_bench();
 	mr = end_reg(t.b, t.mb, LEN, 0);
 	post_good();
-	assert_int_equal(end_send(t.a, 4, t.mra, 0, 50), 0); /* the Send finds no receive */
+	assert_int_equal(end_send(t.a, 4, t.mra, 0, 50), 0); /* this Send finds no receive */
 	pair_run(&t.p);
 	assert_int_equal(end_write(t.b, 9, mr, 0, 100, t.mra, 0), 0);
 	bench_dereg(t.b, &mr);
@@ -207,8 +208,8 @@ static void the_peer_is_gone(void **state)
 	expect_end(fail_as_lost, false, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* The Acks of placed requests go out before the error. Otherwise the initiator would fail an
- * earlier request instead of the one that caused the error. */
+/* The target acknowledges placed requests before it reports the error. Otherwise the initiator
+ * would fail an earlier request than the one that caused the error. */
 static void what_was_placed_before_an_error_is_acknowledged_before_it(void **state)
 {
 	static const size_t chunks[] = {SIZE_MAX, 1000, 7};
@@ -224,7 +225,8 @@ static void what_was_placed_before_an_error_is_acknowledged_before_it(void **sta
 	}
 }
 
-/* The Send waits for its receive, which is too short, while a Write after it is placed. */
+/* The Send waits for a receive, which is then too short. A Write after the Send is placed
+ * meanwhile. */
 static void a_send_that_finds_a_short_receive_late_is_to_blame(void **state)
 {
 	open_bench();
@@ -233,7 +235,8 @@ static void a_send_that_finds_a_short_receive_late_is_to_blame(void **state)
 	assert_int_equal(end_write(t.a, 3, t.mra, 0, 100, t.mrb, 0), 0);
 	pair_run(&t.p);
 	expect_no_wc(&t.a->scq);
-	assert_int_equal(end_recv(t.b, 8, t.mrb, 1024, 50), 0); /* the Ack is not built yet */
+	/* the Ack is not built before this post */
+	assert_int_equal(end_recv(t.b, 8, t.mrb, 1024, 50), 0);
 	assert_int_equal(end_recv(t.b, 9, t.mrb, 1024, 50), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
@@ -252,7 +255,7 @@ static int post_send_inv(uint64_t id, uint32_t rkey)
 	return qp_post_send(t.a->qp, &wr, &bad);
 }
 
-/* No Ack counts the later Write in place of the Send. */
+/* The later Write must not be acknowledged instead of the Send. */
 static void a_late_send_that_cannot_invalidate_is_to_blame(void **state)
 {
 	open_bench();
@@ -270,13 +273,14 @@ static void a_late_send_that_cannot_invalidate_is_to_blame(void **state)
 	bench_close(&t);
 }
 
-/* The refusal ends the stream, and with it the Read; but the Read is not the culprit. */
+/* The refusal also ends the Read, but the Read did not cause the error. */
 static void a_read_that_is_not_answered_yet_is_not_to_blame(void **state)
 {
 	open_bench();
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
 	assert_int_equal(end_read(t.a, 2, t.mra, 200, 100, t.mrb, 0), 0);
-	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0); /* finds no receive, either */
+	/* this Send finds no receive, either */
+	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0);
 	assert_int_equal(post_remote(IBV_WR_RDMA_WRITE, 1, t.mrb->iova, 8), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);

@@ -145,8 +145,8 @@ static void overrun_is_reported_once_and_stays(void **state)
 	cq_fini(&cq);
 }
 
-/* --- completions that go directly to the thread that
- * polls ------------------------------------- */
+/* --- completions that go straight to the polling thread
+ * ---------------------------------------- */
 
 static bool take(struct cq_taker *t, uint64_t wr_id)
 {
@@ -198,8 +198,8 @@ static void a_taker_gets_nothing_after_what_is_queued(void **state)
 	cq_fini(&cq);
 }
 
-/* The taker gets nothing, whichever events were requested: another thread may have armed the
- * queue. */
+/* While the queue is armed the polling thread gets nothing directly: another thread may have armed
+ * it. */
 static void a_taker_gets_nothing_while_the_queue_is_armed(void **state)
 {
 	struct ibv_wc wc;
@@ -240,7 +240,8 @@ static void purge_drops_one_qp_and_keeps_the_order_of_the_rest(void **state)
 	for (int i = 0; i < 4; i++)
 		push((unsigned)i);
 	assert_int_equal(cq_poll(&cq, 4, wc), 4);
-	for (unsigned i = 0; i < 6; i++) { /* wraps around the end of the ring */
+	/* so many that positions wrap around the end of the ring */
+	for (unsigned i = 0; i < 6; i++) {
 		struct ibv_wc one = wc_of(i, i % 2 ? 7 : 9, IBV_WC_SUCCESS);
 
 		assert_int_equal(cq_push(&cq, &one, false, NULL), 0);
@@ -252,7 +253,7 @@ static void purge_drops_one_qp_and_keeps_the_order_of_the_rest(void **state)
 	cq_fini(&cq);
 }
 
-/* The resize comes across the wrap: the parts of the old ring keep their order. */
+/* Resize while the entries wrap around the end of the ring: their order must stay. */
 static void a_resized_queue_keeps_what_is_queued_in_order(void **state)
 {
 	atomic_uint uncollected = 0;
@@ -285,7 +286,7 @@ static void a_queue_is_not_resized_below_what_it_holds(void **state)
 		assert_int_equal(push(i), 0);
 	assert_int_equal(cq_resize(&cq, 2), -EINVAL);
 	assert_int_equal(cq_resize(&cq, 0), -EINVAL);
-	assert_int_equal(push(3), 0); /* the queue has the same room as before */
+	assert_int_equal(push(3), 0); /* the queue has as many slots as before */
 	assert_int_equal(cq_resize(&cq, 4), 0);
 	assert_int_equal(push(4), -EOVERFLOW);
 	assert_int_equal(cq_poll(&cq, 3, wc), 3);
@@ -338,14 +339,14 @@ static void *produce(void *arg)
 		struct ibv_wc wc = wc_of(i, qp_num, IBV_WC_SUCCESS);
 
 		/*
-		 * Like a QP with a bounded send queue, take no more than this producer's share of
-		 * the ring.
+		 * Use only this producer's share of the ring, as a QP with a bounded send queue
+		 * does.
 		 */
 		if (atomic_load(&cq.count) + PRODUCERS < cq.size &&
 		    cq_push(&cq, &wc, false, NULL) == 0)
 			i++;
 		else
-			sched_yield(); /* there may be fewer processors than threads */
+			sched_yield(); /* in case there are fewer processors than threads */
 	}
 	return NULL;
 }

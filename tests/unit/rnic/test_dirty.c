@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_dirty.c -- the record of placed ranges covers each byte until it is written back. */
+/* test_dirty.c -- the record of placed ranges must include each byte until it is written back. */
 #include "lib/unit.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { UNIT = 16384, UNITS = 64, REGIONS = 3, STEPS = 20000 };
 
-static unsigned char memory[REGIONS][16]; /* only addresses: nothing is stored */
+static unsigned char memory[REGIONS][16]; /* used only for its addresses: no byte is stored */
 static struct mr mrs[REGIONS];
 static bool dirty_units[REGIONS][UNITS]; /* the units that the record must cover */
 static struct dirty d;
@@ -24,7 +24,7 @@ static int setup(void **state)
 	memset(dirty_units, 0, sizeof(dirty_units));
 	for (int r = 0; r < REGIONS; r++) {
 		mrs[r] = (struct mr){.start = memory[r]};
-		atomic_init(&mrs[r].refs, 1); /* a reference that is never dropped here */
+		atomic_init(&mrs[r].refs, 1); /* a reference that is never dropped */
 	}
 	return 0;
 }
@@ -51,7 +51,7 @@ static void clean(int r, size_t unit, size_t n)
 		dirty_units[r][i] = false;
 }
 
-/* Take everything out of the record. */
+/* Take all ranges out of the record, and check that they cover the units. */
 static unsigned expect_covered(void)
 {
 	struct dirty_range range;
@@ -105,7 +105,7 @@ static void what_extends_or_repeats_the_last_write_is_one_interval(void **state)
 	assert_int_equal(expect_covered(), 1);
 }
 
-/* Two streams of writes that alternate. */
+/* Two streams of writes alternate. */
 static void neighbours_far_apart_stay_apart(void **state)
 {
 	for (size_t i = 0; i < 8; i++) {
@@ -115,7 +115,7 @@ static void neighbours_far_apart_stay_apart(void **state)
 	assert_int_equal(expect_covered(), 2);
 }
 
-/* If two ranges are near, one write-back for both costs less than two. */
+/* Ranges that are near become one, because one write-back for both costs less than two. */
 static void what_is_near_becomes_one_interval(void **state)
 {
 	const size_t near = DIRTY_NEAR / UNIT;

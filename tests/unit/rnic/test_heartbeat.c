@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The heartbeat's messages are requested, and answered once, between messages, whatever else holds
- * up the QP.
+ * Heartbeat messages: they are sent on request, answered once, and sent between two other messages,
+ * whatever else delays the QP.
  */
 #include <string.h>
 
@@ -88,8 +88,7 @@ static void a_flood_of_pings_owes_one_answer(void **state)
 	bench_close(&t);
 }
 
-/* The messages include a kind of another queue, a response without a request, and a message that
- * is too long. */
+/* The messages have a kind of another queue, are a response without a request, or are too long. */
 static void what_later_versions_say_is_ignored(void **state)
 {
 	static const struct {
@@ -113,7 +112,8 @@ static void what_later_versions_say_is_ignored(void **state)
 	assert_int_equal(t.b->wire_len, 0);
 	assert_false(qp_is_failed(t.b->qp));
 	assert_int_equal(count_of_pongs(t.b), 1);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0); /* the connection goes on */
+	/* the connection still works */
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	bench_close(&t);
@@ -129,7 +129,7 @@ static void a_longer_ping_is_a_ping(void **state)
 	bench_close(&t);
 }
 
-/* FPDUs of a message are never interleaved with those of another. */
+/* The FPDUs of a message are never interleaved with those of another. */
 static void a_ping_goes_between_two_messages(void **state)
 {
 	const struct qp_counters *b;
@@ -147,7 +147,7 @@ static void a_ping_goes_between_two_messages(void **state)
 		assert_true(moved > 0);
 	}
 	assert_in_range(b->writes_in, 1, 3);
-	/* The reader got nothing of the next message, except bytes in the same piece. */
+	/* The receiver got no bytes of the next message except those in the same piece. */
 	assert_in_range(b->rx_copied_bytes + b->rx_direct_bytes - b->writes_in * LEN, 0, 4096);
 	pair_run(&t.p);
 	for (uint64_t id = 1; id <= 4; id++)
@@ -177,7 +177,8 @@ static void parked_sends_do_not_hold_up_the_answer(void **state)
 {
 	open_bench();
 	assert_int_equal(end_send(t.a, 1, t.mra, 0, 64), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0); /* the Read waits after it */
+	/* the Read waits behind the message */
+	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.b->qp)->parked_sends, 1);
 	qp_ping(t.a->qp, 0);

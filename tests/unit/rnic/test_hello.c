@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The HELLO comes first in each direction, and once; the tests accept or refuse it, and check
- * the consequences. */
+/* The HELLO is the first message in each direction, and comes only once. It is accepted or refused;
+ * the tests check the consequences. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,11 +13,11 @@
 #include "softrnic/rnic/op.h"
 
 #define LEN        (64u << 10)
-#define HELLO_FPDU 64 /* bytes, with CRC */
+#define HELLO_FPDU 64 /* length of the FPDU, with CRC */
 
 static struct bench t;
 
-/* Open two ends that have not sent anything yet. */
+/* Open two ends that have not sent a message yet. */
 static void open_strangers(void)
 {
 	struct pair_options o = pair_defaults();
@@ -68,7 +68,7 @@ static void it_is_the_first_message_each_way_and_nothing_overtakes_it(void **sta
 		;
 	assert_non_null(hello_at(t.b));
 	end_send_all(t.a);
-	assert_int_equal(t.a->wire_len, 0); /* b has not sent anything yet */
+	assert_int_equal(t.a->wire_len, 0); /* b has sent nothing */
 	assert_null(hello_at(t.a));
 	pair_run(&t.p);
 	assert_non_null(hello_at(t.a));
@@ -132,14 +132,14 @@ static void before_the_hello_no_kind_can_be_posted(void **state)
 	open_strangers();
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), EINVAL);
 	assert_int_equal(post_atomic_write(t.a), EINVAL);
-	/* now both ends have the capabilities */
+	/* Now both ends know the other's capabilities. */
 	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), 0);
 	bench_close(&t);
 }
 
-/* Kinds and minor versions of later releases are accepted. */
+/* A HELLO of a later minor version, with unknown kinds, is accepted. */
 static void a_later_minor_version_is_understood(void **state)
 {
 	struct ext_hello peer = usual();
@@ -226,7 +226,7 @@ static void anything_else_first_is_refused(void **state)
 	}
 }
 
-/* The peer may refuse this end's HELLO before the peer sends its own. */
+/* The peer may refuse this end's HELLO by a Terminate before it sends its own HELLO. */
 static void a_terminate_may_come_instead(void **state)
 {
 	struct terminate term = terminate_of(TERM_RDMAP_STREAM_CATASTROPHIC);

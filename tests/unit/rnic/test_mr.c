@@ -51,7 +51,7 @@ static void drop(struct mr *mr)
 	mr_delete(mr);
 }
 
-/* A lookup that gives the region back at once. Returns the verdict. */
+/* Look a region up, and release it at once. Returns the verdict. */
 static enum mr_verdict look(const struct ibv_pd *in, uint32_t stag, uint64_t to, uint64_t len,
 			    int access)
 {
@@ -229,7 +229,7 @@ static void a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that(
 	drop(remote);
 }
 
-/* The child lacks the library's mappings that make a region lasting. */
+/* In a forked child the library has no mappings of its own, which a lasting region needs. */
 static void in_a_forked_child_no_region_is_lasting(void **state)
 {
 	struct mr *mr = whole(RW);
@@ -265,10 +265,12 @@ static void a_forked_child_forgets_the_holds_of_its_parent(void **state)
 	if (pid == 0) {
 		mr_table_atfork_child(table);
 		alarm(10);
-		mr_release(held); /* releases the hold of the child's copy of the connections */
+		/* releases the hold of the connections that the child has inherited */
+		mr_release(held);
 		if (atomic_load(&mr->holds))
 			_exit(1);
-		drop(mr); /* without the release this would wait for the parent's hold for ever */
+		/* this would wait for ever if the child had inherited the parent's hold */
+		drop(mr);
 		_exit(0);
 	}
 	mr_table_atfork_parent(table);
@@ -295,12 +297,12 @@ static void a_remembered_region_is_checked_like_any_other(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(look_near(&near, mr->ibv.rkey, sizeof(memory)), MR_OK);
 		assert_int_equal(look_near(&near, mr->ibv.rkey, 1), MR_OK);
-		assert_int_equal(mr->holds, 1); /* one hold for all look-ups */
+		assert_int_equal(mr->holds, 1); /* all look-ups share one hold */
 		assert_int_equal(look_near(&near, mr->ibv.rkey, sizeof(memory) + 1), MR_BAD_BOUNDS);
 		assert_int_equal(look_near(&near, mr->ibv.rkey + 1, 1), MR_BAD_STAG);
 		mr_release_near(&near);
 		mr_release_near(&near);
-		assert_int_equal(mr->holds, 0); /* remembered, not held */
+		assert_int_equal(mr->holds, 0); /* the region is remembered, but not held */
 	}
 	mr_kill(mr);
 	assert_int_equal(look_near(&near, mr->ibv.rkey, 1), MR_BAD_STAG);
@@ -308,7 +310,7 @@ static void a_remembered_region_is_checked_like_any_other(void **state)
 	mr_delete(mr);
 }
 
-/* By then another region's object has the memory of the former object. */
+/* A new region's object may have the memory of the remembered one. */
 static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 {
 	struct mr *first = whole(RW), *second;
@@ -319,7 +321,7 @@ static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 	mr_release_near(&near);
 	drop(first);
 	second = whole(RW);
-	assert_ptr_equal(second, near.mr); /* otherwise this test proves nothing */
+	assert_ptr_equal(second, near.mr); /* if the addresses differ, this test proves nothing */
 	assert_int_equal(look_near(&near, gone, 1), MR_BAD_STAG);
 	mr_release_near(&near);
 	assert_int_equal(look_near(&near, second->ibv.rkey, 1), MR_OK);
@@ -329,7 +331,8 @@ static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 }
 
 /*
- * Stress: one thread registers, publishes and deregisters; others use the regions that they find.
+ * Stress: one thread registers, publishes and deregisters regions; other threads use the published
+ * ones.
  */
 enum { USERS = 3, ROUNDS = 1500 };
 static _Atomic uint32_t published;
@@ -352,7 +355,7 @@ static void *use_published(void *arg)
 	return NULL;
 }
 
-/* The same as above, with the region that was found last. */
+/* Like use_published(), but through the remembered region. */
 static void *use_published_again(void *arg)
 {
 	struct mr_near near = {0};
@@ -391,14 +394,14 @@ static void deregistration_waits_for_every_user(void **state)
 		if (i % 8 == 0)
 			usleep(50);
 		drop(mr);
-		free(buf); /* a sanitizer would report a late user as a use after free */
+		free(buf); /* a sanitizer reports a use of the memory after this */
 	}
 	atomic_store(&over, true);
 	for (int i = 0; i < USERS; i++)
 		pthread_join(users[i], NULL);
 }
 
-/* --- registered anew ---------------------------------------------------------------------- */
+/* --- registering again -------------------------------------------------------------------- */
 
 static struct mr *next_of(struct mr *handle, void *addr, size_t len)
 {
@@ -432,8 +435,8 @@ static void a_successor_is_found_under_the_same_stag(void **state)
 	mr_delete(mr);
 }
 
-/* A stream counts placed bytes from the region's start address of the time when it took the
- * reference. */
+/* A stream records placed bytes relative to the region's start address at the time when the stream
+ * took the reference. */
 static void a_reference_keeps_the_description_that_it_was_taken_of(void **state)
 {
 	struct mr *mr = whole(RW), *next;

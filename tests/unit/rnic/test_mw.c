@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory windows: the memory that they open, and to which queue pair; after their end no memory
- * is open. */
+/* Memory windows: which memory they open to which queue pair, and that none is open after their
+ * end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "softrnic/rnic/mw.h"
 
 #define LEN  (1u << 20)
-#define AT   4096u  /* offset at which the window begins */
-#define SIZE 65536u /* and the length of that region */
+#define AT   4096u  /* offset of the window in the region */
+#define SIZE 65536u /* length of the window */
 
 static struct bench t;
-static struct mr *home; /* b's region: peers may address it only through windows */
+static struct mr *home; /* b's region, which peers can access only through windows */
 static struct mw *window;
 static struct ibv_send_wr wr, *bad;
 
@@ -28,10 +28,11 @@ static void open_as(enum ibv_mw_type type, bool acks, bool unreliable)
 	bench_open(&t, &o, LEN);
 	home = end_reg(t.b, t.mb, LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	assert_int_equal(mw_new(t.b->mrs, &t.b->pd, type, &window), 0);
-	window->in_call = type == IBV_MW_TYPE_1; /* else nothing binds it */
+	/* only the call ibv_bind_mw() binds a window of type 1 */
+	window->in_call = type == IBV_MW_TYPE_1;
 }
 
-/* Give a window back as its owner does. */
+/* Destroy a window as its owner does. */
 static void give_back(void)
 {
 	struct mr *binding = mw_kill(window);
@@ -88,7 +89,7 @@ static uint32_t bind_for_writes(void)
 			 IBV_ACCESS_REMOTE_ATOMIC);
 }
 
-/* Post a request of a's that names the window: `at` of b's memory. */
+/* Post a request of `a` that uses the window's key for the memory at offset `at` of b. */
 static int post_to(enum ibv_wr_opcode opcode, uint32_t key, size_t at, size_t len)
 {
 	struct ibv_sge sge = {
@@ -117,7 +118,7 @@ static void expect_to_work(enum ibv_wr_opcode opcode, uint32_t key, size_t at, s
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 }
 
-/* This is the last use of the bench: the stream ends. */
+/* The stream ends, so a test must call this last. */
 static void expect_refused(enum ibv_wr_opcode opcode, uint32_t key, size_t at, size_t len)
 {
 	uint8_t before[64];
@@ -130,7 +131,7 @@ static void expect_refused(enum ibv_wr_opcode opcode, uint32_t key, size_t at, s
 	assert_memory_equal(before, t.mb + at, sizeof(before));
 }
 
-/* --- what is open --------------------------------------------------------------------------- */
+/* --- what a window opens -------------------------------------------------------------------- */
 
 static void writes_reads_and_atomics_go_through(bool acks, enum ibv_mw_type type)
 {
@@ -204,7 +205,7 @@ static void a_window_may_be_zero_based(void **state)
 	close_all();
 }
 
-/* A window's STag names no memory for this end's own requests. */
+/* This end cannot use a window's STag for its own local memory. */
 static void a_window_is_no_local_memory(void **state)
 {
 	struct mr *mr;
@@ -218,8 +219,8 @@ static void a_window_is_no_local_memory(void **state)
 	close_all();
 }
 
-/* The test asks a about a window that b has opened to its own peer: a's is the other queue pair
- * of b's domain. */
+/* b has opened the window to its own peer. `a` stands for another queue pair of b's domain, and
+ * must get no access. */
 static void type_2_is_for_one_queue_pair(void **state)
 {
 	struct mr_need need;
@@ -243,7 +244,7 @@ static void type_2_is_for_one_queue_pair(void **state)
 	close_all();
 }
 
-/* --- what may be bound ---------------------------------------------------------------------- */
+/* --- which binds are permitted -------------------------------------------------------------- */
 
 static void expect_bind_to_fail(bool acks)
 {
@@ -263,13 +264,13 @@ static void a_window_gets_no_more_than_its_region_has(void **state)
 		open_as(IBV_MW_TYPE_2, i & 1, false);
 		uint32_t key = ibv_inc_rkey(window->ibv.rkey);
 
-		if (i / 2 == 0) /* the range is out of bounds */
+		if (i / 2 == 0) /* the range is not in the region */
 			assert_int_equal(post_bind(key, LEN - 10, 11, write), 0);
-		else if (i / 2 == 1) /* a right that the region does not have */
+		else if (i / 2 == 1) /* the region lacks this right */
 			assert_int_equal(post_bind(key, 0, 8, VEXT_ACCESS_FLUSH_PERSISTENT), 0);
-		else if (i / 2 == 2) /* another window's STag */
+		else if (i / 2 == 2) /* the STag of another window */
 			assert_int_equal(post_bind(key ^ 0x100, 0, 8, write), 0);
-		else /* no right, which only type 1 can be bound to */
+		else /* a length of 0, which only type 1 permits */
 			assert_int_equal(post_bind(key, 0, 0, write), 0);
 		expect_bind_to_fail(i & 1);
 	}
@@ -328,7 +329,7 @@ static void type_1_of_length_0_is_unbound(void **state)
 	close_all();
 }
 
-/* --- its end -------------------------------------------------------------------------------- */
+/* --- the end of a window -------------------------------------------------------------------- */
 
 static void post_local_inv(uint32_t key)
 {
@@ -349,7 +350,7 @@ static void a_local_invalidate_ends_it(void **state)
 	pair_run(&t.p);
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
 	expect_refused(IBV_WR_RDMA_WRITE, key, AT, 8);
-	assert_int_equal(mr_try_kill(home), 0); /* the region may go now */
+	assert_int_equal(mr_try_kill(home), 0); /* the region can be deregistered now */
 	close_all();
 }
 
@@ -387,7 +388,7 @@ static void the_peer_may_invalidate_it(void **state)
 	assert_int_equal(wc.invalidated_rkey, key);
 	assert_int_equal(post_bind(ibv_inc_rkey(key), AT, 8, IBV_ACCESS_REMOTE_WRITE), 0);
 	pair_run(&t.p);
-	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS); /* the window may be bound again */
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS); /* the window can be bound again */
 	expect_to_work(IBV_WR_RDMA_WRITE, ibv_inc_rkey(key), AT, 8);
 	expect_refused(IBV_WR_RDMA_WRITE, key, AT, 8);
 	close_all();
@@ -402,7 +403,7 @@ static void the_peer_cannot_invalidate_type_1(void **state)
 	close_all();
 }
 
-/* The answer is built but not sent: it keeps the earlier bytes. */
+/* The answer to the Read is built but not sent: it keeps the earlier bytes. */
 static void a_read_under_way_keeps_its_bytes(void **state)
 {
 	uint8_t *before = malloc(SIZE);
@@ -415,7 +416,7 @@ static void a_read_under_way_keeps_its_bytes(void **state)
 	end_send_all(t.a);
 	while (end_take(t.b, SIZE_MAX) > 0)
 		;
-	end_gather(t.b, 100, &(int){0}); /* bytes of the answer */
+	end_gather(t.b, 100, &(int){0}); /* a part of the answer */
 	post_local_inv(key);
 	pair_run(&t.p);
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
@@ -427,7 +428,7 @@ static void a_read_under_way_keeps_its_bytes(void **state)
 	close_all();
 }
 
-/* A large Write has not wholly arrived when the window ends: no more of it is placed. */
+/* A large Write is half received when the window ends: the rest is not placed. */
 static void the_rest_of_a_write_is_refused_after_the_end(void **state)
 {
 	open_as(IBV_MW_TYPE_2, true, false);
@@ -445,13 +446,13 @@ static void the_rest_of_a_write_is_refused_after_the_end(void **state)
 	close_all();
 }
 
-/* The bytes are noted for the region, which the window's end does not touch. */
+/* Placed bytes are recorded for the region, so the end of the window does not affect them. */
 static void what_came_through_it_is_flushed_with_the_region(void **state)
 {
 	open_as(IBV_MW_TYPE_1, false, false);
 	uint32_t key = bind_for_writes();
 
-	window->now->backing.persist = home; /* this stands for a medium */
+	window->now->backing.persist = home; /* treat the memory as if it had a medium */
 	window->now->backing.durable = home->backing.durable = true;
 	home->backing.persist = home;
 	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, 100);
@@ -464,9 +465,9 @@ static void what_came_through_it_is_flushed_with_the_region(void **state)
 	close_all();
 }
 
-/* --- its end while its bytes are digested ---------------------------------------------------- */
+/* --- the end of a window whose bytes are being digested -------------------------------------- */
 
-/* Returns the window's key. The digest does not end by itself. */
+/* Begin a digest of the window's bytes, which the test has to end. Returns the window's key. */
 static uint32_t begin_digest(struct vext_digest *digest)
 {
 	uint32_t key = bind_for_writes();
@@ -501,7 +502,7 @@ static void a_window_is_not_idle_before_its_digest_ends(void **state)
 	close_all();
 }
 
-/* The job is not fetched when the window ends: no digest is made. */
+/* The window ends before the job of the digest is fetched: no digest is computed. */
 static void no_digest_begins_after_the_end(void **state)
 {
 	struct vext_digest digest;
@@ -533,12 +534,14 @@ static void a_local_invalidate_awaits_the_digest(void **state)
 	post_local_inv(key);
 	pair_run(&t.p);
 	expect_no_wc(&t.b->scq);
-	assert_false(qp_due(t.b->qp) & QP_DUE_SEND); /* nothing to do until then */
+	/* the end of the window waits for the digest */
+	assert_false(qp_due(t.b->qp) & QP_DUE_SEND);
 	assert_int_equal(mr_try_kill(home), -EBUSY);
 	acks = qp_counters(t.b->qp)->acks_out;
 	assert_int_equal(post_to(IBV_WR_RDMA_WRITE, t.mrb->ibv.rkey, 0, 64), 0);
 	pair_run(&t.p);
-	assert_true(qp_counters(t.b->qp)->acks_out > acks); /* the Write's Ack leaves */
+	/* the Ack of the Write is sent meanwhile */
+	assert_true(qp_counters(t.b->qp)->acks_out > acks);
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
@@ -548,7 +551,7 @@ static void a_local_invalidate_awaits_the_digest(void **state)
 	close_all();
 }
 
-/* The peer had to wait for the answer before it ended the window. */
+/* The peer must wait for the digest before it invalidates the window. */
 static void the_peer_cannot_invalidate_it_while_it_is_digested(void **state)
 {
 	struct vext_digest digest;
@@ -560,11 +563,12 @@ static void the_peer_cannot_invalidate_it_while_it_is_digested(void **state)
 	assert_int_equal(mr_try_kill(home), -EBUSY);
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
-	assert_int_not_equal(next_wc(&t.a->scq).status, IBV_WC_SUCCESS); /* and gets no digest */
+	/* the peer breaks the rule, and gets no digest */
+	assert_int_not_equal(next_wc(&t.a->scq).status, IBV_WC_SUCCESS);
 	close_all();
 }
 
-/* --- with other requests -------------------------------------------------------------------- */
+/* --- windows and other requests ------------------------------------------------------------- */
 
 static void requests_complete_in_their_order(bool acks)
 {
@@ -600,12 +604,13 @@ static void an_unreliable_peer_loses_what_a_window_refuses(void **state)
 
 	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, SIZE);
 	assert_memory_equal(t.mb + AT, t.ma, SIZE);
-	expect_to_work(IBV_WR_RDMA_WRITE, key, AT + 1, SIZE); /* the sender cannot see it */
+	/* the Write ends past the window, which the sender cannot notice */
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT + 1, SIZE);
 	assert_int_equal(qp_counters(t.b->qp)->lost_in, 1);
 	close_all();
 }
 
-/* Values are kept, so a window that is gone is not touched. */
+/* The request has copies of the window's values, so it does not access a destroyed window. */
 static void a_bind_of_a_window_that_is_gone_fails(void **state)
 {
 	open_as(IBV_MW_TYPE_1, false, false);
@@ -628,7 +633,7 @@ static void a_region_with_a_window_cannot_be_invalidated(void **state)
 	close_all();
 }
 
-/* --- without a stream ------------------------------------------------------------------------- */
+/* --- queue pairs without a stream ------------------------------------------------------------- */
 
 static void what_needs_no_peer_is_executed_without_a_stream(void **state)
 {
@@ -638,7 +643,7 @@ static void what_needs_no_peer_is_executed_without_a_stream(void **state)
 	key = bind_for_writes();
 	qp_give_away(t.b->qp); /* the stream has ended */
 	post_local_inv(key);
-	qp_give_away(t.b->qp); /* as its owner does for each post from then on */
+	qp_give_away(t.b->qp); /* from now on the owner does this after each post */
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
 	assert_true(window->now->killed);
 	key = ibv_inc_rkey(key);
@@ -677,7 +682,7 @@ static void what_fails_without_a_stream_is_reported(void **state)
 	close_all();
 }
 
-/* Another connection uses the former binding. */
+/* Another connection still uses the former binding. */
 static void a_bind_without_a_stream_waits_for_the_former_binding(void **state)
 {
 	struct mr_near other = {.mr = NULL};

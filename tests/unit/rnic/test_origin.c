@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ORIGIN and LEAVE from a peer that sends them out of turn. unit.stream_origin tests the others.
+ * ORIGIN and LEAVE messages that a peer sends out of turn; unit.stream_origin tests the other
+ * cases.
  */
 #include <stdlib.h>
 
@@ -77,7 +78,7 @@ static void a_question_after_the_answer_is_taken(void **state)
 	bench_close(&t);
 }
 
-/* The second question would get the first one's answer. */
+/* The peer asks twice: the second question would get the answer to the first one. */
 static void a_question_before_the_answer_is_sent_is_refused(void **state)
 {
 	open_bench();
@@ -88,7 +89,7 @@ static void a_question_before_the_answer_is_sent_is_refused(void **state)
 	bench_close(&t);
 }
 
-/* The next ORIGIN would replace the ORIGIN that waits to be sent. */
+/* The answer is out of turn: the next ORIGIN would replace the one that waits to be sent. */
 static void an_answer_before_the_question_is_sent_is_refused(void **state)
 {
 	struct ext_answer got;
@@ -122,7 +123,7 @@ static void an_initiator_does_not_leave(void **state)
 	bench_close(&t);
 }
 
-/* The responder's user may disconnect before the initiator has named itself. */
+/* The responder's user disconnects before the initiator has named itself. */
 static void a_responder_may_leave_before_the_origin(void **state)
 {
 	open_bench();

@@ -32,7 +32,7 @@ static void every_length_and_alignment_lands_exactly(void **state)
 	}
 }
 
-/* The file of a shared mapping was truncated: a plain store would raise SIGBUS. */
+/* The file of a shared mapping was truncated: an ordinary store raises SIGBUS. */
 static void memory_that_vanished_is_an_error(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -40,7 +40,7 @@ static void memory_that_vanished_is_an_error(void **state)
 	uint64_t words[4] = {1, 2, 3, 4};
 	char *map;
 
-	/* cmocka installs its own handlers before every test */
+	/* Install the handlers here, because cmocka installs its own before every test. */
 	assert_int_equal(safecopy_setup(), 0);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)(2 * page)), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics (RFC 7306 s5) and the Atomic Write: their effects, their order, and refused requests. */
+/* Atomics (RFC 7306 s5) and the Atomic Write: what they do, in which order, and which are
+ * refused. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 struct atomics {
 	struct bench t;
-	struct mr *mr; /* a region of B's memory, with the right to atomics */
+	struct mr *mr; /* region of B's memory that permits atomics */
 };
 
 static void open_with(struct atomics *a, const struct pair_options *o, int access)
@@ -194,7 +195,7 @@ static void they_count_as_ord_and_end_in_order(void **state)
 	close_all(&a);
 }
 
-/* --- what only foreign peers send --------------------------------------------------------- */
+/* --- requests that only peers of other makes send ----------------------------------------- */
 
 static uint64_t masked(uint8_t op, uint64_t start, const struct rdmap_atomic_req *proto)
 {
@@ -231,7 +232,7 @@ static void masks_cut_the_word_into_fields(void **state)
 	assert_true(masked(RDMAP_FETCH_ADD, 1, &add) == 1ull << 32);
 	add.data_mask = 0;
 	assert_true(masked(RDMAP_FETCH_ADD, 1, &add) == 2ull << 32);
-	add.data_mask = UINT64_MAX; /* each field has one bit */
+	add.data_mask = UINT64_MAX; /* one bit a field */
 	assert_true(masked(RDMAP_FETCH_ADD, 3, &add) == (3 ^ add.data));
 	assert_true(masked(RDMAP_CMP_SWAP, 0x991234, &swap) == 0x9912aa);
 	assert_true(masked(RDMAP_CMP_SWAP, 0x991334, &swap) == 0x991334);
@@ -274,7 +275,7 @@ static void an_answer_must_be_that_of_the_request(void **state)
 		open_with(&a, &o, ALL);
 		assert_int_equal(post(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 1, 0), 0);
 		end_send_all(a.t.a);
-		a.t.a->wire_len = 0; /* B never receives the request */
+		a.t.a->wire_len = 0; /* lose the request */
 		rdmap_atomic_resp_encode(bytes, sizeof(bytes), &resp);
 		end_inject_fpdu(a.t.a, &hdr, bytes, sizeof(bytes));
 		if (id == 0)
@@ -332,7 +333,8 @@ static void an_atomic_write_waits_for_the_flush_before_it(void **state)
 	pair_run(&a.t.p);
 	expect_wc(&a.t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_no_wc(&a.t.a->scq);
-	assert_int_equal(qp_counters(a.t.b->qp)->atomics_in, 1); /* arrived, and waits */
+	/* the request has arrived, and waits */
+	assert_int_equal(qp_counters(a.t.b->qp)->atomics_in, 1);
 	assert_true(*word_of(&a) == 0);
 	end_finish_writeback(a.t.b, 0);
 	pair_run(&a.t.p);
@@ -362,7 +364,7 @@ static void nothing_is_published_after_a_failed_flush(void **state)
 		assert_true(*word_of(&a) == 0);
 		wc = next_wc(&a.t.a->scq);
 		assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
-		/* The value names the cause, not the Terminate that follows it. */
+		/* vendor_err names the cause, not the Terminate after it. */
 		assert_int_equal(wc.vendor_err, vext_vendor_err(VEXT_REASON_WRITE_BACK, EIO));
 		expect_wc(&a.t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		close_all(&a);
@@ -376,13 +378,13 @@ static void an_earlier_read_does_not_see_a_later_atomic(void **state)
 
 	open_with(&a, &o, ALL);
 	*word_of(&a) = 7;
-	/* The Read is so long that its answer refers to the memory instead of copying it. */
+	/* The Read is so long that its answer refers to the memory and does not copy it. */
 	assert_int_equal(end_read(a.t.a, 1, a.t.mra, 1024, 8192, a.t.mrb, 0), 0);
 	assert_int_equal(post(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 1, 0), 0);
 	end_send_all(a.t.a);
 	while (end_take(a.t.b, SIZE_MAX) > 0)
 		;
-	end_gather(a.t.b, 1, NULL); /* both answers are gathered, one byte is sent */
+	end_gather(a.t.b, 1, NULL); /* both answers are gathered, but only one byte is sent */
 	assert_true(*word_of(&a) == 8);
 	pair_run(&a.t.p);
 	assert_int_equal(a.t.ma[1024 + WORD_AT + (htole64(1) == 1 ? 0 : 7)], 7);

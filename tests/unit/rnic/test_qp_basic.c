@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations in both directions, with and without CRC and consent, in pieces of any size. */
+/* All operations in both directions, with and without CRC and consent, in pieces of any size. */
 #include <string.h>
 
 #include "lib/qp_bench.h"
@@ -17,7 +17,7 @@ static void close_quiet(struct bench *t)
 	bench_close(t);
 }
 
-/* Every kind of operation in both directions at once; then all results must be right. */
+/* Post every kind of operation in both directions at once, and check all results. */
 static void exchange(const struct pair_options *o, size_t chunk, size_t len)
 {
 	struct bench t;
@@ -49,7 +49,8 @@ static void exchange(const struct pair_options *o, size_t chunk, size_t len)
 		expect_wc(id % 2 ? &a->scq : &b->scq, id, IBV_WC_SUCCESS);
 	expect_wc(&a->rcq, 90, IBV_WC_SUCCESS);
 	expect_wc(&b->rcq, 91, IBV_WC_SUCCESS);
-	assert_int_equal(b->wb_count, 1); /* the Flush, or the Read of a peer that cannot flush */
+	/* from the Flush, or from the Read of a peer that cannot flush */
+	assert_int_equal(b->wb_count, 1);
 	close_quiet(&t);
 }
 

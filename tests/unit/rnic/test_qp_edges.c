@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_qp_edges.c -- FPDUs at the limits of their headers, as the first FPDU and after another, in
- * one piece and byte by byte. A wrong one is answered with its Terminate, and the bytes after it
- * are ignored. A right one leaves the stream intact.
+ * one piece and byte by byte. A wrong FPDU is answered with the right Terminate, and the bytes
+ * after it are ignored. A correct FPDU leaves the stream intact.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first FPDU and the last: RTR, the server that must not send first, Terminate, failure. */
+/* The first FPDU and the last: the RTR message, a server that must not send first, a Terminate, and
+ * a failure. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static void take_all(struct qp_end *e)
 		;
 }
 
-/* --- first -------------------------------------------------------------------------------- */
+/* --- the first FPDU ----------------------------------------------------------------------- */
 
 static void rtr_goes_first_and_is_not_for_the_user(enum qp_rtr kind, unsigned opcode, size_t len)
 {
@@ -33,7 +34,7 @@ static void rtr_goes_first_and_is_not_for_the_user(enum qp_rtr kind, unsigned op
 	assert_int_equal(end_gather(t.a, len, NULL), len);
 	assert_int_equal(t.a->wire[3], 0x40 | opcode);
 	if (t.a->wire[2] & 0x80)
-		assert_int_equal(t.a->wire[7], 1); /* an STag that hardware accepts */
+		assert_int_equal(t.a->wire[7], 1); /* hardware accepts this STag */
 	pair_run(&t.p);
 	assert_true(qp_has_received(t.b->qp));
 	expect_wc(&t.b->rcq, 1, IBV_WC_SUCCESS);
@@ -83,7 +84,7 @@ static void another_first_fpdu_than_agreed_is_refused(void **state)
 	bench_close(&t);
 	o.rtr = QP_RTR_SEND;
 	bench_open(&t, &o, LEN);
-	end_inject_fpdu(t.b, &send, "x", 1); /* a body that is not empty */
+	end_inject_fpdu(t.b, &send, "x", 1); /* an RTR message must be empty */
 	expect_terminated(t.b, true, TERM_MPA_NO_RTR);
 	bench_close(&t);
 	bench_open(&t, &o, LEN);
@@ -120,14 +121,15 @@ static void a_held_responder_may_say_why_it_refuses(void **state)
 
 	o.hold_b = true;
 	bench_open(&t, &o, LEN);
-	end_inject_fpdu(t.b, &hdr, NULL, 0); /* valid for MPA, which is all that matters here */
+	/* the FPDU is valid for MPA, and the rest does not matter here */
+	end_inject_fpdu(t.b, &hdr, NULL, 0);
 	assert_true(qp_is_failed(t.b->qp) && !qp_tx_is_done(t.b->qp));
 	assert_int_not_equal(end_gather(t.b, SIZE_MAX, NULL), 0);
 	assert_int_equal(qp_counters(t.b->qp)->tx_fpdus, 1);
 	bench_close(&t);
 }
 
-/* --- last --------------------------------------------------------------------------------- */
+/* --- the last FPDU ------------------------------------------------------------------------ */
 
 static void terminate_is_the_last_fpdu_and_the_only_one(void **state)
 {
@@ -141,7 +143,8 @@ static void terminate_is_the_last_fpdu_and_the_only_one(void **state)
 	expect_wc(&t.b->scq, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(end_write(t.b, 2, t.mrb, 0, 100, t.mra, 0), 0);
 	expect_wc(&t.b->scq, 2, IBV_WC_WR_FLUSH_ERR);
-	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR); /* too late: the owner must give up the LLP */
+	/* the Terminate can no longer be sent, so the owner must give up the LLP */
+	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR);
 	assert_true(qp_tx_is_done(t.b->qp));
 	bench_close(&t);
 	bench_open(&t, &o, LEN);
@@ -195,7 +198,8 @@ static void a_received_terminate_names_the_cause(void **state)
 			expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
 			expect_wc(&t.a->rcq, 9, IBV_WC_WR_FLUSH_ERR);
 			expect_terminated(t.a, false, cases[i].error);
-			assert_true(qp_tx_is_done(t.a->qp)); /* a Terminate is not answered */
+			/* the peer does not answer a Terminate */
+			assert_true(qp_tx_is_done(t.a->qp));
 			bench_close(&t);
 		}
 	}
@@ -214,7 +218,8 @@ static void terminate_is_taken_after_a_parked_send(void **state)
 	expect_terminated(t->b, false, TERM_MPA_CRC);
 }
 
-/* The receive is too short, and then the completion of the receive finds the queue full. */
+/* The receive is too short, and its completion then finds the queue full: the first error
+ * counts. */
 static void of_two_errors_in_one_message_the_first_counts(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -236,7 +241,7 @@ static void of_two_errors_in_one_message_the_first_counts(void **state)
 	bench_close(&t);
 }
 
-/* All three FPDUs are in one buffer, so that the parser gets the second and third in one call. */
+/* All three FPDUs arrive in one buffer, so the parser gets the second and third in one call. */
 static void nothing_happens_after_an_error_in_the_same_bytes(void **state)
 {
 	struct bench *t = *state;
@@ -273,7 +278,7 @@ static void failing_flushes_everything_once(void **state)
 	qp_fail(t->a->qp, IBV_WC_RETRY_EXC_ERR);
 	qp_fail(t->a->qp, IBV_WC_GENERAL_ERR);
 	expect_wc(&t->a->scq, 1, IBV_WC_RETRY_EXC_ERR);
-	/* in an error even an unsignalled request completes */
+	/* After an error even unsignalled requests complete. */
 	expect_wc(&t->a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 	expect_wc(&t->a->scq, 3, IBV_WC_WR_FLUSH_ERR);
 	expect_no_wc(&t->a->scq);
@@ -296,7 +301,7 @@ static void deleting_drops_completions_and_lets_go_of_regions(void **state)
 	t->a->qp = NULL;
 	assert_true(cq_is_empty(&t->a->scq));
 	mr_kill(t->mra);
-	mr_wait_idle(t->mra); /* hangs if the QP still holds the region */
+	mr_wait_idle(t->mra); /* this hangs if the QP still holds the region */
 	mr_delete(t->mra);
 	t->mra = NULL;
 }
@@ -318,7 +323,7 @@ static void an_unused_qp_can_be_deleted_at_any_time(void **state)
 	assert_false(qp_is_failed(qp));
 	assert_ptr_equal(qp_of(qp_ibv(qp)), qp);
 	qp_detach_mr(qp, t.mra, true);
-	qp_drain(qp); /* the queue has no request to drain */
+	qp_drain(qp); /* returns at once, because no request is queued */
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
 	qp_fail(qp, IBV_WC_GENERAL_ERR);
 	assert_true(qp_tx_is_done(qp));

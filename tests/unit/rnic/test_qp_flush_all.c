@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_flush_all.c -- a flush of everything that the stream placed, in any region. */
+/* test_qp_flush_all.c -- a flush of all bytes that the stream placed, in all regions. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "softrnic/rnic/rnic.h"
 
 #define LEN (1u << 20)
-#define FAR (256u << 10) /* too far apart for one interval */
+#define FAR (256u << 10) /* distance of bytes that need two intervals */
 
 static void everything_is_written_back_one_region_after_the_other(void **state)
 {
@@ -56,8 +56,9 @@ static void its_completion_is_that_of_a_flush(void **state)
 	wc = next_wc(&t->a->scq);
 	assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 	assert_int_equal(wc.byte_len, 0);
-	assert_int_equal(t->b->wb_count, 0); /* placed bytes are visible */
-	bench_flush_all(t, 3);               /* but the queue pair still has them */
+	assert_int_equal(t->b->wb_count, 0); /* visibility needs no write-back */
+	/* but the bytes are still recorded as not written back */
+	bench_flush_all(t, 3);
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(t->b->wb_count, 1);
@@ -91,13 +92,15 @@ static void a_flush_of_the_range_takes_it_off_the_list(void **state)
 	bench_write(t, 1, t->mrb, 0);
 	bench_write(t, 2, t->mrb, FAR);
 	assert_int_equal(end_flush(t->a, 3, t->mrb, 0, 4096, true), 0);
-	assert_int_equal(end_flush(t->a, 4, t->mrb, FAR, 40, true), 0);       /* the first bytes */
-	assert_int_equal(end_flush(t->a, 5, t->mrb, FAR + 60, 100, true), 0); /* the last bytes */
+	/* a flush of the first bytes */
+	assert_int_equal(end_flush(t->a, 4, t->mrb, FAR, 40, true), 0);
+	/* a flush of the last bytes */
+	assert_int_equal(end_flush(t->a, 5, t->mrb, FAR + 60, 100, true), 0);
 	assert_int_equal(end_flush(t->a, 6, t->mrb, FAR, 100, false), 0);
 	pair_run(&t->p);
 	bench_flush_all(t, 7);
 	pair_run(&t->p);
-	assert_int_equal(t->b->wb_count, 3); /* the second write-back covered both Flushes */
+	assert_int_equal(t->b->wb_count, 3); /* the second write-back was for both Flushes */
 	bench_expect_wb(t->b, 2, t->mb + FAR + 40, 20);
 	for (uint64_t id = 1; id <= 7; id++)
 		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
@@ -118,7 +121,7 @@ static void what_is_placed_while_it_is_flushed_stays_on_the_list(void **state)
 	bench_expect_wb(t->b, 1, t->mb + 8, BENCH_REST);
 }
 
-/* However scattered the bytes are, all of them are in the write-backs. */
+/* However scattered the bytes are, the write-backs must include all of them. */
 static void many_places_become_a_few_intervals(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -164,12 +167,12 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 		expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
 		if (when == 0)
 			bench_dereg(t.b, &other);
-		if (when == 1) /* the region's STag is invalidated */
+		if (when == 1) /* invalidate the region's STag */
 			assert_int_equal(mr_invalidate(t.b->mrs, &t.b->pd, other->ibv.rkey), MR_OK);
 		t.b->wb_hold = when == 2;
 		bench_flush_all(&t, 3);
 		pair_run(&t.p);
-		if (when == 2) { /* while the other region is written back */
+		if (when == 2) { /* deregister while the other region is written back */
 			assert_ptr_equal(t.b->wb.mr, t.mrb);
 			bench_dereg(t.b, &other);
 			end_finish_writeback(t.b, 0);
@@ -190,7 +193,7 @@ static void a_region_may_go_before_its_write_back_is_fetched(void **state)
 	end_send_all(t->a);
 	while (end_take(t->b, SIZE_MAX) > 0)
 		;
-	bench_dereg(t->b, &t->mrb); /* hangs if the request holds the region */
+	bench_dereg(t->b, &t->mrb); /* this hangs if a request still holds the region */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
 	bench_expect_failed(t, 2, VEXT_REASON_GONE, EFAULT);
@@ -213,7 +216,7 @@ static void a_clean_region_may_go(void **state)
 		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 }
 
-/* A buffer for messages that peers cannot reach otherwise, and that cannot persist. */
+/* A receive buffer that peers cannot access otherwise, in memory that cannot persist. */
 static void messages_count_only_where_they_can_persist(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -231,7 +234,8 @@ static void messages_count_only_where_they_can_persist(void **state)
 		pair_run(&t.p);
 		assert_int_equal(t.b->wb_count, durable);
 		if (durable)
-			assert_false(t.b->wb.strict); /* the peer did not choose the memory */
+			/* not strict, because the peer did not choose the memory */
+			assert_false(t.b->wb.strict);
 		expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 		expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
 		bench_dereg(t.b, &inbox);
@@ -285,7 +289,7 @@ static void after_a_failed_flush_it_fails_too(void **state)
 	t->b->wb_hold = false;
 	end_run_writebacks(t->b);
 	end_send_all(t->b);
-	/* length, DDP header, 8 bytes, CRC: the second response is as long as the first */
+	/* Length, DDP header, 8 bytes and CRC: the second response is as long as the first. */
 	assert_int_equal(t->b->wire_len, 2 * 32);
 	assert_true(ext_answer_decode(t->b->wire + 32 + 20, 8, &answer) > 0);
 	assert_int_equal(answer.word.kind, EXT_FLUSH_ALL);
@@ -295,8 +299,8 @@ static void after_a_failed_flush_it_fails_too(void **state)
 }
 
 /*
- * The file failed in another stream's flush, and works again. This stream has not reported that
- * yet.
+ * A flush of another stream failed the file, which works again. This stream has not reported the
+ * failure yet.
  */
 static void a_flush_of_a_range_reports_bytes_lost_with_another_registration(void **state)
 {

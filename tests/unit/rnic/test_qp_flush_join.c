@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes that wait for a write-back share the next one; some flushes may not share it. */
+/* Flushes that wait for a running write-back share the next one, with some exceptions. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define LEN  (1u << 20)
 #define PAGE 4096u
 
-/* A write-back is under way, for Flush 1 of the first bytes. */
+/* Make a write-back run, for Flush 1 of the first bytes. */
 static void bench_busy(struct bench *t)
 {
 	struct pair_options o = pair_defaults();
@@ -30,7 +30,7 @@ static void bench_flush(struct bench *t, uint64_t id, size_t off, size_t len)
 	assert_int_equal(end_flush(t->a, id, t->mrb, off, len, true), 0);
 }
 
-/* End the write-back under way; the next write-back begins. */
+/* End the running write-back; the next one then begins. */
 static void bench_end_one(struct bench *t, int status)
 {
 	pair_run(&t->p);
@@ -87,7 +87,7 @@ static void one_that_comes_later_waits_for_the_one_after(void **state)
 	bench_close(&t);
 }
 
-/* The work for a Flush of everything is recorded exactly. */
+/* The bytes that are placed during a shared write-back stay recorded for a Flush of all bytes. */
 static void what_is_placed_during_a_shared_one_is_still_to_be_flushed(void **state)
 {
 	struct bench t;
@@ -106,7 +106,8 @@ static void what_is_placed_during_a_shared_one_is_still_to_be_flushed(void **sta
 	bench_close(&t);
 }
 
-/* Writing the dirty bytes between the flushes would cost more than another write-back. */
+/* If the gap between two flushes is wide, writing its dirty bytes costs more than another
+ * write-back. */
 static void a_wide_gap_keeps_them_apart(void **state)
 {
 	struct bench t;
@@ -123,7 +124,7 @@ static void a_wide_gap_keeps_them_apart(void **state)
 	bench_close(&t);
 }
 
-/* Each shared flush saves a write-back, so several may bridge several gaps. */
+/* Each flush that shares saves a write-back, so several flushes may bridge several gaps. */
 static void several_gaps_are_bridged_by_as_many(void **state)
 {
 	struct bench t;
@@ -196,7 +197,7 @@ static void another_request_ends_the_row(void **state)
 	bench_close(&t);
 }
 
-/* The Flush's bytes are not in memory yet. */
+/* The bytes of this Flush are not in memory yet, so it must not share. */
 static void one_after_a_waiting_send_does_not_join(void **state)
 {
 	struct bench t;
@@ -234,7 +235,7 @@ static void one_that_is_out_of_bounds_is_refused_at_its_turn(void **state)
 	bench_close(&t);
 }
 
-/* Flushes that joined are looked up anew, and are gone. */
+/* The flushes that joined look their region up again, and fail because it is gone. */
 static void a_region_that_goes_takes_its_flushes_along(void **state)
 {
 	struct bench t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Immediate data: a Write and then Immediate (RFC 7306 s6), and a Send that carries immediate
+/* Immediate data: a Write followed by an Immediate (RFC 7306 s6), and a Send with immediate
  * data. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -122,7 +122,8 @@ static void a_solicited_one_wakes_and_others_do_not(void **state)
 			assert_int_equal(
 				post_imm(&t, ops[op], 1, 0, 5, se ? IBV_SEND_SOLICITED : 0), 0);
 			end_send_all(t.a);
-			/* after the empty Write, an FPDU of 20 bytes */
+			/* With a Write, the Immediate follows the empty Write, which is an FPDU of
+			 * 20 bytes. */
 			ctrl = t.a->wire[(op == 0 ? 20 : 0) + 3];
 			assert_int_equal(ctrl, 0x40 | codes[op][se]);
 			assert_int_equal(rdmap_ctrl_is_solicited(ctrl), se);
@@ -154,7 +155,7 @@ static void parked_ones_keep_their_order_and_length(void **state)
 	pair_run(&t->p);
 	for (uint64_t id = 1; id <= 3; id++)
 		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
-	expect_no_wc(&t->a->scq); /* a Read waits for the requests before it */
+	expect_no_wc(&t->a->scq); /* the Read waits for all earlier requests */
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(end_recv(t->b, id, t->mrb, 32768, 64), 0);
 	expect_imm(t, 1, IBV_WC_RECV_RDMA_WITH_IMM, 100, 1);

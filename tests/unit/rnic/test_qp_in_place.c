@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FPDUs that are parsed in place, in memory that the peer may write to meanwhile. */
+/* FPDUs that are parsed in place, in memory to which the peer may write meanwhile. */
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
 
@@ -11,7 +11,7 @@ static void open_in_place(struct bench *t, const struct pair_options *o)
 	t->a->in_place = t->b->in_place = true;
 }
 
-/* Pass all bytes that a sends to b in one piece; b takes them without a buffer. */
+/* Pass all bytes of `a` to `b` in one piece, which `b` takes without its buffer. */
 static void take_all(struct bench *t)
 {
 	end_send_all(t->a);
@@ -38,8 +38,8 @@ static void writes_of_any_length_and_a_flush(void **state)
 	bench_close(&t);
 }
 
-/* The FPDUs come in any pieces: an FPDU that is cut goes through the buffer, and the next FPDU
- * does not. */
+/* The bytes are cut anywhere: an FPDU that is cut goes through the buffer, and the next one does
+ * not. */
 static void cuts_anywhere(void **state)
 {
 	static const size_t chunks[] = {1, 2, 3, 19, 20, 21, 90, 91, 4096, 5000, 65536, 70000};
@@ -75,7 +75,8 @@ static void behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer(void **state
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
 	assert_int_equal(end_write(t.a, 2, t.mra, 64, 64, t.mrb, 64), 0);
 	end_send_all(t.a);
-	assert_int_equal(end_take_in_place(t.b, 50), 0); /* the end of the first FPDU is missing */
+	/* the last bytes of the first FPDU are missing */
+	assert_int_equal(end_take_in_place(t.b, 50), 0);
 	assert_int_equal(end_take(t.b, 2), 2);
 	while (!qp_rx_is_in_place(t.b->qp))
 		assert_true(end_take(t.b, SIZE_MAX) > 0);
@@ -85,7 +86,7 @@ static void behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer(void **state
 	bench_close(&t);
 }
 
-/* The bytes stay in the link until a receive is posted. */
+/* Without a receive the bytes stay in the link. */
 static void a_stall_leaves_the_bytes_in_the_link(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -142,9 +143,9 @@ static void a_fault_takes_all_of_the_bytes(void **state)
 	bench_close(&t);
 }
 
-/* --- messages that go straight into memory of the link's ------------------------------------- */
+/* --- messages that are written straight into the link's memory ------------------------------- */
 
-#define PUT_FEW 200u /* room for one or two messages */
+#define PUT_FEW 200u /* bytes of link memory, enough for one or two messages */
 
 static void open_put(struct bench *t, size_t room)
 {
@@ -169,12 +170,12 @@ static void short_messages_need_no_send_buffer(void **state)
 	expect_wc(&t.b->rcq, 9, IBV_WC_SUCCESS);
 	for (uint64_t id = 1; id <= 3; id++)
 		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 1 + 3); /* the count includes the HELLO */
+	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 1 + 3); /* this includes the HELLO */
 	assert_int_equal(qp_counters(t.a->qp)->tx_bytes, qp_counters(t.b->qp)->rx_bytes);
 	bench_close(&t);
 }
 
-/* If there is too little room, or the message is long, the rest goes through the buffer. */
+/* If the link's memory is too small or the message is long, the rest goes through the buffer. */
 static void what_does_not_fit_follows_in_order(void **state)
 {
 	static const size_t rooms[] = {1, 24, 50, 91, PUT_FEW, 4096};
@@ -199,7 +200,7 @@ static void what_does_not_fit_follows_in_order(void **state)
 	}
 }
 
-/* Messages that were put before the error are sent, and complete. */
+/* Messages that were written before the error are sent, and complete. */
 static void an_error_ends_only_what_is_behind_it(void **state)
 {
 	struct bench t;
@@ -232,9 +233,10 @@ static void with_crc_nothing_is_put(void **state)
 	bench_close(&t);
 }
 
-/* --- completions that go directly to the thread that polls ----------------------------------- */
+/* --- completions that go straight to the polling thread -------------------------------------- */
 
-/* The taker takes no completion after earlier pushed ones, or if an event has to be raised. */
+/* A completion does not go straight to the polling thread if earlier ones are queued, or an event
+ * must be raised. */
 static void a_taker_gets_completions_in_order(void **state)
 {
 	struct ibv_wc wc[2];
@@ -247,7 +249,7 @@ static void a_taker_gets_completions_in_order(void **state)
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(end_write(t.a, id, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(taker.got, 2); /* there was no room for the third */
+	assert_int_equal(taker.got, 2); /* the array had no slot for the third completion */
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[1].wr_id, 2);
 	taker.got = 0;
@@ -263,12 +265,12 @@ static void a_taker_gets_completions_in_order(void **state)
 	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(end_write(t.a, 6, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(taker.got, 1); /* the earlier completion raised the event */
+	assert_int_equal(taker.got, 1); /* an earlier completion has raised the event */
 	qp_set_taker(t.a->qp, NULL);
 	bench_close(&t);
 }
 
-/* Completions that do not fit follow in the queue. */
+/* Completions that do not fit the array follow in the queue. */
 static void a_taker_gets_what_a_failed_qp_flushes(void **state)
 {
 	struct ibv_wc wc[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peer's requests: order, bounds and rights of Reads, and every way a Flush can end. */
+/* Requests of the peer: the order, bounds and rights of Reads, and every outcome of a Flush. */
 #include <errno.h>
 #include <string.h>
 
@@ -93,7 +93,8 @@ static void more_requests_than_ird_are_refused(void **state)
 {
 	struct bench *t = *state;
 
-	t->b->wb_hold = true; /* the first Read stays, and the others wait for it */
+	/* the write-back for the first Read does not end, and the others wait for it */
+	t->b->wb_hold = true;
 	for (uint32_t msn = 1; msn <= 5; msn++) {
 		struct ext_range req = {.word = {EXT_FLUSH, EXT_FLUSH_PERSIST},
 					.stag = t->mrb->ibv.rkey,
@@ -108,7 +109,7 @@ static void more_requests_than_ird_are_refused(void **state)
 		end_run_writebacks(t->b);
 	}
 	expect_terminated(t->b, true, TERM_DDP_NO_BUFFER);
-	end_finish_writeback(t->b, 0); /* the end comes late, and does no harm */
+	end_finish_writeback(t->b, 0); /* the write-back ends late, and does no harm */
 }
 
 /* --- Flushes ------------------------------------------------------------------------------ */
@@ -127,7 +128,7 @@ static void a_flush_asks_for_exactly_its_range(void **state)
 	assert_int_equal(qp_counters(t->b->qp)->writebacks, 1);
 	assert_int_equal(end_flush(t->a, 2, t->mrb, 0, 5000, false), 0);
 	pair_run(&t->p);
-	assert_int_equal(t->b->wb_count, 1); /* visibility needs no write-back */
+	assert_int_equal(t->b->wb_count, 1); /* a flush for visibility needs no write-back */
 }
 
 static void strictness_travels_with_the_request(void **state)
@@ -184,7 +185,8 @@ static void a_failed_flush_tells_why(void **state)
 		assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 		expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		assert_true(qp_is_failed(t.a->qp));
-		assert_null(qp_terminate(t.a->qp, NULL)); /* no rule was broken */
+		/* no rule was broken, so there is no Terminate */
+		assert_null(qp_terminate(t.a->qp, NULL));
 		assert_false(qp_is_failed(t.b->qp));
 		assert_int_equal(qp_counters(t.b->qp)->writeback_failures, 2);
 		bench_close(&t);
@@ -276,7 +278,7 @@ static void a_read_first_writes_back_what_was_placed(void **state)
 	bench_open(&t, &o, LEN);
 	assert_int_equal(end_read(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 0); /* nothing is dirty, so nothing is written back */
+	assert_int_equal(t.b->wb_count, 0); /* no byte is dirty, so nothing is written back */
 	assert_int_equal(end_write(t.a, 2, t.mra, 0, 100, t.mrb, 5000), 0);
 	assert_int_equal(end_write(t.a, 3, t.mra, 0, 50000, t.mrb, 1000), 0);
 	assert_int_equal(end_read(t.a, 4, t.mra, 0, 8, t.mrb, 70000), 0);
@@ -330,7 +332,7 @@ static void a_read_whose_write_back_fails_is_never_answered_by_data(void **state
 	bench_close(&t);
 }
 
-/* The bytes may be reachable through any of several registrations. */
+/* Bytes of one file may have been placed through any of several registrations. */
 static void a_read_of_one_region_writes_back_what_was_placed_in_all(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -362,7 +364,7 @@ static void a_read_of_one_region_writes_back_what_was_placed_in_all(void **state
 	bench_close(&t);
 }
 
-/* Volatile memory cannot be made persistent, so no Read has to wait for it. */
+/* Volatile memory cannot be made persistent, so a Read does not wait for a write-back. */
 static void a_read_does_not_write_back_volatile_memory(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -396,8 +398,8 @@ static struct mr *reg_lasting(struct bench *t)
 	return mr;
 }
 
-/* For instance, the program registers the region anew. Bytes that were placed before are still
- * written back. */
+/* The region of placed bytes is gone, for instance because the program registered it again. The
+ * bytes are still written back. */
 static void a_read_writes_back_what_was_placed_in_a_region_that_is_gone(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -434,7 +436,7 @@ static void a_region_may_go_while_its_lasting_write_back_runs(void **state)
 	assert_int_equal(end_read(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
 	pair_run(&t.p);
 	assert_true(t.b->wb_running);
-	bench_dereg(t.b, &mr); /* the deregistration does not wait */
+	bench_dereg(t.b, &mr); /* the deregistration does not wait for the write-back */
 	assert_int_equal(drops, 0);
 	end_finish_writeback(t.b, 0);
 	assert_int_equal(drops, 1);
@@ -445,8 +447,8 @@ static void a_region_may_go_while_its_lasting_write_back_runs(void **state)
 }
 
 /*
- * If a write-back needs the registration, the registration's end leaves bytes that cannot be made
- * durable any more. Then a Read of persistent memory must not report that they are safe.
+ * If a write-back needs the registration, a deregistration leaves bytes that can no longer be made
+ * durable. A later Read of persistent memory must then fail.
  */
 static void a_read_is_refused_when_placed_bytes_are_lost(void **state)
 {
@@ -471,8 +473,8 @@ static void a_read_is_refused_when_placed_bytes_are_lost(void **state)
 }
 
 /*
- * The list of regions is limited, so that a stream whose user never reads does not grow without
- * end.
+ * The list of regions is limited: a stream whose user never reads must not use more and more
+ * memory.
  */
 static void regions_that_are_gone_are_given_up_when_they_are_many(void **state)
 {

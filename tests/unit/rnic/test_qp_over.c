@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peer has given up its connection: of its bytes only a Terminate counts. */
+/* The peer has given up its connection: of the bytes that it sent, only a Terminate counts. */
 #include <string.h>
 
 #include "lib/qp_bench.h"
@@ -10,10 +10,10 @@
 #define LARGE 20000
 #define ROOM  (LARGE + 1024)
 
-/* A Read at `a` waits for its answer; `a` gets the bytes below. */
+/* `a` waits for the answer to a Read, and gets the bytes of the test instead. */
 struct over {
 	struct bench t;
-	uint8_t before[LEN]; /* a's memory */
+	uint8_t before[LEN]; /* former content of a's memory */
 	uint8_t bytes[ROOM];
 	size_t len;
 };
@@ -46,7 +46,7 @@ static void add_write(struct over *o, size_t len)
 
 static void add_terminate(struct over *o, const struct ddp_hdr *hdr)
 {
-	static const uint8_t bytes[] = {0x11, 0, 0, 0}; /* 1/1/00 */
+	static const uint8_t bytes[] = {0x11, 0, 0, 0}; /* Terminate: layer 1, type 1, code 0 */
 
 	o->len += fpdu_make(o->bytes + o->len, hdr, bytes, sizeof(bytes), true);
 }
@@ -94,7 +94,7 @@ static void writes_before_a_terminate_are_passed_over(void **state)
 	}
 }
 
-/* The first bytes were placed before; the rest of the Write, and later bytes, are not. */
+/* The first bytes of the Write were placed; neither the rest nor later bytes are. */
 static void a_begun_write_is_not_finished(void **state)
 {
 	static const size_t begun[] = {30, 5000, LARGE}, chunks[] = {1, 999, ROOM};
@@ -115,7 +115,7 @@ static void a_begun_write_is_not_finished(void **state)
 	}
 }
 
-/* The end is found while the bytes are parsed. */
+/* The peer's end is noticed while the bytes are being parsed. */
 static void a_terminate_in_the_same_bytes_counts(void **state)
 {
 	static struct over o;
@@ -139,7 +139,7 @@ static void expect_nothing(struct over *o)
 	expect_no_wc(&o->t.a->scq);
 	assert_int_equal(o->t.a->asyncs, 0);
 	assert_memory_equal(o->t.ma, o->before, LEN);
-	qp_fail(o->t.a->qp, IBV_WC_WR_FLUSH_ERR); /* called as the owner does after the last byte */
+	qp_fail(o->t.a->qp, IBV_WC_WR_FLUSH_ERR); /* the owner calls this after the last byte */
 	expect_wc(&o->t.a->scq, 1, IBV_WC_WR_FLUSH_ERR);
 	over_close(o);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_post.c -- lists of work requests: all are posted, or none. */
+/* test_qp_post.c -- lists of work requests: either all of a list are posted, or none. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "softrnic/rnic/rnic.h"
 
 #define LEN  65536u
-#define REST 100 /* bytes of a Write */
+#define REST 100 /* length of each Write */
 
 static void a_list_is_taken_as_a_whole_or_not_at_all(void **state)
 {
@@ -54,7 +54,7 @@ static void a_list_mixes_verbs_and_others_in_order(void **state)
 	list[0].wr.opcode = IBV_WR_RDMA_WRITE;
 	list[0].wr.sg_list = &sge;
 	list[0].wr.num_sge = 1;
-	list[0].wr.next = &list[0].wr; /* ignored */
+	list[0].wr.next = &list[0].wr; /* the call must ignore this */
 	list[1].op = VEXT_OP_FLUSH_ALL;
 	list[1].type = VEXT_FLUSH_PERSISTENT;
 	list[2].op = VEXT_OP_ATOMIC_WRITE;

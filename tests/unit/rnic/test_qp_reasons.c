@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_qp_reasons.c -- vendor_err of a failed completion has a reason and a code
+ * test_qp_reasons.c -- vendor_err of a failed completion holds a reason and a code
  * (verbs_ext/values.h).
  */
 #include <errno.h>
@@ -26,7 +26,7 @@ static void expect_why(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status,
 		fail_msg("vendor_err of %d is %#x instead of %#x", (int)wr_id, wc.vendor_err, why);
 }
 
-/* One unanswered request of each kind, 1 to 3, and a receive, 9. */
+/* Post requests of three kinds, 1 to 3, which stay unanswered, and a receive, 9. */
 static void post_some(struct bench *t)
 {
 	assert_int_equal(end_recv(t->a, 9, t->mra, 0, 8), 0);
@@ -35,7 +35,7 @@ static void post_some(struct bench *t)
 	assert_int_equal(end_write(t->a, 3, t->mra, 0, 8, t->mrb, 0), 0);
 }
 
-/* All requests, and later posts, fail for the same reason. */
+/* Expect that all requests and later posts fail for the same reason. */
 static void expect_all(struct bench *t, enum ibv_wc_status first, uint32_t why)
 {
 	expect_why(&t->a->scq, 1, first, why);
@@ -128,7 +128,7 @@ static void our_own_memory_is_the_reason(void **state)
 	struct mr *mr;
 
 	bench_open(&t, &o, LEN);
-	mr = end_reg(t.a, t.ma, 64, IBV_ACCESS_REMOTE_READ); /* no sink */
+	mr = end_reg(t.a, t.ma, 64, IBV_ACCESS_REMOTE_READ); /* a region that cannot be a sink */
 	assert_int_equal(end_read(t.a, 1, mr, 0, 8, t.mrb, 0), 0);
 	assert_int_equal(end_write(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
 	pair_run(&t.p);
@@ -143,7 +143,7 @@ static void our_own_memory_is_the_reason(void **state)
 	bench_close(&t);
 }
 
-/* Both errors are protection errors, but only one is the peer's fault. */
+/* Both are protection errors, but only one of them is the peer's fault. */
 static void a_sink_that_went_is_this_ends_cause(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -198,7 +198,7 @@ static void a_full_completion_queue_is_the_reason(void **state)
 	bench_close(&t);
 }
 
-/* The file no longer has the second half of the memory: an access raises SIGBUS. */
+/* Map memory whose second half is no longer in the file: accessing that half raises SIGBUS. */
 static uint8_t *half_vanished(size_t len)
 {
 	int fd = memfd_create("gone", MFD_CLOEXEC);

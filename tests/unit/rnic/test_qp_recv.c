@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends and receives: parking, stalls, SRQ, lengths, invalidation, solicited events. */
+/* Sends and receives: parking, stalls, SRQs, lengths, invalidation, and solicited events. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void sends_without_a_receive_are_parked_in_order(bool crc, size_t chunk)
 	for (uint64_t i = 0; i < 5; i++)
 		assert_int_equal(end_send(t.a, i, t.mra, 5000 * i, 1000 * i), 0);
 	pair_run_chunked(&t.p, chunk);
-	assert_true(qp_is_idle(t.a->qp)); /* the LLP took the bytes */
+	assert_true(qp_is_idle(t.a->qp)); /* the LLP has taken all bytes */
 	assert_int_equal(qp_counters(t.b->qp)->parked_sends, 5);
 	assert_int_equal(qp_counters(t.b->qp)->stalls, 0);
 	for (uint64_t i = 0; i < 5; i++) {
@@ -47,9 +47,9 @@ static void sends_are_parked(void **state)
 	sends_without_a_receive_are_parked_in_order(true, SIZE_MAX);
 }
 
-/* --- what was parked when the peer closed --------------------------------------------------- */
+/* --- messages that were parked when the peer closed ----------------------------------------- */
 
-/* A has sent n messages that found no receive, and then closed in good order. */
+/* A sends n messages that find no receive, and then closes in good order. */
 static void part_from(struct bench *t, uint64_t n, uint32_t len)
 {
 	struct pair_options o = pair_defaults();
@@ -106,8 +106,8 @@ static void whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer(void **s
 }
 
 /*
- * A queue that lost a completion delivers no more of them, as their order no longer proves
- * anything.
+ * After the queue has lost a completion, no more parked messages are delivered, because their order
+ * proves nothing.
  */
 static void an_overrun_ends_what_is_left_of_a_closed_peer(void **state)
 {
@@ -127,7 +127,8 @@ static void an_overrun_ends_what_is_left_of_a_closed_peer(void **state)
 		assert_int_equal(end_recv(t.b, i, t.mrb, 0, 100), 0);
 	qp_rx_resume(t.b->qp);
 	expect_wc(&t.b->rcq, 10, IBV_WC_SUCCESS);
-	assert_int_equal(t.b->srq.rq.count, 1); /* 11 was lost, 12 is for others */
+	/* receive 11 was lost, and 12 is left for other queue pairs */
+	assert_int_equal(t.b->srq.rq.count, 1);
 	bench_close(&t);
 }
 
@@ -143,7 +144,7 @@ static void what_was_cut_off_is_not_delivered(void **state)
 	qp_on_eof(t->b->qp);
 	assert_int_equal(end_recv(t->b, 10, t->mrb, 0, 5000), 0);
 	qp_rx_resume(t->b->qp);
-	expect_wc(&t->b->rcq, 10, IBV_WC_SUCCESS); /* completion of the receive before */
+	expect_wc(&t->b->rcq, 10, IBV_WC_SUCCESS); /* completion of the earlier receive */
 	assert_int_equal(end_recv(t->b, 11, t->mrb, 0, 5000), 0);
 	expect_wc(&t->b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
 }
@@ -182,7 +183,7 @@ static void a_flush_after_a_parked_send_waits_for_it(void **state)
 	assert_int_equal(t->b->wb_count, 1);
 	for (uint64_t id = 2; id <= 4; id++)
 		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
-	/* the Read saw the bytes that the Send had brought */
+	/* The Read returned the bytes that the Send had delivered. */
 	assert_memory_equal(t->ma + 200, t->ma, 8);
 }
 
@@ -201,7 +202,7 @@ static void both_sides_may_park_with_flushes_outstanding(void **state)
 		assert_int_equal(end_recv(t->a, i, t->mra, 1000, 100), 0);
 		pair_run(&t->p);
 	}
-	for (uint64_t id = 2; id <= 7; id++) /* B lacks receives, and is finished */
+	for (uint64_t id = 2; id <= 7; id++) /* B has too few receives, and is finished */
 		expect_wc(&t->b->scq, id, IBV_WC_SUCCESS);
 	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
 	expect_no_wc(&t->a->scq);
@@ -267,8 +268,8 @@ static void empty_sends_cannot_be_parked_without_end(void **state)
 	bench_close(&t);
 }
 
-/* The parking space has a limit for each queue pair, and for all of them. Returned room can be
- * taken again. */
+/* The parking space is limited for each queue pair and for all together. Released space can be used
+ * again. */
 static void a_widened_parking_space_is_bounded(void **state)
 {
 	static struct park parks[RNIC_PARK_ALL / RNIC_PARK_MORE + 2];
@@ -341,7 +342,8 @@ static void a_post_to_the_srq_notifies_who_waits(void **state)
 	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 100), 0);
 	assert_int_equal(t.b->notified, 1);
 	assert_int_equal(t.b->gets, 1);
-	expect_no_wc(&t.b->rcq); /* the notification came without the QP's lock */
+	/* the notification is given without the QP's lock, so no receive completes yet */
+	expect_no_wc(&t.b->rcq);
 	qp_rx_resume(t.b->qp);
 	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);
 	assert_int_equal(end_recv(t.b, 12, t.mrb, 100, 100), 0);
@@ -370,7 +372,7 @@ static void sends_of_a_peer_that_closed_wait_for_the_srq(void **state)
 	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);
 	assert_int_equal(end_recv(t.b, 12, t.mrb, 0, 100), 0);
 	qp_rx_resume(t.b->qp);
-	expect_no_wc(&t.b->rcq); /* receive 12 is for other queue pairs */
+	expect_no_wc(&t.b->rcq); /* receive 12 is left for other queue pairs */
 	bench_close(&t);
 }
 
@@ -387,10 +389,11 @@ static void a_failed_qp_leaves_the_srq_to_others(void **state)
 	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, 100), 0);
 	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0);
 	end_gather(t.a, SIZE_MAX, NULL);
-	t.a->wire[2] &= 0xbf; /* not the last segment */
+	t.a->wire[2] &= 0xbf; /* clear the flag of the last segment */
 	take_all(t.b);
 	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR);
-	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* the message had taken it */
+	/* the failed message had taken this receive */
+	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR);
 	expect_no_wc(&t.b->rcq);
 	assert_true(rq_take(&t.b->srq.rq, &left));
 	assert_int_equal(left.wr_id, 2);
@@ -398,7 +401,7 @@ static void a_failed_qp_leaves_the_srq_to_others(void **state)
 	bench_close(&t);
 }
 
-/* --- the receive itself ------------------------------------------------------------------- */
+/* --- errors of a receive ------------------------------------------------------------------ */
 
 static void a_send_longer_than_its_receive_ends_both(bool parked)
 {
@@ -468,13 +471,14 @@ static void a_send_can_invalidate_a_region(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
 	assert_int_equal(wc.invalidated_rkey, rkey);
-	assert_int_equal(send_inv(t->a, rkey), 0); /* the STag is invalid now */
+	assert_int_equal(send_inv(t->a, rkey), 0); /* the STag is invalid already */
 	pair_run(&t->p);
 	expect_terminated(t->b, true, TERM_RDMAP_STAG_NOT_INVALIDATED);
 	bench_dereg(t->b, &mr);
 }
 
-/* Other connections use the region, too (RFC 5042 s6.4.5). */
+/* Other connections may use the region, too (RFC 5042 s6.4.5), so a Send may invalidate it only
+ * with the region's consent. */
 static void a_send_cannot_invalidate_what_was_not_registered_for_that(void **state)
 {
 	static const int rights[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_READ, REMOTE_ALL,

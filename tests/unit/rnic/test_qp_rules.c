@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The right Terminate for each broken rule, without placing a byte; and messages that break no
- * rule.
+ * For each broken rule the right Terminate, and no byte placed; also messages that break no rule.
  */
 #include <string.h>
 
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
 
-/* The memory that a tagged segment names. */
+/* The memory that a tagged segment addresses. */
 enum target { NOBODY, MINE, OTHER_PD, READONLY };
 
 struct offence {
@@ -16,13 +15,13 @@ struct offence {
 	unsigned error;
 	bool tagged;
 	unsigned opcode;
-	enum target target; /* for tagged segments; `to` counts from the target's start */
+	enum target target; /* of tagged segments; `to` is an offset in the target */
 	uint64_t to;
 	uint32_t qn, msn, mo;
 	size_t len;
-	uint8_t ddp, rdmap; /* versions, if not 1 */
+	uint8_t ddp, rdmap; /* versions, if they are not 1 */
 	bool consent;
-	uint8_t kind; /* kind of an extension message */
+	uint8_t kind; /* the kind, if this is an extension message */
 };
 
 #define TAGGED(op, where, offset)  .tagged = true, .opcode = (op), .target = (where), .to = (offset)
@@ -303,7 +302,8 @@ static void nothing_is_looked_at_after_a_failure(void **state)
 	hdr = hdr_untagged(RDMAP_SEND, 0, 7, 0, true);
 	end_inject_fpdu(t.b, &hdr, NULL, 0);
 	hdr = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova, true);
-	end_inject_fpdu(t.b, &hdr, "AAAAAAAA", 8); /* taken, so that the LLP can close cleanly */
+	/* these bytes are taken, so that the LLP can close in good order */
+	end_inject_fpdu(t.b, &hdr, "AAAAAAAA", 8);
 	assert_memory_equal(t.mb, before, sizeof(before));
 	expect_terminated(t.b, true, TERM_DDP_BAD_MSN);
 	assert_int_equal(t.b->asyncs, 1);

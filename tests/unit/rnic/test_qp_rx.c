@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving: the place of payload, and the effect of damage and of the stream's end. */
+/* Receiving: where payload is placed, and what damage or the end of the stream does. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ static void without_crc_large_payloads_go_straight_to_memory(void **state)
 	assert_true(c->rx_copied_bytes <= QP_RXBUF);
 }
 
-/* A small message is between two large payloads, and the reader also reads the begin of the
- * second payload with it. */
+/* A small message is between two large payloads. The receiver may read it together with the begin
+ * of the second payload only. */
 static void after_a_large_payload_little_is_read_ahead(void **state)
 {
 	struct bench *t = *state;
@@ -130,7 +130,7 @@ static void a_fault_of_the_llp_ends_the_receive_it_was_for(void **state)
 	assert_int_equal(end_send(t->a, 2, t->mra, 0, 60000), 0);
 	end_send_all(t->a);
 	end_take(t->b, 1000);
-	qp_rx_lend(t->b->qp, t->b->rxbuf); /* the buffer held only the header */
+	qp_rx_lend(t->b->qp, t->b->rxbuf); /* the buffer had only the header */
 	t->b->rxbuf = NULL;
 	assert_true(qp_rx_want(t->b->qp, iov) > 0);
 	assert_ptr_equal(iov[0].iov_base, t->mb + 980);
@@ -148,7 +148,7 @@ static void an_aligned_word_is_written_whole(void **state)
 	o.stream.crc = true;
 	bench_open(&t, &o, LEN);
 	assert_int_equal(end_write(t.a, 1, t.mra, 8, 8, t.mrb, 64), 0);
-	pair_run_chunked(&t.p, 1); /* place() gets all 8 bytes or none */
+	pair_run_chunked(&t.p, 1); /* place() writes all 8 bytes or none */
 	assert_memory_equal(t.mb + 64, t.ma + 8, 8);
 	bench_close(&t);
 }
@@ -171,7 +171,9 @@ static void with_crc_a_flipped_bit_changes_no_memory(void **state)
 		t.a->wire[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		pair_run(&t.p);
 		assert_memory_equal(t.mb, before, sizeof(before));
-		if (bit >= 16) { /* otherwise the length is wrong, and the end may be missing */
+		/* flipping a lower bit makes the length wrong, so that the end of the FPDU may be
+		 * missing */
+		if (bit >= 16) {
 			expect_terminated(t.b, true, TERM_MPA_CRC);
 			assert_int_equal(qp_counters(t.b->qp)->crc_errors, 1);
 		}
@@ -235,7 +237,7 @@ static void bytes_may_come_before_the_start_and_the_buffer(void **state)
 	hdr = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova, true);
 	len = fpdu_make(fpdu, &hdr, "AAAAAAAA", 8, false);
 	qp_rx_push(qp, fpdu, len - 5);
-	o.stream.consent = false; /* otherwise a HELLO would be the first message */
+	o.stream.consent = false; /* with consent a HELLO would be the first message */
 	assert_int_equal(qp_start(qp, &o.stream), 0);
 	assert_memory_not_equal(t.mb, "AAAAAAAA", 8);
 	qp_rx_push(qp, fpdu + len - 5, 5);

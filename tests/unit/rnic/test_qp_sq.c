@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The send queue: refusals, the order in which work ends, fence, ORD, reclaimed slots. */
+/* The send queue: which posts are refused, in which order requests complete, fences, the ORD limit,
+ * and reclaimed slots. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static void impossible_requests_are_refused_at_once(void **state)
 	struct ibv_sge sge[5] = {{0}};
 	struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 1};
 
-	/* A Bind without a window, and opcodes for other types of queue pairs. */
+	/* A bind without a window, and opcodes for other types of queue pairs. */
 	for (int op = IBV_WR_BIND_MW; op <= IBV_WR_DRIVER1; op++) {
 		wr.opcode = (enum ibv_wr_opcode)op;
 		if (op != IBV_WR_SEND_WITH_INV)
@@ -36,7 +37,7 @@ static void impossible_requests_are_refused_at_once(void **state)
 	assert_int_equal(post(t->a, &wr), EINVAL);
 	wr.num_sge = -1;
 	assert_int_equal(post(t->a, &wr), EINVAL);
-	wr.num_sge = 2; /* together 2^32 bytes */
+	wr.num_sge = 2; /* two segments of 2^32 bytes together */
 	sge[0].length = sge[1].length = 1u << 31;
 	assert_int_equal(post(t->a, &wr), EINVAL);
 	wr.num_sge = 1;
@@ -116,7 +117,7 @@ static void a_chain_is_taken_up_to_the_first_bad_one(void **state)
 	expect_no_wc(&t->a->scq);
 }
 
-/* On a card a slot is free after its completion was polled, and programs rely on that order. */
+/* As on a card, a slot is free only after its completion was polled, on which programs rely. */
 static void a_full_queue_refuses_until_something_is_collected(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -181,7 +182,7 @@ static void completions_come_in_the_order_of_posting(void **state)
 	assert_int_equal(end_write(t->a, 3, t->mra, 0, 8, t->mrb, 0), 0);
 	end_send_all(t->a);
 	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
-	expect_no_wc(&t->a->scq); /* the second Write is sent, but the Read is not answered */
+	expect_no_wc(&t->a->scq); /* the second Write has been sent, but the Read has no answer */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
 	expect_wc(&t->a->scq, 3, IBV_WC_SUCCESS);
@@ -192,7 +193,8 @@ static void a_write_ends_when_its_last_byte_is_taken(void **state)
 	struct bench *t = *state;
 
 	assert_int_equal(end_write(t->a, 1, t->mra, 0, 1000, t->mrb, 0), 0);
-	assert_int_equal(end_gather(t->a, 1019, NULL), 1019); /* 2 + 14 + 1000 + 4 = 1020 */
+	/* An FPDU of 2 + 14 + 1000 + 4 = 1020 bytes is cut before its last byte. */
+	assert_int_equal(end_gather(t->a, 1019, NULL), 1019);
 	expect_no_wc(&t->a->scq);
 	assert_int_equal(end_gather(t->a, 1019, NULL), 1);
 	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
@@ -212,7 +214,9 @@ static void at_most_ord_requests_are_outstanding(void **state)
 	assert_int_equal(end_write(t.a, 6, t.mra, 0, 8, t.mrb, 0), 0);
 	end_send_all(t.a);
 	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus,
-			 PAIR_HELLO + 2); /* completions come in order, so the Write waits, too */
+			 /* completions come in order, so the Write waits for the request before
+			  * it */
+			 PAIR_HELLO + 2);
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.b->qp)->reads_in, 3);
 	assert_int_equal(qp_counters(t.b->qp)->flushes_in, 2);
@@ -262,7 +266,7 @@ static void a_fence_waits_for_all_earlier_requests(void **state)
 		;
 	end_send_all(t->a);
 	assert_int_equal(qp_counters(t->a->qp)->tx_fpdus,
-			 PAIR_HELLO + 2); /* the flush is not answered yet */
+			 PAIR_HELLO + 2); /* the flush has no answer yet */
 	pair_run(&t->p);
 	assert_int_equal(qp_counters(t->a->qp)->tx_fpdus, PAIR_HELLO + 3);
 	assert_memory_equal(t->mb, t->ma + 8, 8);

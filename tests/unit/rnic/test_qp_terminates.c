@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_qp_terminates.c -- the Terminates without a broken rule of DDP or RDMAP: malformed FPDUs,
- * and a lack of memory. doc/security.md has all of them.
+ * test_qp_terminates.c -- Terminates for other reasons than a broken rule of DDP or RDMAP:
+ * malformed FPDUs, and a lack of memory. doc/security.md lists all Terminates.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void expect_told(struct bench *t, unsigned error)
 	bench_close(t);
 }
 
-/* The ULPDU is useless: it is shorter than the header that its first bit announces. */
+/* The ULPDU is shorter than the header that its first bit announces. */
 static void an_fpdu_shorter_than_its_header_is_refused(void **state)
 {
 	uint8_t fpdu[64];
@@ -70,7 +70,7 @@ static void without_memory_early_bytes_are_refused(void **state)
 	expect_told(&t, TERM_MPA_LOCAL_CATASTROPHIC);
 }
 
-/* There is no receive for the message, and no memory in which to park the message. */
+/* The message finds no receive, and there is no memory to park it. */
 static void without_memory_a_message_cannot_be_parked(void **state)
 {
 	struct pair_options o = pair_defaults();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending: the content of one gather, partial sends, and sources that change, vanish or are
+ * Sending: what one gather returns, partial sends, and sources that change, vanish or are
  * deregistered.
  */
 #include <errno.h>
@@ -112,7 +112,8 @@ static void a_region_goes_away_while_its_bytes_are_half_sent(void **state)
 	assert_int_equal(end_read(t->a, 1, t->mra, 0, sizeof(expected), t->mrb, 0), 0);
 	end_send_all(t->a);
 	take_all(t->b);
-	assert_int_equal(end_gather(t->b, 70000, NULL), 70000); /* ends inside the second FPDU */
+	/* this gather ends inside the second FPDU */
+	assert_int_equal(end_gather(t->b, 70000, NULL), 70000);
 	bench_dereg(t->b, &t->mrb);
 	memset(t->mb, 0xee, sizeof(expected));
 	pair_run(&t->p);
@@ -129,7 +130,7 @@ static void a_removed_region_ends_the_later_read(void **state)
 	end_send_all(t->a);
 	take_all(t->b);
 	end_gather(t->b, 1000, NULL);
-	bench_dereg(t->b, &t->mrb); /* the message is half gathered */
+	bench_dereg(t->b, &t->mrb); /* a part of the message has been gathered */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_terminated(t->b, true, TERM_RDMAP_INVALID_STAG);
@@ -140,7 +141,7 @@ static void a_removed_region_ends_the_later_read(void **state)
 	assert_int_equal(term->read_req.sink_to + term->read_req.size, t->mra->iova + LEN);
 }
 
-/* A page of memory whose file was truncated: an access raises SIGBUS. */
+/* Map a page whose file was then truncated: an access raises SIGBUS. */
 static uint8_t *vanished_page(void)
 {
 	int fd = memfd_create("gone", MFD_CLOEXEC);
@@ -234,7 +235,7 @@ static void a_failed_qp_needs_the_buffers_of_flushed_requests_no_more(void **sta
 	end_inject_fpdu(t->a, &bad, "", 0);
 	expect_wc(&t->a->scq, 1, IBV_WC_WR_FLUSH_ERR);
 	mr_kill(t->mra);
-	mr_wait_idle(t->mra); /* hangs if the QP still holds the region */
+	mr_wait_idle(t->mra); /* this hangs if the QP still holds the region */
 	mr_delete(t->mra);
 	t->mra = NULL;
 	memset(t->ma, 0xee, 300000);
@@ -265,7 +266,7 @@ static void a_qp_given_up_leaves_only_the_fpdu_that_was_begun(void **state)
 	assert_true(qp_tx_is_done(t->a->qp));
 	take_all(t->b);
 	assert_int_equal(qp_counters(t->b->qp)->rx_fpdus,
-			 PAIR_HELLO + 2); /* no FPDU is cut in two */
+			 PAIR_HELLO + 2); /* each gather ends at the end of an FPDU */
 }
 
 static void markers_stand_where_the_peer_wants_them(void **state)
@@ -323,7 +324,7 @@ static void an_idle_end_needs_no_buffers(void **state)
 	assert_int_equal(end_write(t->a, 1, t->mra, 0, 5000, t->mrb, 0), 0);
 	assert_true(qp_tx_needs_buf(t->a->qp));
 	end_gather(t->a, 4999, NULL);
-	assert_null(t->a->txbuf); /* lent */
+	assert_null(t->a->txbuf); /* the queue pair has borrowed the buffer */
 	pair_run(&t->p);
 	assert_non_null(t->a->txbuf);
 	assert_non_null(t->b->rxbuf);

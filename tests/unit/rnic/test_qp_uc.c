@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable connected queue pairs (UC): a message that finds no place is lost without a word to
- * its sender, and both ends go on.
+ * Unreliable connected queue pairs (UC): a message that cannot be delivered is lost, its sender
+ * gets no error, and both ends work on.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "softrnic/rnic/queues.h"
 
 #define LEN (1u << 20)
-#define BIG 300000u /* several segments, placed directly */
+#define BIG 300000u /* several segments, whose payload is received straight into memory */
 
 static struct bench t;
 
@@ -27,7 +27,7 @@ static void open_bench(bool crc, bool srq)
 	bench_open(&t, &o, LEN);
 }
 
-/* The next Send arrives, and neither end has noticed an error before. */
+/* Expect that the next Send arrives, and that neither end has had an error. */
 static void expect_to_go_on(void)
 {
 	assert_int_equal(t.a->asyncs + t.b->asyncs, 0);
@@ -83,7 +83,7 @@ static void a_send_without_a_receive_is_lost(void **state)
 	send_without_a_receive(false, false, 0, 1);
 }
 
-/* The receive is not used up. */
+/* A Send that is too long for the receive is lost, and the receive stays posted. */
 static void send_longer_than_its_receive(size_t len)
 {
 	open_bench(false, false);
@@ -114,7 +114,8 @@ static void a_send_with_a_wrong_invalidate_is_lost(void **state)
 			   *bad;
 
 	open_bench(false, false);
-	wr.invalidate_rkey = t.mrb->ibv.rkey; /* not registered for remote invalidation */
+	/* the region was not registered for remote invalidation */
+	wr.invalidate_rkey = t.mrb->ibv.rkey;
 	assert_int_equal(end_recv(t.b, 5, t.mrb, 0, 100), 0);
 	assert_int_equal(qp_post_send(t.a->qp, &wr, &bad), 0);
 	pair_run(&t.p);
@@ -129,7 +130,7 @@ static void a_send_with_a_wrong_invalidate_is_lost(void **state)
 
 /* --- Writes --------------------------------------------------------------------------------- */
 
-/* Write with Immediate Data, which is lost with the Write. */
+/* The Write has Immediate Data, which are lost with it. */
 static void write_refused(struct mr *mr, size_t off, size_t len, size_t chunk)
 {
 	assert_int_equal(end_post(t.a, IBV_WR_RDMA_WRITE_WITH_IMM, 1, t.mra, 0, len, mr, off, 0),
@@ -139,7 +140,7 @@ static void write_refused(struct mr *mr, size_t off, size_t len, size_t chunk)
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(t.mb, t.ma, 100);
-	lost(2); /* the Write, and the Immediate Data of the Write */
+	lost(2); /* two messages: the Write, and its Immediate Data */
 	expect_to_go_on();
 }
 
@@ -163,7 +164,7 @@ static void a_write_out_of_bounds_is_lost(void **state)
 	open_bench(false, false);
 	write_refused(t.mrb, LEN - 10, 11, SIZE_MAX);
 	bench_close(&t);
-	open_bench(false, false); /* the first bytes are in bounds */
+	open_bench(false, false); /* only the first bytes are in bounds */
 	write_refused(t.mrb, LEN - BIG + 1, BIG, SIZE_MAX);
 	bench_close(&t);
 }
@@ -180,7 +181,7 @@ static void a_write_without_the_right_is_lost(void **state)
 	bench_close(&t);
 }
 
-/* The rest is read from the link, and placed nowhere. */
+/* The rest of the Write is read from the link, but not placed. */
 static void a_region_that_ends_inside_of_a_write_loses_the_rest(void **state)
 {
 	open_bench(false, false);
@@ -200,7 +201,7 @@ static void a_region_that_ends_inside_of_a_write_loses_the_rest(void **state)
 	bench_close(&t);
 }
 
-/* --- what it has not ------------------------------------------------------------------------ */
+/* --- operations that UC does not have ------------------------------------------------------- */
 
 static void requests_are_refused_when_posted(void **state)
 {
@@ -228,7 +229,7 @@ static void a_request_of_the_peer_ends_the_stream_without_a_terminate(void **sta
 	bench_close(&t);
 }
 
-/* The memory is this end's, so this end's user gets the error, and the peer does not. */
+/* The receive's memory is an error of this end, so only this end gets it. */
 static void a_receive_without_its_memory_fails_at_this_end_alone(void **state)
 {
 	open_bench(false, false);
@@ -251,7 +252,7 @@ static void what_is_posted_without_a_peer_completes(void **state)
 	open_bench(false, false);
 	for (uint64_t i = 0; i < 16; i++)
 		assert_int_equal(end_write(t.a, i, t.mra, 0, 100000, t.mrb, 0), 0);
-	end_gather(t.a, 50000, &(int){0}); /* one message is begun */
+	end_gather(t.a, 50000, &(int){0}); /* one message is partly gathered */
 	qp_give_away(t.a->qp);
 	for (uint64_t i = 0; i < 16; i++)
 		expect_wc(&t.a->scq, i, IBV_WC_SUCCESS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_verify.c -- digests and durability classes, and hostile peers. */
+/* test_qp_verify.c -- requests for digests and durability classes, and hostile peers. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 				   VEXT_DIGEST_BLAKE2B, &got),
 			 0);
 	pair_run(&t.p);
-	assert_int_equal(got.alg, 77); /* the digest is unset before its value is known */
+	assert_int_equal(got.alg, 77); /* the digest must not change before the answer arrives */
 	assert_int_equal(t.b->wb.kind, QP_JOB_DIGEST);
 	assert_int_equal(t.b->wb.alg, VEXT_DIGEST_BLAKE2B);
 	bench_expect_wb(t.b, 0, t.mb, 4096);
@@ -46,7 +46,8 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, VEXT_WC_VERIFY);
 	assert_memory_equal(&got, &answer, sizeof(got));
-	bench_flush_all(&t, 3); /* the Verify flushed the bytes, too */
+	/* the Verify also wrote the bytes back, so this flush writes nothing back */
+	bench_flush_all(&t, 3);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 1);
@@ -162,7 +163,7 @@ enum asked { ASKED_FLUSH, ASKED_VERIFY, ASKED_QUERY, ASKED_ATOMIC_WRITE };
 struct reply {
 	const char *what;
 	enum asked asked;
-	unsigned error; /* 0: the message is accepted */
+	unsigned error; /* 0: the message must be accepted */
 	bool has_digest;
 	uint8_t kind;
 	uint32_t status, detail;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that may wait to be sent, and sends that would load from memory that can stall. */
+/* Requests that may wait before they are sent, and sends whose sources are in memory that can
+ * stall. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static void post_unsignalled(struct bench *t, uint64_t id, size_t len)
 			 0);
 }
 
-/* If a full queue waited, the caller would get ENOMEM, and the queue would never have room. */
+/* If a full queue still waited, the caller would get ENOMEM, and no slot would ever become free. */
 static void writes_wait_until_the_queue_is_full(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -48,7 +49,7 @@ static void nothing_waits_once_a_completion_is_asked_for(void **state)
 	post_unsignalled(t, 1, 8);
 	assert_int_equal(end_write(t->a, 2, t->mra, 0, 8, t->mrb, 0), 0);
 	assert_false(qp_tx_may_wait(t->a->qp));
-	pair_run(&t->p); /* the queue was sent, so later Writes may wait again */
+	pair_run(&t->p); /* the queue has been sent, so later Writes may wait again */
 	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
 	post_unsignalled(t, 3, 8);
 	assert_true(qp_tx_may_wait(t->a->qp));
@@ -70,7 +71,7 @@ static void sends_wait_by_themselves_and_before_a_write(void **state)
 	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_WRITES_WAIT);
 }
 
-/* The Send announces to the peer that the Write before it is placed. */
+/* A Send must not wait: it tells the peer that the Write before it is placed. */
 static void a_send_after_a_write_does_not_wait(void **state)
 {
 	struct bench *t = *state;
@@ -90,7 +91,7 @@ static void a_solicited_send_does_not_wait(void **state)
 	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_AWAITED);
 }
 
-/* A slot that had memory of a file, and is free again, has no effect on later requests. */
+/* A slot that once had a source in a file, and is free again, must not affect later requests. */
 static void only_what_is_to_be_sent_can_stall(void **state)
 {
 	struct bench *t = *state;
@@ -110,7 +111,8 @@ static void only_what_is_to_be_sent_can_stall(void **state)
 }
 
 /*
- * Without CRC a large payload goes directly to its place, unless a store to that place may wait.
+ * Without CRC a large payload is received straight into memory, unless a store to this memory may
+ * wait.
  */
 static void payload_for_memory_that_can_stall_is_received_into_a_buffer(void **state)
 {

@@ -14,10 +14,11 @@ static struct srq srq;
 static struct rq_wr taken;
 static unsigned limits;
 
-/* A waiting user: after a notification it takes the receives that it finds, as a QP does. */
+/* A user that waits for receives. When it is notified it takes the receives that it finds, as a QP
+ * does. */
 struct user {
 	struct srq_waiter waiter;
-	unsigned gets, notified, got, greed; /* greed: the highest number that it takes each time */
+	unsigned gets, notified, got, greed; /* greed: it takes at most this many each time */
 };
 
 static void user_get(struct srq_waiter *waiter)
@@ -187,7 +188,8 @@ static void a_cancelled_waiter_is_not_notified(void **state)
 	assert_int_equal(user.notified, 0);
 }
 
-/* A user that drops what finds no receive, and may be gone when one is posted. */
+/* A user that drops messages without a receive registers no waiter, and may be gone when a receive
+ * is posted. */
 static void nothing_waits_without_a_waiter(void **state)
 {
 	assert_false(srq_take(&srq, &taken, NULL));
@@ -207,9 +209,9 @@ static void the_limit_event_comes_once_when_the_count_drops_below(void **state)
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(post(i), 0);
 	srq_arm_limit(&srq, 3);
-	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 3 receives are left */
+	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 3 receives are left after this */
 	assert_int_equal(limits, 0);
-	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 2 receives are left */
+	assert_true(srq_take(&srq, &taken, &user.waiter)); /* 2 receives are left after this */
 	assert_int_equal(limits, 1);
 	assert_true(srq_take(&srq, &taken, &user.waiter));
 	assert_int_equal(limits, 1);
@@ -247,8 +249,8 @@ static void sleeper_notify(struct srq_waiter *waiter)
 }
 
 /*
- * Take receives until there is none, then sleep until notified. A missed notification hangs the
- * test.
+ * Take receives until there are none, then sleep until notified. If a notification is missing, the
+ * test hangs.
  */
 static void *take_and_sleep(void *arg)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The number of packets that one port sends to another, with credits that come, are lost, or are
- * forged. */
+/* How many packets one port may send to another. Credits arrive, are lost, or are forged. */
 #include "lib/unit.h"
 
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 
 static struct ud_flows flows;
 static uint64_t now;
-static struct ud_packet last; /* the last packet that was taken */
+static struct ud_packet last; /* the last packet that was taken for sending */
 static unsigned taken_all;
 
 static int setup(void **state)
@@ -32,7 +31,7 @@ static bool take_to(uint8_t host, uint16_t port)
 	return taken;
 }
 
-/* Returns the number of packets, of n, that the first peer takes. */
+/* Returns how many of n packets the first peer takes. */
 static int take(int n)
 {
 	int taken = 0;
@@ -129,7 +128,7 @@ static void credits_for_what_is_not_under_way_have_no_effect(void **state)
 	assert_false(made_room);
 	assert_int_equal(take(1), 0);
 	assert_true(credit(UD_WINDOW, UD_WINDOW));
-	assert_false(credit(UD_WINDOW, UD_WINDOW)); /* again */
+	assert_false(credit(UD_WINDOW, UD_WINDOW)); /* a repeated credit changes nothing */
 	assert_int_equal(take(1000), UD_WINDOW);
 }
 
@@ -147,14 +146,14 @@ static void peers_do_not_wait_for_each_other(void **state)
 	assert_int_equal(take(1000), UD_WINDOW);
 	for (unsigned port = 1024; port < 2048; port++)
 		assert_true(take_to(2, (uint16_t)port));
-	assert_int_equal(take(1), 0); /* the peer has kept its place, as the port uses it */
+	assert_int_equal(take(1), 0); /* the peer has kept its entry, because the port uses it */
 	now += UD_PATIENCE_NS;
 	assert_int_equal(take(1), 1);
 	for (unsigned port = 1024; port < 2048; port++)
 		assert_true(take_to(2, (uint16_t)port));
 }
 
-/* A network that loses, delays and repeats credits, with any window: no packet waits for longer than
+/* The network loses, delays and repeats credits, with any window. No packet may wait longer than
  * UD_PATIENCE_NS. */
 static void whatever_is_lost_the_sender_goes_on(void **state)
 {
@@ -179,7 +178,8 @@ static void whatever_is_lost_the_sender_goes_on(void **state)
 	}
 }
 
-/* The packets to a peer that answers each of them as late as `answer` decides. */
+/* Send packets to a peer that answers each one as `answer` does. Returns the total time that
+ * packets waited. */
 static uint64_t waits_of(int packets, void (*answer)(void))
 {
 	uint64_t waited = 0;
@@ -201,7 +201,7 @@ static void answer_in_the_last_moment(void)
 	credit(last.serial, 0);
 }
 
-/* An old credit ends the silence. */
+/* When the peer is silent, answer with an old credit. */
 static void answer_when_it_is_silent(void)
 {
 	now = flows.wait_until;
@@ -209,7 +209,7 @@ static void answer_when_it_is_silent(void)
 	credit((uint8_t)(last.serial - 1), 0);
 }
 
-/* So late is each answer, if the peer is not silent before. */
+/* Answer late, unless the peer is silent before that time. */
 static void answer_after_most_of_a_second(void)
 {
 	static unsigned steps;
@@ -227,7 +227,7 @@ static void answer_within_the_share(void)
 	credit(last.serial, 1);
 }
 
-/* Other packets of the queue pair wait behind those to it. */
+/* Packets to other peers wait behind those to this peer. */
 static void a_peer_that_dawdles_is_not_waited_for_for_ever(void **state)
 {
 	static const struct {
@@ -254,7 +254,7 @@ static void a_slow_peer_with_a_window_of_one_is_waited_for(void **state)
 	assert_int_equal(flows.silences, 0);
 }
 
-/* Its place is that of another peer, too. */
+/* Another peer needs the entry of a peer that is gone. */
 static void a_peer_that_is_gone_gives_its_place_up(void **state)
 {
 	uint16_t port = 1024;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two queue pairs of datagrams, and packets that the test carries, loses and forges. */
+/* Two datagram queue pairs. The test carries their packets, loses some and forges others. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static struct ibv_sge entry(size_t at, uint32_t len)
 		.addr = (uintptr_t)memory + at, .length = len, .lkey = region->ibv.lkey};
 }
 
-/* wr_id: the length; signalled. */
+/* Post a signalled Send whose wr_id is its length. */
 static int post(uint32_t lkey, uint32_t len, unsigned flags, uint32_t qkey)
 {
 	struct ibv_sge sge = entry(0, len);
@@ -150,7 +150,7 @@ static void nothing_polled(struct cq *cq)
 	assert_int_equal(cq_poll(cq, 1, &wc), 0);
 }
 
-/* --- sent ----------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------- */
 
 static void a_send_is_one_packet_and_completes_when_it_left(void **state)
 {
@@ -251,7 +251,7 @@ static void a_send_of_other_memory_fails_after_those_before_it(void **state)
 	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 1);
 }
 
-/* --- received ------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------ */
 
 static void a_message_fills_a_receive_behind_forty_bytes(void **state)
 {
@@ -274,7 +274,7 @@ static void a_message_fills_a_receive_behind_forty_bytes(void **state)
 	assert_int_equal(memory[103], 0);
 }
 
-/* A dropped message writes nothing, and leaves the receive to the next message. */
+/* A dropped message writes nothing, and the next message takes the receive. */
 static void assert_dropped_then_taken(uint64_t dropped, const uint64_t *counter)
 {
 	static const uint8_t zeros[64];
@@ -365,10 +365,11 @@ static void receives_are_taken_from_a_shared_queue(void **state)
 	make_qp(&srq);
 	to_rts();
 	assert_int_equal(post_recv(1, &sge, 1), EINVAL);
-	receive(QKEY, "y", 1); /* no receive is posted: the message is dropped */
+	receive(QKEY, "y", 1); /* the message is dropped, because no receive is posted */
 	assert_int_equal(post_shared(1), 0);
 	nothing_polled(&recv_cq);
-	receive(QKEY, bytes, sizeof(bytes)); /* too long: the receive waits in the queue pair */
+	/* the message is too long, so the receive stays posted */
+	receive(QKEY, bytes, sizeof(bytes));
 	assert_int_equal(post_shared(2), 0);
 	receive(QKEY, "x", 1);
 	assert_int_equal(polled(&recv_cq).wr_id, 1);
@@ -381,7 +382,7 @@ static void receives_are_taken_from_a_shared_queue(void **state)
 	make_qp(NULL);
 }
 
-/* --- ends ----------------------------------------------------------------------------------- */
+/* --- failures and ends ---------------------------------------------------------------------- */
 
 static void a_full_completion_queue_fails_the_queue_pair(void **state)
 {
@@ -408,7 +409,8 @@ static void in_err_all_of_it_is_flushed(void **state)
 	to_rts();
 	assert_int_equal(post_recv(1, &sge, 1), 0);
 	assert_int_equal(post_recv(2, &sge, 1), 0);
-	receive(QKEY, bytes, sizeof(bytes)); /* the first receive is taken and waits */
+	/* the first receive is filled, and its completion waits */
+	receive(QKEY, bytes, sizeof(bytes));
 	assert_int_equal(post_good(3), 0);
 	ud_qp_move(qp, IBV_QPS_ERR, false);
 	assert_int_equal(polled(&send_cq).status, IBV_WC_WR_FLUSH_ERR);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * args.h -- wrong arguments give RPMA_E_INVAL before anything else happens, and the call writes no
- * output. Only the public interface is used, so that the test can run on another librpma, too.
+ * args.h -- helpers for tests of wrong arguments: a call returns RPMA_E_INVAL before it does
+ * anything else, and writes no output. The tests use only the public interface, so that they can
+ * run with another librpma.
  */
 #ifndef TEST_RPMA_ARGS_H
 #define TEST_RPMA_ARGS_H
@@ -16,14 +17,15 @@
 #include <cmocka.h>
 #include <librpma.h>
 
-/* Replaces objects that must not be touched: an access would read poison, or change the poison. */
+/* Stands for an object that the call must not touch: reading it would give poison, and writing it
+ * would change the poison. */
 static unsigned char poison[4096];
 
 #define FAKE(type) ((struct type *)(void *)poison)
 #define ALWAYS     RPMA_F_COMPLETION_ALWAYS
 #define PERSISTENT RPMA_FLUSH_TYPE_PERSISTENT
 
-/* rpma_err_last(), which another librpma may not have. */
+/* Returns rpma_err_last(), or NULL if this librpma does not have the function. */
 static inline const char *last_text(void)
 {
 	const char *(*last)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "rpma_err_last");

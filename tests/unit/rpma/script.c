@@ -3,7 +3,7 @@
 
 #include "rpma/flush.h"
 
-/* The rules that this provider asserts are part of the tests, in every build. */
+/* This provider's assertions are part of the tests, so every build has them. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -21,7 +21,8 @@ static struct ibv_pd pd;
 static struct rdma_cm_event *queued[EVENTS_MAX];
 static int event_count;
 
-/* Neither malloc nor calloc: tests make these fail for the library, and this code must not fail. */
+/* Uses neither malloc nor calloc: tests make these fail for the library, but the provider must not
+ * fail. */
 static void *object_new(size_t size)
 {
 	void *object;
@@ -69,7 +70,7 @@ static int s_destroy_id(struct rdma_cm_id *id)
 
 		if (ev->id != id && ev->listen_id != id)
 			continue;
-		/* A request that the program did not take is deleted with its listener. */
+		/* If the program did not take the request, its id is deleted with the listener. */
 		if (ev->listen_id == id)
 			object_free(ev->id);
 		object_free(ev);
@@ -327,7 +328,7 @@ static int s_destroy_cq(struct ibv_cq *cq)
 	return 0;
 }
 
-/* comp_events_completed counts unacknowledged events, the opposite of rdma-core. */
+/* Unlike rdma-core, comp_events_completed counts the events that are not yet acknowledged. */
 static int s_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {
 	if (!script.announce) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_args_life.c -- wrong arguments for calls of librpma 1.4 on the life of connections and on
- * their settings.
+ * test_args_life.c -- wrong arguments for the calls of librpma 1.4 that make, configure and end
+ * connections.
  */
 #include "args.h"
 
@@ -104,7 +104,7 @@ static void opening(void **state)
 	attr.port = "7";
 	attr.addr = NULL;
 	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, &conn));
-	/* A structure that ends before the address has no address. */
+	/* A structure whose size ends before the member `addr` has no address. */
 	attr.addr = "127.0.0.1";
 	attr.size = sizeof(attr.size);
 	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, &conn));

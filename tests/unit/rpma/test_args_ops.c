@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_args_ops.c -- wrong arguments for the operations that librpma 1.4 adds. */
+/* test_args_ops.c -- wrong arguments for the operations that are new in librpma 1.4. */
 #include "args.h"
 
 static void batches(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ask.c -- questions to the target, as requests, and to the provider, about capabilities and
- * counters.
+ * test_ask.c -- queries about capabilities and counters: those that are sent to the target, and
+ * those that the provider answers.
  */
 #include <errno.h>
 #include <string.h>
@@ -162,7 +162,7 @@ static void counters_fill_the_room_there_is(void **state)
 	assert_int_equal(n, 3);
 }
 
-/* The scripted device is not a software RNIC, so its vendor_err has no known meaning. */
+/* The scripted device is not a software RNIC, so librpma cannot interpret its vendor_err. */
 static void another_devices_failure_is_told_by_its_status(void **state)
 {
 	struct ibv_wc wc = {.status = IBV_WC_REM_ACCESS_ERR, .vendor_err = 0x0100001c};

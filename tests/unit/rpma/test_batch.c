@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_batch.c -- the operations that a batch passes to the provider, and the operations left in
- * it after a failure. */
+/* test_batch.c -- which operations a batch passes to the provider, and which stay in it after a
+ * failure. */
 #include <errno.h>
 #include <string.h>
 
@@ -76,7 +76,7 @@ static void a_batch_goes_out_as_one_list_in_its_order(void **state)
 	assert_int_equal(rpma_batch_atomic_write(batch, remote, 24, word, ON_ERROR, NULL), 0);
 	assert_int_equal(rpma_batch_flush_all(batch, VISIBLE, ALWAYS, &token), 0);
 	expect_count(4);
-	assert_int_equal(script.listed, 0); /* nothing is posted before */
+	assert_int_equal(script.listed, 0); /* nothing is posted before rpma_batch_post() */
 	assert_int_equal(rpma_batch_post(batch), 0);
 	expect_count(0);
 	assert_int_equal(script.listed, 4);
@@ -155,7 +155,8 @@ static void apply_direct_write(bool direct)
 	assert_int_equal(rpma_peer_cfg_delete(&pcfg), 0);
 }
 
-/* By then the region may be gone, and the declaration may be made or withdrawn. */
+/* When the batch is posted, the region may be gone, and a declaration may have been made or
+ * withdrawn. */
 static void what_a_peer_turns_out_to_lack_is_not_posted(void **state)
 {
 	describe_before_the_peer_is_known();
@@ -179,7 +180,8 @@ static void what_a_peer_turns_out_to_lack_is_not_posted(void **state)
 	assert_memory_equal(&script.inlined[2], "commit!", 8);
 }
 
-/* The provider refuses a post that comes too early. The adaptation for that attempt is not kept. */
+/* The provider refuses a post that is too early. What librpma adapted for that post must be
+ * undone. */
 static void a_batch_posted_too_early_can_be_posted_again(void **state)
 {
 	describe_before_the_peer_is_known();
@@ -244,7 +246,8 @@ static void a_full_batch_takes_nothing_more_until_it_is_posted_or_cleared(void *
 	assert_int_equal(rpma_batch_clear(batch), 0);
 	expect_count(0);
 	script.listed = 0;
-	assert_int_equal(rpma_batch_post(batch), 0); /* an empty batch posts nothing */
+	/* posting an empty batch succeeds and posts nothing */
+	assert_int_equal(rpma_batch_post(batch), 0);
 	assert_int_equal(script.listed, 0);
 }
 
@@ -264,8 +267,8 @@ static void no_room_in_the_send_queue_keeps_the_batch(void **state)
 	expect_write(1, 1);
 }
 
-/* Some devices accept the first few operations. The rest moves up, with its segments and inline
- * bytes. */
+/* Some devices accept the first few operations. The others move up in the batch, with their
+ * segments and inline bytes. */
 static void what_was_not_posted_is_posted_next(void **state)
 {
 	struct rpma_segment segments[2] = {{local, 3, 5}, {local, 30, 7}};
@@ -280,7 +283,8 @@ static void what_was_not_posted_is_posted_next(void **state)
 	assert_int_equal(rpma_batch_post(batch), RPMA_E_AGAIN);
 	expect_count(2);
 	script.post_err = 0;
-	assert_int_equal(add_write(2), 0); /* takes the place of another write */
+	/* this write takes the slot of the one that was posted */
+	assert_int_equal(add_write(2), 0);
 	assert_int_equal(rpma_batch_post(batch), 0);
 	assert_int_equal(script.listed, 3);
 	assert_memory_equal(&script.inlined[0], word, 8);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_cfg.c -- defaults and settings of the configuration objects. Public interface only. */
+/* test_cfg.c -- defaults and settings of the configuration objects, through the public interface
+ * only. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_conn.c -- requests, endpoints, events and private data, over the seam. */
+/* test_conn.c -- requests, endpoints, events and private data, on the scripted provider. */
 #include <errno.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static struct rpma_conn *connected(const struct rpma_conn_cfg *cfg)
 	return conn;
 }
 
-/* A request that came to a fresh endpoint; the endpoint's deletion also deletes the request. */
+/* Make an endpoint that has got a request; deleting the endpoint also deletes the request. */
 static struct rpma_ep *requested(const void *pdata, uint8_t len, struct rpma_conn_req **req)
 {
 	struct rpma_ep *ep = NULL;
@@ -119,7 +119,7 @@ static void the_accepting_side_keeps_what_came_with_the_request(void **state)
 	assert_int_equal(in.len, 6);
 	assert_int_equal(rpma_conn_req_connect(&req, NULL, &conn), 0);
 	assert_int_equal(script.accepts, 1);
-	/* A connection lives on after its endpoint, and has a channel of its own. */
+	/* A connection outlives its endpoint, and has its own channel. */
 	assert_int_equal(rpma_ep_shutdown(&ep), 0);
 	script_event(script.last_id, RDMA_CM_EVENT_ESTABLISHED, "other", 6);
 	assert_int_equal(rpma_conn_next_event(conn, &event), 0);

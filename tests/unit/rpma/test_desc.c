@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_desc.c -- descriptors, byte by byte. Public interface only. */
+/* test_desc.c -- descriptors, byte by byte, through the public interface only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include <librpma.h>
 
-/* raddr 0x0102030405060708, size 0x1112131415161718, rkey 0x21222324, usage visible | write_dst */
+/* address 0x0102030405060708, size 0x1112131415161718, rkey 0x21222324, usage visible |
+ * write_dst */
 static const unsigned char region[] = {8,    7,    6,    5,    4,    3,    2,
 				       1,    0x18, 0x17, 0x16, 0x15, 0x14, 0x13,
 				       0x12, 0x11, 0x24, 0x23, 0x22, 0x21, 0x18};

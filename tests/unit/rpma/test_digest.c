@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_digest.c -- digests of local memory and their comparison; names of classes. */
+/* test_digest.c -- digests of local memory, their comparison, and the names of durability
+ * classes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,8 @@
 #include <cmocka.h>
 #include <librpma.h>
 
-/* RFC 3720 B.4 for CRC32C; RFC 7693's algorithm with 32 bytes, for "abc". */
+/* The values are from RFC 3720 B.4 for CRC32C, and of "abc" by the algorithm of RFC 7693 with 32
+ * bytes. */
 static void the_known_values_come_out(void **state)
 {
 	static const uint8_t crc[4] = {0xe3, 0x06, 0x92, 0x83};

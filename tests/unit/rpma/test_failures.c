@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_failures.c -- every call of the provider and every allocation fails once, in a life of both
- * sides. Then a call returns an error, no object is left over, and no output is half made.
+ * test_failures.c -- both sides of a connection in one thread, while every call of the provider and
+ * every allocation fails once. A call must then return an error, no object may be left, and no
+ * output may be changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 
 static struct rpma_peer peer;
 
-/* Counts down to the allocation that fails; the linker replaces malloc and calloc by these
- * functions. */
+/* allocations_left: allocations until one fails. The linker replaces malloc and calloc by the
+ * functions below. */
 static int allocations_left = -1;
 
 #pragma GCC visibility push(default)
@@ -56,7 +57,7 @@ static int event_for_last_id(enum rdma_cm_event_type type)
 
 #define THEN(call) ret = ret ? ret : (call)
 
-/* Connects, listens, accepts and posts. The first failure ends the life, and all objects are
+/* Connect, listen, accept and post. The first failure ends the sequence, and all objects are
  * released. */
 static int live_once(const struct rpma_conn_cfg *cfg)
 {
@@ -131,7 +132,8 @@ static void whatever_call_fails_nothing_is_left(void **state)
 	}
 	fault_disarm();
 	/*
-	 * A whole life has some dozens of calls; fewer calls mean that some code was not reached.
+	 * A complete sequence has some dozens of calls; if there were fewer, some code was not
+	 * reached.
 	 */
 	assert_in_range(nth, 50, 200);
 	assert_int_equal(rpma_conn_cfg_delete(&cfg), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lengths.c -- every call refuses a length or range that no work request can carry, with one
- * line that explains the refusal, and without a request to the device.
+ * test_lengths.c -- a length or range that no work request can carry is refused by every call, with
+ * one line that explains it, and without a request to the device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void hear(enum rpma_log_level level, const char *file, const int line, co
 
 static int setup(void **state)
 {
-	/* 2^62 bytes: only the lengths matter. */
+	/* A region of 2^62 bytes: the memory need not exist, because only the lengths matter. */
 	const unsigned char desc[21] = {0, 0, RADDR >> 16, [15] = 0x40, [16] = RKEY, [20] = 0xff};
 	int ret;
 
@@ -75,7 +75,7 @@ static int teardown(void **state)
 	return script_peer_end(&peer) ? -1 : 0;
 }
 
-/* --- every call with a length, and an offset of its local or only memory ------------------ */
+/* --- each call that has a length and an offset in its local or only memory ---------------- */
 
 static int do_read(size_t offset, size_t len)
 {
@@ -134,7 +134,7 @@ static int do_verify(size_t offset, size_t len)
 	return rpma_verify(conn, remote, offset, len, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL);
 }
 
-/* A write that was added is posted. */
+/* If the write was added to the batch, post it. */
 static int do_batch_write(size_t offset, size_t len)
 {
 	int ret = rpma_batch_write(batch, remote, 0, local, offset, len, ALWAYS, NULL);
@@ -193,7 +193,7 @@ struct call {
 #name, do_##name                                                                   \
 	}
 
-/* Calls with 32 bits for the length, and with 64. */
+/* narrow: calls whose length has 32 bits; wide: calls whose length has 64 bits. */
 static const struct call narrow[] = {
 	CALL(read),       CALL(write),     CALL(write_imm),   CALL(send),
 	CALL(send_imm),   CALL(recv),      CALL(send_gather), CALL(req_recv),
@@ -249,7 +249,7 @@ static void a_range_that_ends_behind_the_last_address_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(narrow); i++) {
 		expect_refused(&narrow[i], SIZE_MAX, 1);
 		expect_refused(&narrow[i], SIZE_MAX - 99, 101);
-		/* The devices refuse a range that is only outside its region. */
+		/* A range that is only outside its region is passed on: the devices refuse it. */
 		expect_taken(&narrow[i], SIZE_MAX - 99, 99);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
@@ -259,7 +259,7 @@ static void a_range_that_ends_behind_the_last_address_is_refused(void **state)
 	}
 }
 
-/* For an emulated flush, too, only the range's end counts: test_ops.c. */
+/* Of a flush that is sent as a read, only the end of the range matters (test_ops.c). */
 static void a_flush_may_be_of_any_length(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
@@ -274,13 +274,13 @@ static void a_flush_of_no_bytes_is_of_the_whole_region(void **state)
 	expect_taken(&wide[0], 100, 0);
 	assert_true(script.flush.addr == RADDR);
 	assert_true(script.flush.len == (uint64_t)1 << 62);
-	/* An empty range past the end names no byte. */
+	/* An empty range may begin past the end of a region. */
 	expect_taken(&wide[0], ((size_t)1 << 62) + 1, 0);
 	assert_true(script.flush.addr == RADDR + ((uint64_t)1 << 62) + 1);
 	assert_true(script.flush.len == 1);
 }
 
-/* Each segment fits, but the whole message does not. */
+/* Each segment fits, but the whole message is too long. */
 static void a_gathered_message_has_32_bits_as_well(void **state)
 {
 	struct rpma_segment segments[2] = {{local, 0, MOST}, {local, 0, 1}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_life.c -- common queues, limits, giving up and rejections, over the provider interface. */
+/* test_life.c -- common queues, limits, cancelling and rejections, on the scripted provider. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void connections_share_a_queue_that_outlives_them(void **state)
 	assert_ptr_equal(script.qp_attr.recv_cq, cq->ibv);
 	two = connected();
 	assert_ptr_equal(script.qp_attr.send_cq, cq->ibv);
-	assert_int_equal(script.cqe, 100); /* no other queue was made */
+	assert_int_equal(script.cqe, 100); /* no further queue was made */
 	assert_int_equal(rpma_conn_get_cq(two, &got), 0);
 	assert_ptr_equal(got, cq);
 
@@ -142,7 +142,7 @@ static void limits_reach_the_provider_only_where_they_are_set(void **state)
 	assert_int_equal(rpma_conn_delete(&conn), 0);
 }
 
-/* An end that accepts does not connect. */
+/* An end that accepts does not connect, so the limit of a connect does not apply. */
 static void an_accepting_end_has_no_limit_of_a_connect(void **state)
 {
 	struct rpma_conn_req *req = NULL;
@@ -247,7 +247,7 @@ static void a_shared_channel_tells_of_foreign_queues_as_without_a_limit(void **s
 	assert_int_equal(rpma_cq_delete(&stranger), 0);
 }
 
-/* --- giving up, and rejections --------------------------------------------------------------- */
+/* --- cancelling, and rejections -------------------------------------------------------------- */
 
 static void giving_up_is_the_providers_to_do(void **state)
 {

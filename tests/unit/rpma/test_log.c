@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_log.c -- thresholds, the caller's function, and the layout of the default function's lines.
- * Public interface only. A descriptor that is too short makes the library log a message.
+ * test_log.c -- thresholds, a log function of the application, and the layout of the default
+ * function's lines, through the public interface only. To make the library log a message, the test
+ * passes a descriptor that is too short.
  */
 #include <pthread.h>
 #include <regex.h>
@@ -67,7 +68,7 @@ static void the_default_is_to_log_warnings_and_to_keep_stderr_clean(void **state
 	enum rpma_log_level level = RPMA_LOG_LEVEL_DEBUG;
 
 #ifdef RPMA_LOG_VERBOSE
-	skip(); /* debug builds log more */
+	skip(); /* a debug build logs more lines */
 #endif
 	assert_int_equal(rpma_log_get_threshold(RPMA_LOG_THRESHOLD, &level), 0);
 	assert_int_equal(level, RPMA_LOG_LEVEL_WARNING);
@@ -115,13 +116,13 @@ static void what_is_above_the_threshold_is_not_heard(void **state)
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 	provoke_an_error();
 	assert_int_equal(heard.calls, 1);
-	/* The other threshold belongs to the default function. */
+	/* The auxiliary threshold only concerns the default function. */
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_DEBUG);
 	provoke_an_error();
 	assert_int_equal(heard.calls, 1);
 }
 
-/* Runs as a thread. */
+/* Thread function. */
 static void *set_level(void *level)
 {
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, (enum rpma_log_level)(intptr_t)level);
@@ -147,7 +148,7 @@ static void of_two_threads_that_set_it_one_wins_completely(void **state)
 	}
 }
 
-/* Write the library's output on stderr during provoke() to buf. */
+/* Call provoke(), and write what the library prints on stderr to buf. */
 static void capture_stderr(void (*provoke)(void), char *buf, size_t len)
 {
 	FILE *file = tmpfile();

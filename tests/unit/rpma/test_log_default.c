@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_log_default.c -- the default log function, with arguments that no message of the library
- * has.
+ * test_log_default.c -- the default log function with arguments that the library never passes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 static char line[2048];
 
-/* Log one message, whose output on stderr is captured. */
+/* Log one message, and capture its output on stderr. */
 static void log_at(int level, const char *file, const char *func)
 {
 	FILE *out = tmpfile();

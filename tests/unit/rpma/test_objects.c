@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_objects.c -- regions, completion queues and shared receive queues, over the provider
- * interface.
+ * test_objects.c -- regions, completion queues and shared receive queues, on the scripted provider.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +17,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Every object that a test made is released at the test's end. */
+/* At the end of a test every object must be released. */
 static int nothing_left(void **state)
 {
 	return script_peer_end(&peer) ? -1 : 0;
@@ -40,7 +39,8 @@ static void usages_ask_for_no_more_access_than_they_need(void **state)
 		R = IBV_ACCESS_REMOTE_READ
 	};
 	static const struct {
-		/* with_sink: if a Read's sink needs the right to write */
+		/* usage: of the registration; alone, with_sink: the expected access rights, also if
+		 * the sink of a Read needs the right to write */
 		int usage, alone, with_sink;
 	} table[] = {
 		{RPMA_MR_USAGE_READ_SRC, R, R},
@@ -118,7 +118,7 @@ static int access_for(int usage)
 	return ret ? ret : script.access;
 }
 
-/* Peers whose library has no flush read as before. */
+/* Peers whose librpma sends no flush still read. */
 static void a_device_that_flushes_is_given_the_rights_for_it(void **state)
 {
 	const int visible = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_ops.c -- the results of operations: work requests, or the native flush. */
+/* test_ops.c -- which work requests, or native flushes, the operations become. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static int teardown(void **state)
 	return script_peer_end(&peer) ? -1 : 0;
 }
 
-/* Check the segment and the target of the last work request. */
+/* Check the segment and the target address of the last work request. */
 static void expect_rdma(enum ibv_wr_opcode opcode, size_t local_offset, size_t remote_offset,
 			uint32_t len)
 {
@@ -89,7 +89,8 @@ static void an_operation_of_no_bytes_names_no_memory(void **state)
 	assert_int_equal(script.send.num_sge, 0);
 	assert_int_equal(rpma_recv(conn, NULL, 0, 0, &token), 0);
 	assert_int_equal(script.recv.num_sge, 0);
-	/* A single memory region is a mistake; no region, with no bytes, is not. */
+	/* One memory region without the other is a mistake. No region at all, with no bytes, is
+	 * permitted. */
 	assert_int_equal(rpma_write(conn, remote, 0, local, 0, 0, ALWAYS, &token), 0);
 	assert_int_equal(script.send.num_sge, 1);
 }
@@ -137,7 +138,8 @@ towards_a_capable_peer_an_atomic_write_is_native_and_fenced_after_reads_only(voi
 
 	script.caps = VEXT_CAP_ATOMIC_WRITE | VEXT_CAP_FLUSH;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
-	assert_int_equal(script.send.num_sge, 0); /* not an ordinary request */
+	/* the operation was not an ordinary work request */
+	assert_int_equal(script.send.num_sge, 0);
 	assert_true(script.atomic.wr_id == (uintptr_t)&token);
 	assert_int_equal(script.atomic.send_flags, IBV_SEND_SIGNALED);
 	assert_int_equal(script.atomic.rkey, RKEY);
@@ -146,7 +148,7 @@ towards_a_capable_peer_an_atomic_write_is_native_and_fenced_after_reads_only(voi
 	script.post_err = ENOMEM;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token),
 			 RPMA_E_PROVIDER);
-	/* The device cannot flush, so a read replaces the flush. */
+	/* The device cannot flush, so a read is posted instead. */
 	script.post_err = 0;
 	script.caps = VEXT_CAP_ATOMIC_WRITE;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
@@ -206,7 +208,7 @@ static void persistence_of_an_old_peer_needs_its_declaration(void **state)
 	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), RPMA_E_NOSUPP);
 }
 
-/* The peer agreed to the extensions, by which this end's reads are not flushes. */
+/* The peer agreed to the extensions, so it does not treat this end's reads as flushes. */
 static void persistence_is_no_read_of_a_peer_that_writes_nothing_back_for_reads(void **state)
 {
 	script.caps = VEXT_CAP_SOFTRNIC;
@@ -230,11 +232,11 @@ static void the_read_of_a_flush_stays_inside_the_region(void **state)
 		{1000, 993, 7, 992, 8},
 		{1000, 999, 1, 992, 8},
 		{1000, 1000, 1, 1000, 8},
-		{1000, 1000, 0, 0, 8}, /* no bytes: the whole region */
+		{1000, 1000, 0, 0, 8}, /* a length of 0 means the whole region */
 		{8, 5, 1, 0, 8},
 		{5, 0, 5, 0, 5},
 		{1, 0, 1, 0, 1},
-		/* The range is outside the region: the peer has to refuse it. */
+		/* The range is outside the region, which the peer has to refuse. */
 		{1000, 999, 2, 999, 8},
 		{1000, 2000, 8, 2000, 8},
 		{1000, 2000, 0, 2000, 8},
@@ -272,7 +274,8 @@ static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void 
 }
 
 /*
- * By the extensions flushes come as flushes, so the peer may write nothing back for reads.
+ * A peer with the extensions expects flushes as such, and need not write back for reads. So no read
+ * may be posted before the peer is known.
  */
 static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void **state)
 {
@@ -288,8 +291,9 @@ static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void 
 	assert_int_equal(script.flushes, 2);
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, NULL), RPMA_E_PROVIDER);
 	assert_memory_equal(script.atomic.bytes, word, 8);
-	assert_int_equal(script.send.opcode, IBV_WR_SEND); /* not an ordinary request */
-	/* It is also unknown whether the peer supports the other operations. */
+	/* the last ordinary work request was an earlier one */
+	assert_int_equal(script.send.opcode, IBV_WR_SEND);
+	/* Whether the peer supports the other operations is unknown, too. */
 	assert_int_equal(rpma_flush_all(conn, RPMA_FLUSH_TYPE_PERSISTENT, ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 	assert_int_equal(rpma_verify(conn, remote, 0, 8, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL),
@@ -302,7 +306,7 @@ static void a_flush_of_no_known_type_is_invalid(void **state)
 {
 	script.caps = VEXT_CAP_FLUSH;
 	assert_int_equal(flush(remote, 0, 8, (enum rpma_flush_type)2), RPMA_E_INVAL);
-	/* A usage is not a type, though the two names are similar. */
+	/* A usage flag is not a flush type, though the names are similar. */
 	assert_int_equal(
 		flush(remote, 0, 8, (enum rpma_flush_type)RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT),
 		RPMA_E_INVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_refusals.c -- a device and a kernel that refuse calls which they hardly ever refuse. */
+/* test_refusals.c -- a device and a kernel that refuse calls that rarely fail. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 static bool unmapping_fails;
 
-/* These functions replace libsoftrnic's and libc's in this program. */
+/* These functions replace those of libsoftrnic and libc in this program. */
 #pragma GCC visibility push(default)
 struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context);
 #pragma GCC visibility pop

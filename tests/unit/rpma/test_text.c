@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_text.c -- texts of results and events. Public interface only. */
+/* test_text.c -- texts of results and events, through the public interface only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

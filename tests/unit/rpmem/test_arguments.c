@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arguments that are refused before a process is started, and the version of the library. */
+/* Arguments that are refused before a process is started, and the library's version. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static const size_t size = 8192;
 
 static int map_pool(void **state)
 {
-	/* if ssh runs in spite of a wrong argument, the test notices the run */
+	/* no such program exists, so a run of ssh in spite of a wrong argument is noticed */
 	setenv("RPMEM_SSH", "/no/such/ssh", 1);
 	setenv("RPMEM_ENABLE_SOCKETS", "1", 1);
 	pool = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -59,7 +59,8 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	assert_int_equal(child_start(&c, argv), ENOENT);
 }
 
-/* The output is longer than any buffer of the system: an unread child would hang. */
+/* The child writes more than any buffer of the kernel holds, so it hangs if its output is not
+ * read. */
 static void what_it_says_is_taken_while_it_is_waited_for(void **state)
 {
 	char words[256];
@@ -111,7 +112,7 @@ static void one_of_an_application_that_ignores_its_children_ends(void **state)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* A daemon may have closed 0 to 2, and the sockets then get these numbers. */
+/* A daemon may have closed the descriptors 0 to 2, which the sockets then get. */
 static void closed_standard_streams_are_no_trouble(void **state)
 {
 	int saved[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line for ssh. */
+/* The arguments with which ssh is started. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Environment variables. */
+/* Environment variables that librpmem reads. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +130,7 @@ static void malformed_numbers_count_as_not_set(void **state)
 	assert_false(env_sockets_allowed());
 }
 
-/* Scripts may set a variable to an empty text. */
+/* A script may set a variable to an empty text, which counts as not set. */
 static void an_empty_number_is_not_set_and_no_error(void **state)
 {
 	struct stat st;

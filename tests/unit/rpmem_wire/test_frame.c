@@ -65,7 +65,8 @@ static void sealed_frames_pass_in_order(void **state)
 	first = wire_frame_encode(&tx, WIRE_CLOSE, (const uint8_t *)"abcd", 4, buf);
 	assert_int_equal(first, WIRE_HEADER + 4 + WIRE_MAC);
 	second = wire_frame_encode(&tx, WIRE_CLOSE, (const uint8_t *)"abcd", 4, buf + first);
-	assert_memory_not_equal(buf, buf + first, first); /* though the content is the same */
+	/* the sealed frames differ although their content is the same */
+	assert_memory_not_equal(buf, buf + first, first);
 	assert_int_equal(wire_frame_decode(&rx, buf, first + second, &frame), first);
 	assert_int_equal(wire_frame_decode(&rx, buf + first, second, &frame), second);
 	assert_memory_equal(frame.body, "abcd", 4);
@@ -100,7 +101,8 @@ static void every_flipped_bit_of_a_sealed_frame_is_seen(void **state)
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		rc = wire_frame_decode(&rx, buf, len, &frame);
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		assert_true(rc <= 0); /* 0: the frame claims to be longer */
+		/* 0: the frame claims to be longer, so more bytes are needed */
+		assert_true(rc <= 0);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Private data at a lane's start, and the messages of the general method. */
+/* The private data with which a lane begins, and the messages of a lane with the general method. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void a_request_proves_its_lane_and_port(void **state)
 	wire_lane_request_encode(&key, 1, 4000, buf);
 	assert_false(wire_lane_request_decode(&other_key, 4000, buf, WIRE_LANE_REQUEST, &lane));
 	assert_false(wire_lane_request_decode(&key, 4001, buf, WIRE_LANE_REQUEST, &lane));
-	buf[4] = 2; /* another lane's number with the proof of this lane */
+	buf[4] = 2; /* the number of another lane, with the proof of this one */
 	assert_false(wire_lane_request_decode(&key, 4000, buf, WIRE_LANE_REQUEST, &lane));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of the control stream: their documented bytes, and refused ones. */
+/* Messages of the control stream: their bytes as documented, and messages that are refused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,10 +48,10 @@ static struct wire_answer sample_answer(void)
 static void a_create_has_its_documented_bytes(void **state)
 {
 	static const uint8_t head[] = {
-		0x00, 0x00, 0x80, 0,   0,   0,   0,   0, /* 8 MiB */
+		0x00, 0x00, 0x80, 0,   0,   0,   0,   0, /* pool size: 8 MiB */
 		0x00, 0x04, 0,    0,                     /* 1024 lanes */
-		0,    0,    0,    0,                     /* features */
-		1,                                       /* native */
+		0,    0,    0,    0,                     /* feature bits */
+		1,                                       /* the native flag */
 		1,                                       /* attributes follow */
 		'P',  'M',  'E',  'M', 'O', 'B', 'J', 0, 6, 0, 0, 0,
 	};
@@ -96,14 +96,15 @@ static void a_refusal_carries_words_and_no_pool(void **state)
 	assert_int_equal(got.pool.lanes, 0);
 }
 
-/* Each decoder refuses every shorter body, and a body that is one byte longer. */
+/* Each decoder refuses a body that is shorter, or one byte longer. */
 static void a_byte_more_or_less_is_refused(void **state)
 {
 	struct wire_answer m = sample_answer(), got;
 	size_t len = wire_answer_encode(&m, buf);
 
 	for (size_t n = 0; n < len; n++) {
-		uint8_t *cut = malloc(n ? n : 1); /* exact size, for sanitizers */
+		/* a block of exactly this size, so that a sanitizer reports a read past the end */
+		uint8_t *cut = malloc(n ? n : 1);
 
 		memcpy(cut, buf, n);
 		assert_false(wire_answer_decode(cut, n, &got));
@@ -142,7 +143,7 @@ static void a_long_text_is_cut(void **state)
 {
 	struct wire_greeting m = {.error = EINVAL}, got;
 
-	memset(m.text, 'y', sizeof(m.text)); /* without a NUL */
+	memset(m.text, 'y', sizeof(m.text)); /* a text without a NUL */
 	assert_true(wire_greeting_decode(buf, wire_greeting_encode(&m, buf), &got));
 	assert_int_equal(strlen(got.text), WIRE_TEXT_MAX);
 }

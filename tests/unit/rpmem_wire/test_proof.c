@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The direct way: a proof covers all values of a session, and each session has keys of its own. */
+/* The direct method: a proof covers all values of a session, and each session has its own keys. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,10 +63,10 @@ static void the_daemons_proof_covers_what_it_says(void **state)
 	wire_prove_daemon(&ours, &x, &good, a);
 	wire_prove_daemon(&ours, &x, &bad, b);
 	assert_false(mac_is_equal(a, b));
-	memset(good.mac, 0xff, WIRE_MAC); /* the sum does not cover its own field */
+	memset(good.mac, 0xff, WIRE_MAC); /* the code does not cover its own field */
 	wire_prove_daemon(&ours, &x, &good, b);
 	assert_true(mac_is_equal(a, b));
-	wire_prove_initiator(&ours, &x, b); /* one end's proof is not valid for the other, either */
+	wire_prove_initiator(&ours, &x, b); /* the proof of one end is not valid as the other's */
 	assert_false(mac_is_equal(a, b));
 }
 
@@ -89,7 +89,8 @@ static void keys_differ_from_each_other_and_between_sessions(void **state)
 	assert_memory_not_equal(&a.lanes, &b.lanes, WIRE_KEY);
 }
 
-/* Former versions compute the same sum: one checksum over all values that a key enters. */
+/* Earlier versions make the same codes, so this checksum over all values that depend on a key must
+ * never change. */
 static void the_codes_stay_the_same(void **state)
 {
 	static uint8_t buf[WIRE_FRAME_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames over descriptors: time limits, ends, cut frames, and other protocols at the other end. */
+/* Frames over descriptors: time limits, the end of a stream, cut frames, and another protocol at
+ * the other end. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

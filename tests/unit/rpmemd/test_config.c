@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configuration files: accepted files, the line in which an error is reported, and the file that
- * takes precedence.
+ * Configuration files: which texts are accepted, which line an error names, and which file takes
+ * precedence.
  */
 #include "lib/unit.h"
 
@@ -209,7 +209,8 @@ static void the_users_file_is_read_unless_one_is_named(void **state)
 	snprintf(named, sizeof(named), "%s/named", home);
 
 	settings_init(&s, home);
-	assert_int_equal(config_load(&s, NULL, home, &err), 0); /* the file does not exist */
+	/* a file that does not exist is no error */
+	assert_int_equal(config_load(&s, NULL, home, &err), 0);
 	put(path, "nthreads = 4\n");
 	assert_int_equal(config_load(&s, NULL, home, &err), 0);
 	assert_int_equal(s.nthreads, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The requests that the daemon permits in each state: all combinations. */
+/* Which requests the daemon permits in each state: all combinations. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "rpmemd/control.h"
 
-/* A service that counts its calls, and fails if a test requests that. */
+/* A service that counts its calls, and that fails if a test requests it. */
 static struct {
 	enum wire_status result;
 	unsigned opened, created, set, lanes, deep, closed, removed_pool, removed;

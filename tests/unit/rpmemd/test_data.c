@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data path without an initiator: the time for which the port is open. */
+/* The data path of a session without an initiator: how long its port is open. */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
@@ -50,7 +50,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Returns the errno of a TCP connect, or 0. */
+/* Connect to the port over TCP. Returns 0 or errno. */
 static int knock(uint16_t port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
@@ -95,7 +95,7 @@ static void lanes_that_do_not_come_are_given_up(void **state)
 	step_until_closed();
 	assert_int_equal(knock(port), ECONNREFUSED);
 	assert_false(data_was_connected(data));
-	/* the lanes may be announced anew */
+	/* The lanes may be announced again, on another port. */
 	assert_int_equal(data_expect(data, 0, 1, &again, &err), 0);
 	assert_int_equal(knock(again), 0);
 }

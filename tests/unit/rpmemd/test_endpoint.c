@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two addresses of the initiator's connection. */
+/* Which local and remote address the initiator's ssh connection has. */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
@@ -41,7 +41,7 @@ static void what_sshd_does_not_write_leads_to_this_machine(void **state)
 	}
 }
 
-/* Make a listener for both families, and connect a client to it. */
+/* Connect to a listener of one or both families, and check the address that is found. */
 static void connect_by(int family, const struct sockaddr *to, socklen_t len, int listener,
 		       const char *want)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line. */
+/* The command line of rpmemd. */
 #include "lib/unit.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ static struct options opts;
 static struct settings settings;
 static struct error err;
 
-/* Parse and apply the words of a line. */
+/* Parse the words of a line as options, and apply them. */
 static int parse(const char *line)
 {
 	static char words[512];

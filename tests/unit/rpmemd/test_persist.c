@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several threads write back one pool: a failure counts for all write-backs under way. */
+/* Several threads write one pool back: a failure counts for all write-backs that are running. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 static struct persist persist;
 static uint8_t *memory;
 
-/* The kernel's part: calls arrive, and the test ends each with a result. */
+/* Replaces the kernel: calls arrive, and the test ends each with a result. */
 static struct call {
 	size_t offset, len;
 	sem_t arrived, go;
@@ -109,8 +109,8 @@ static void a_range_outside_is_refused_and_harms_nobody(void **state)
 }
 
 /*
- * The kernel reports the error to the first call that asks. The other call gets a success, before
- * or after the first call has returned.
+ * The kernel reports an error only to the first call that asks. The other call succeeds, and
+ * returns before or after the first one.
  */
 static void a_success_waits_for_those_that_may_have_taken_its_error(void **state)
 {
@@ -123,7 +123,7 @@ static void a_success_waits_for_those_that_may_have_taken_its_error(void **state
 	sem_wait(&calls[1].arrived);
 	calls[1].result = 0;
 	sem_post(&calls[1].go);
-	/* the second write-back must not be acknowledged while the first may still fail */
+	/* The second write-back must not be acknowledged while the first one may still fail. */
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_false(__atomic_load_n(&second.is_done, __ATOMIC_SEQ_CST));
 		sched_yield();

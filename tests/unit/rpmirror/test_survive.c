@@ -47,7 +47,7 @@ static void the_sentence_is_as_weak_as_the_weakest_part(void **state)
 	     "none of its in-sync copies is reached");
 }
 
-/* A set of three members with a primary; c is not in-sync. */
+/* Lose members of a set of three that has a primary; c is not in-sync. */
 static void loss(const char *lonely, int min_copies, int healthy, const char *primary,
 		 mirror_mask lost, enum survive_outcome want)
 {
@@ -89,8 +89,8 @@ static void a_loss_has_the_outcome_that_the_rules_give(void **state)
 }
 
 /*
- * a and b are in-sync, each with a member of the register; the register's third member is on
- * another host.
+ * Lose hosts. a and b are in-sync, and each host also has a member of the register; the register's
+ * third member is on another host.
  */
 static void host_loss(const char *names, int min_copies, enum survive_outcome want,
 		      const char *says_what)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The effect of the library's handlers on the application's signal handling. Each case runs in a
- * child process.
+ * How the library's handlers affect the application's signal handling. Each case runs in a child
+ * process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@
 
 enum { HANDLED = 42, SURVIVED = 43, WRONG = 44 };
 
-static volatile unsigned char *hole; /* raises SIGBUS */
+static volatile unsigned char *hole; /* an access raises SIGBUS */
 
 static int in_child(void (*body)(void))
 {
@@ -214,7 +214,7 @@ static void jump_out(int sig, siginfo_t *info, void *uctx)
 	siglongjmp(retry, 1);
 }
 
-/* Programs probe memory in this way, again and again at the same depth of the stack. */
+/* A program that probes memory jumps out of faults, again and again at the same stack depth. */
 static void jump_out_of_five_faults(int flags)
 {
 	volatile int faults = 0;
@@ -265,8 +265,7 @@ static void replaced_after_setup(void)
 
 static struct sigaction found;
 
-/* Like a well-behaved application, this handler passes unknown faults to the handler that it
- * displaced. */
+/* A well-behaved application's handler passes unknown faults to the handler that it replaced. */
 static void chaining_handler(int sig, siginfo_t *info, void *uctx)
 {
 	if (found.sa_flags & SA_SIGINFO)
@@ -325,7 +324,7 @@ static enum sigfault_verdict mend_and_raise(const siginfo_t *info, void *uctx)
 	return SIGFAULT_RAISE;
 }
 
-/* Two libraries each install their handlers again when they find the other's. */
+/* Let two libraries install their handlers by turns, as each does when it finds the other's. */
 static void protect_by_both(void)
 {
 	for (unsigned i = 0; i < 3; i++) {

@@ -32,7 +32,7 @@ unsigned char *map_truncated(size_t pages, size_t backed)
 	return p;
 }
 
-/* Call this in each test's body: cmocka installs its own handlers right before the body. */
+/* Call this in each test, because cmocka installs its own handlers right before a test. */
 static void protect(void)
 {
 	assert_int_equal(safecopy_setup(), 0);
@@ -70,7 +70,8 @@ static void store_beyond_the_end_of_a_file_fails(void **state)
 	protect();
 	memset(src, 0x5a, 300000);
 	for (size_t i = 0; i < N_LENGTHS; i++) {
-		/* the whole range, and all of its bytes but the first, are beyond the end */
+		/* First the whole range is beyond the end of the file, then all of its bytes but
+		 * the first. */
 		assert_int_equal(safecopy(p + PAGE, src, lengths[i]), -EFAULT);
 		if (lengths[i] > 1)
 			assert_int_equal(safecopy(p + PAGE - 1, src, lengths[i]), -EFAULT);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Map `pages` pages of a file, of which only the first `backed` are inside the file. */
+/* Map `pages` pages of a file that has only `backed` pages. */
 unsigned char *map_truncated(size_t pages, size_t backed);
 
 int run_chain_tests(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of servers as people write them. */
+/* Addresses of servers as users write them. */
 #include <netdb.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that are not admitted yet: their limits, and the connection that is dropped at a
+/* Connections that are not admitted yet: how many there may be, and which one is dropped at a
  * limit. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "service/arrival.h"
 
-#define MAX 8 /* at most 2 connections from one address */
+#define MAX 8 /* of these, at most 2 come from one address */
 
 static struct arrivals list;
 static struct arrival a, b, c, d, e, others[MAX];
@@ -53,7 +53,7 @@ static void the_oldest_of_all_makes_way(void **state)
 	assert_ptr_equal(arrivals_surplus(&list, "y", MAX), &others[1]);
 }
 
-/* An address with its full share does not displace other addresses. */
+/* An address that has its full share displaces only its own connections. */
 static void an_address_pushes_out_its_own_first(void **state)
 {
 	wait_from(&a, "10.0.0.1", 5);
@@ -70,7 +70,7 @@ static void a_limit_of_none_permits_one(void **state)
 	assert_ptr_equal(arrivals_surplus(&list, "10.0.0.1", 0), &a);
 }
 
-/* The overdue are found although the list has another order. */
+/* Connections whose deadline has passed are found although the list has another order. */
 static void the_overdue_are_found(void **state)
 {
 	uint64_t nearest;
@@ -91,8 +91,8 @@ static void the_overdue_are_found(void **state)
 	assert_ptr_equal(arrivals_overdue(&list, 9, &nearest), &a);
 }
 
-/* Refused and admitted connections take no pending place, and an admitted connection has no
- * deadline. */
+/* Only pending connections count as pending: not those that were refused or admitted. An admitted
+ * connection has no deadline. */
 static void each_state_is_counted_for_itself(void **state)
 {
 	uint64_t nearest;

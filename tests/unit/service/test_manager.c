@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports to the service manager. */
+/* Status reports to the service manager (systemd). */
 #include "lib/unit.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void count_line(enum log_level level, const char *file, int line, const c
 	warnings++;
 }
 
-/* name: a path, or '@' and an abstract name */
+/* name: a path, or '@' followed by the name of an abstract socket */
 static void receive_at(const char *name)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -88,7 +88,7 @@ static void reports_reach_an_abstract_address(void **state)
 	test_reports();
 }
 
-/* Each line of a message is an assignment, and names in a text may come from a peer. */
+/* Each line of a report is an assignment, so a text from a peer must not add a line. */
 static void a_text_stays_one_line(void **state)
 {
 	char name[64], text[2048];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set-up of a serving program's process. */
+/* How the process of a serving program is set up. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -141,7 +141,7 @@ void side_feed_frame(struct side *to, const struct mpa_start *start)
 	side_feed(to, frame, (size_t)len);
 }
 
-/* --- the owner's part ----------------------------------------------------------------------- */
+/* --- what the owner of a stream does -------------------------------------------------------- */
 
 static void *side_get_buf(void *owner, enum stream_buf kind)
 {

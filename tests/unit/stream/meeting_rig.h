@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meeting_rig.h -- names and dials for the tests of a meeting. */
+/* meeting_rig.h -- names and dials for tests of how queue pairs without rdma_cm connect. */
 #ifndef MEETING_RIG_H
 #define MEETING_RIG_H
 

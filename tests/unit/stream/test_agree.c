@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two negotiations, by bits and by numbers: consent, and IRD/ORD. */
+/* The two negotiations at start-up: consent to the extensions (bits), and IRD and ORD (numbers). */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -92,7 +92,8 @@ static void what_librpma_asks_is_clipped_to_the_device(void **state)
 	assert_int_equal(req.ord, RNIC_MAX_RD_ATOM);
 }
 
-/* Every pair of users agrees on an ORD <= the other end's IRD (RFC 6581 s9), in both directions. */
+/* For every pair of settings, each end's agreed ORD is at most the other end's IRD (RFC 6581
+ * s9). */
 static void ord_never_exceeds_the_other_sides_ird(void **state)
 {
 	static const uint16_t values[] = {0, 1, 2, 16, 127, 128, 129, 255, 0xffff};
@@ -164,7 +165,7 @@ static void the_user_sees_depths_from_his_side(void **state)
 	struct stream_params remote;
 
 	stream_depth_offered(&remote, &req);
-	/* the peer will issue that many, and this end has to accept them */
+	/* The peer will have that many requests outstanding, and this end must accept them. */
 	assert_int_equal(remote.ird, 5);
 	assert_int_equal(remote.ord, 3);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How connections end: in good order from either side, by a failed queue pair, by a broken LLP. */
+/* How connections end: in good order from either side, after a failed queue pair, or with a broken
+ * LLP. */
 #include "link.h"
 
 #include <errno.h>
@@ -74,8 +75,8 @@ static void a_message_right_before_the_disconnect_arrives(void **state)
 }
 
 /*
- * A message that came before its receive may be received after the peer's orderly end, but not
- * after this end's orderly end.
+ * A message that came before its receive can still be received after the peer has disconnected, but
+ * not after this end has.
  */
 static void parked_messages_wait_until_this_end_disconnects_too(void **state)
 {
@@ -121,7 +122,7 @@ static void messages_cross_when_both_disconnect(void **state)
 	link_fini(&l);
 }
 
-/* The peer's FIN has come before this end has sent all its bytes. The peer still reads. */
+/* The peer's FIN arrives before this end has sent all its bytes; the peer still reads. */
 static void draining_goes_on_after_the_peers_fin(void **state)
 {
 	live();
@@ -194,7 +195,7 @@ static void a_peer_that_takes_nothing_does_not_hold_up_the_drain(void **state)
 
 static struct stream *stopped;
 
-/* The time limit passed: the end is reported, but the peer has not read everything. */
+/* The time limit has passed: the end is reported, although the peer has not read all bytes. */
 static void linger(void)
 {
 	live();
@@ -215,8 +216,8 @@ static void forget(void)
 }
 
 /*
- * A close with unread bytes, or before bytes come, causes a reset, which would overtake the sent
- * bytes.
+ * Closing with unread bytes, or before further bytes arrive, causes a reset, which would overtake
+ * the sent bytes.
  */
 static void after_the_time_limit_input_is_dropped_until_the_fin(void **state)
 {
@@ -242,7 +243,8 @@ static void after_the_time_limit_a_reset_is_no_news(void **state)
 	forget();
 }
 
-/* The end lingers as long as a silent peer counts as alive; without a liveness limit, a minute. */
+/* An end lingers as long as a silent peer counts as alive. Without a liveness limit it lingers for
+ * a minute. */
 static void lingering_ends(void **state)
 {
 	static const uint64_t limits[][2] = {{0, 60 * NSEC_PER_SEC},
@@ -261,7 +263,7 @@ static void lingering_ends(void **state)
 	}
 }
 
-/* A connection that was never fully established has promised no bytes on the way. */
+/* A connection that was never established owes its peer no bytes, so its end does not linger. */
 static void nobody_lingers_for_a_stranger(void **state)
 {
 	link_init(&l, NULL, &b);
@@ -289,10 +291,11 @@ static void a_reset_ends_it_at_once(void **state)
 	link_fini(&l);
 }
 
-/* The peer's bytes break a rule: Terminate, then FIN; the peer gets the reason. */
+/* If the peer's bytes break a rule, the peer gets a Terminate with the reason, and then a FIN. */
 static void a_protocol_error_is_answered_by_a_terminate(void **state)
 {
-	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d}; /* opcode 0xd */
+	/* an FPDU with the unknown opcode 0xd */
+	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d};
 	const struct terminate *term;
 	bool sent = true;
 
@@ -307,7 +310,7 @@ static void a_protocol_error_is_answered_by_a_terminate(void **state)
 	link_fini(&l);
 }
 
-/* The user destroys the failed QP when the QP's end is reported, before the Terminate is sent. */
+/* The user destroys the failed QP when its end is reported, before the Terminate is sent. */
 static void a_terminate_outlives_its_qp(void **state)
 {
 	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d};
@@ -419,7 +422,8 @@ static void why_a_server_must_not_send_first_is_logged_once(void **state)
 	a.offer_consent = false;
 	live();
 	assert_int_equal(side_post_send(&l.b, 1), 0);
-	assert_int_equal(l.b.u.deadline, 0); /* a post passes no time: due at once */
+	/* a post does not advance the time, so the work is due at once */
+	assert_int_equal(l.b.u.deadline, 0);
 	link_run(&l);
 	assert_int_equal(stream_deadline(l.b.s), l.now + NSEC_PER_SEC);
 	link_pass(&l, NSEC_PER_SEC - 1);
@@ -430,7 +434,7 @@ static void why_a_server_must_not_send_first_is_logged_once(void **state)
 	assert_int_equal(notices, 1);
 	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
 	assert_int_equal(rig_poll(l.b.rig, &status), -1);
-	/* The client sends, so the held bytes are sent. */
+	/* When the client sends, the server sends the bytes that it held back. */
 	assert_int_equal(side_post_recv(&l.a, 2), 0);
 	assert_int_equal(side_post_recv(&l.b, 3), 0);
 	assert_int_equal(side_post_send(&l.a, 4), 0);

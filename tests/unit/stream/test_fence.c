@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connections that a target cuts, and the time at which it may answer. */
+/* Which connections a target cuts because of a question, and when it may answer. */
 #include "lib/unit.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static void those_that_are_named_are_cut_before_the_answer(void **state)
 {
 	arrive(0, "me", 1);
 	arrive(1, "me", 2);
-	arrive(2, "me", 3); /* the connection is alive */
+	arrive(2, "me", 3); /* this connection is alive */
 	arrive(3, "you", 1);
 	fence_arrive(&all, &m[4]);
 	assert_int_equal(ask(4, "me", 4, 1, 2), STREAM_FENCE_WAIT);
@@ -117,11 +117,13 @@ static void one_that_has_not_named_itself_yet_is_cut_when_it_does(void **state)
 {
 	struct ext_origin o = origin("me", 1, NULL);
 
-	fence_arrive(&all, &m[0]); /* the connection was killed, and its bytes are late */
+	/* the process of this connection was killed, and its bytes are late */
+	fence_arrive(&all, &m[0]);
 	fence_arrive(&all, &m[1]);
 	assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
 	assert_int_equal(all.n_questions, 1);
-	fence_arrive(&all, &m[2]); /* later than the question, so the question does not mean it */
+	/* this connection came after the question, so the question does not mean it */
+	fence_arrive(&all, &m[2]);
 	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
 	fence_leave(&all, &m[0]);
@@ -141,7 +143,8 @@ static void an_owner_ends_what_its_other_processes_had(void **state)
 {
 	fence_arrive(&all, &m[0]);
 	assert_int_equal(ask_owner(0, "killed", "boat"), STREAM_FENCE_DONE);
-	arrive(1, "killed", 2); /* without a named owner it belongs to another program */
+	/* without an owner's name the target takes the connection for another program's */
+	arrive(1, "killed", 2);
 	fence_arrive(&all, &m[2]);
 	assert_int_equal(ask_owner(2, "again", "car"), STREAM_FENCE_DONE);
 	fence_arrive(&all, &m[3]);
@@ -150,7 +153,7 @@ static void an_owner_ends_what_its_other_processes_had(void **state)
 	assert_int_equal(cuts[1] + cuts[2] + cuts[3], 0);
 	fence_arrive(&all, &m[4]);
 	assert_int_equal(ask_owner(4, "again", "boat"), STREAM_FENCE_WAIT);
-	assert_int_equal(cuts[3], 0); /* the connection of the same process, which is alive */
+	assert_int_equal(cuts[3], 0); /* a living connection of the same process */
 	fence_leave(&all, &m[0]);
 	assert_int_equal(wakes[3] + wakes[4], 2);
 }
@@ -167,7 +170,7 @@ static void an_asker_that_leaves_is_not_woken(void **state)
 
 static void there_is_a_limit_to_questions_of_a_connection(void **state)
 {
-	fence_arrive(&all, &m[0]); /* the connection never names itself */
+	fence_arrive(&all, &m[0]); /* this connection never names itself */
 	fence_arrive(&all, &m[1]);
 	for (unsigned i = 0; i < FENCE_ASKS_MAX; i++)
 		assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
@@ -189,15 +192,17 @@ static void fill_with_questions(void)
 	}
 }
 
-/* A peer that connects, stays silent, and asks on other connections cannot keep other peers out. */
+/* A peer that connects, stays silent and asks on other connections must not keep other peers
+ * out. */
 static void one_that_never_names_itself_is_cut_when_there_is_no_room(void **state)
 {
 	struct ext_origin o = origin("silent", 1, NULL);
 
-	fence_arrive(&all, &m[0]); /* the connection never names itself */
+	fence_arrive(&all, &m[0]); /* this connection never names itself */
 	fence_arrive(&all, &m[1]);
 	fill_with_questions();
-	fence_arrive(&all, &m[2]); /* later than all these: it has time */
+	/* this connection came last, so it still has time to name itself */
+	fence_arrive(&all, &m[2]);
 	assert_int_equal(cuts[0] + cuts[1], 0);
 	fence_arrive(&all, &m[3]);
 	assert_int_equal(ask(3, "you", 2, 1, 1), STREAM_FENCE_DONE);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An initiator names every connection that it has given up, and none that is alive, in bounded
- * memory.
+ * An initiator names every connection that it has given up, and no living one, in bounded memory.
  */
 #include "lib/unit.h"
 
@@ -91,7 +90,7 @@ static void living_ones_are_left_out(void **state)
 	names(&f[5], 2);
 	range_is(0, 2, 2);
 	range_is(1, 4, 4);
-	former_leave(&all, &f[3], true); /* this connection is over: the gaps become one */
+	former_leave(&all, &f[3], true); /* This connection has ended, so two gaps become one. */
 	names(&f[5], 1);
 	range_is(0, 2, 4);
 }
@@ -136,11 +135,11 @@ static void what_is_fenced_is_forgotten(void **state)
 	lose(1);
 	former_give_up(&f[2]);
 	former_name(&f[3], &first);
-	lose(4); /* while the target works on the first question */
+	lose(4); /* the target still works on the first question */
 	former_fenced(&f[3], &first);
 	names(&f[3], 1);
 	range_is(0, 4, 4);
-	former_leave(&all, &f[2], false); /* the target has cut the connection */
+	former_leave(&all, &f[2], false); /* the target has cut this connection */
 	names(&f[3], 1);
 	range_is(0, 4, 4);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up frames captured from Linux siw, fed to both roles. With rping's parameters (1/1, no
- * private data) and without extensions, the stream has to send the same bytes as siw.
+ * Start-up frames captured from Linux siw, are fed to an initiator and a responder. With rping's
+ * parameters (1/1, no private data) and without extensions, the stream has to send the same bytes
+ * as siw.
  */
 #include "link.h"
 
@@ -29,7 +30,7 @@ static const struct golden captures[] = {
 static const struct stream_params rping = {.ird = 1, .ord = 1};
 static struct link l;
 static struct pcap capture;
-static struct pcap_stream frame[2]; /* request, reply: only the start-up frame */
+static struct pcap_stream frame[2]; /* the start-up frames of request and reply */
 
 static void load(const struct golden *g)
 {
@@ -91,7 +92,7 @@ static void as_responder(const struct golden *g, size_t chunk)
 	struct stream_config cfg = as_siw(STREAM_RESPONDER, g);
 	const struct qp_stream *agreed;
 
-	cfg.crc = false; /* siw's answer to a request with CRC is the same */
+	cfg.crc = false; /* siw's answer to a request with CRC is the same, so test without */
 	link_init(&l, NULL, &cfg);
 	l.b.chunk = chunk;
 	stream_on_incoming(l.b.s, l.now, &l.b.u);
@@ -122,7 +123,7 @@ static void we_send_what_siw_sends(void **state)
 	}
 }
 
-/* The other side of a peer-to-peer connection is siw: the RTR and the bytes after it reach the
+/* siw connects as a peer that sends first: its RTR message and the bytes after it must reach the
  * QP. */
 static void siws_rtr_establishes_us(void **state)
 {
@@ -147,7 +148,7 @@ static void siws_rtr_establishes_us(void **state)
 	pcap_fini(&capture);
 }
 
-/* siw ignores the bits of an offer of consent, so siw's answer is not a consent. */
+/* siw ignores the bits of an offer of consent, so its answer is not a consent. */
 static void siw_does_not_consent(void **state)
 {
 	struct stream_config cfg = link_config(STREAM_INITIATOR);

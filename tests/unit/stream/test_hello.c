@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between consenting peers the peer's HELLO establishes the connection, or refuses it. */
+/* If both peers consent, the peer's HELLO establishes the connection or makes this end refuse
+ * it. */
 #include "link.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* Make two ends whose start-up frames are on their way; neither has sent a HELLO. */
+/* Make two ends whose start-up frames are under way; neither end has sent its HELLO. */
 static void accepted(void)
 {
 	link_init(&l, &a, &b);
@@ -32,7 +33,7 @@ static void accepted(void)
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 }
 
-/* An initiator that got an agreeing reply from a hand-written peer. */
+/* Make an initiator that has got a consenting reply from a peer that is written in the test. */
 static void initiator_waits(void)
 {
 	struct mpa_start reply = {.reply = true,
@@ -69,7 +70,7 @@ static void feed_hello(struct side *to, const struct ext_hello *hello)
 	feed_fpdu(to, &hdr, bytes, sizeof(bytes));
 }
 
-/* The output of `from`: the HELLO and, after an error, a Terminate. */
+/* Check what `from` has sent: its HELLO and, if there is an error, a Terminate. */
 static void expect_hello_then(struct side *from, unsigned error)
 {
 	uint8_t bytes[256];
@@ -92,7 +93,7 @@ static void expect_hello_then(struct side *from, unsigned error)
 static void the_initiator_waits_for_it_and_no_longer(void **state)
 {
 	accepted();
-	l.a.muted = true; /* none of a's bytes reaches the peer, so there is no round trip */
+	l.a.muted = true; /* none of a's bytes reaches the peer, so a gets no answer */
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	assert_int_equal(l.a.seen[STREAM_EV_ESTABLISHED], 1);
@@ -264,7 +265,7 @@ static void a_peer_that_objects_to_ours_is_an_error(void **state)
 	link_fini(&l);
 }
 
-/* A Terminate in the same bytes is not lost. */
+/* A Terminate that arrives in the same bytes as the HELLO is processed. */
 static void a_terminate_after_it_ends_an_established_connection(void **state)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR, .max_ulpdu = MPA_ULPDU_MAX};
@@ -301,7 +302,7 @@ static void each_looks_as_often_as_the_others_limit_wants(void **state)
 	link_run(&l);
 	assert_state(&l.b, LIVE);
 	assert_true(stream_deadline(l.b.s) <= l.now + 300 * NSEC_PER_MS * 9 / 8);
-	/* Until then no ping was needed. */
+	/* No ping was needed before this. */
 	assert_int_equal(qp_counters(rig_qp(l.a.rig))->pings_out, 0);
 	link_fini(&l);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer that is silent for the limit is lost; a peer that is slow or busy, or does not read, is
+/* A peer that is silent for the whole limit is lost; a peer that is slow, busy or not reading is
  * not. */
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 #define SEC NSEC_PER_SEC
 #define MS  NSEC_PER_MS
 
-/* --- the timing --------------------------------------------------------------------------- */
+/* --- when to check ------------------------------------------------------------------------ */
 
 static struct liveness v;
 static struct liveness_view view;
@@ -20,7 +20,7 @@ static void begin(uint64_t limit_ns)
 	liveness_begin(&v, false, limit_ns, &view, 0);
 }
 
-/* Look at the time that the last look requested; *now is that time. */
+/* Check at the time that the last check requested; *now gets that time. */
 static enum liveness_act look(uint64_t *now)
 {
 	*now = v.at;
@@ -57,7 +57,7 @@ static void after_the_last_byte_it_takes_the_limit_and_a_half_at_most(void **sta
 
 	for (uint64_t limit = 301 * MS; limit < 30 * SEC; limit += 777 * MS) {
 		begin(limit);
-		look(&last); /* the byte comes right after this look */
+		look(&last); /* the byte arrives right after this check */
 		view.rx++;
 		while (look(&now) != LIVENESS_LOST)
 			assert_true(now < 100 * SEC);
@@ -65,8 +65,8 @@ static void after_the_last_byte_it_takes_the_limit_and_a_half_at_most(void **sta
 	}
 }
 
-/* Returns the number of wake-ups for the looks of a thousand connections, one made each
- * millisecond. */
+/* Open a thousand connections, one each millisecond. Returns how many wake-ups their next checks
+ * need. */
 static unsigned wake_ups_for(bool second, uint64_t limit, uint64_t *due)
 {
 	uint64_t last = 0;
@@ -132,13 +132,14 @@ static void a_stalled_end_sends_every_second_and_loses_no_peer(void **state)
 		assert_int_equal(now - before, SEC);
 		before = now;
 	}
-	view.stalled = false; /* from now on the time counts again */
+	view.stalled = false; /* the time counts again from now on */
 	while (look(&now) != LIVENESS_LOST)
 		;
 	assert_int_equal(now - before, 15 * SEC);
 }
 
-/* This process was stopped, and the peer's answers may still be in the socket. */
+/* This process was stopped, and answers of the peer may still be in the socket, so the time begins
+ * again. */
 static void an_end_that_did_not_run_begins_anew(void **state)
 {
 	uint64_t now;
@@ -173,25 +174,25 @@ static void the_peers_shorter_limit_is_met(void **state)
 	view.rx++;
 	assert_int_equal(look(&now), LIVENESS_PONG);
 	assert_int_equal(now - before, 500 * MS);
-	liveness_on_peer_limit(&v, 1, now); /* an absurd limit must not consume the CPU */
+	/* even an absurdly short limit must not use up the CPU */
+	liveness_on_peer_limit(&v, 1, now);
 	look(&before);
 	look(&now);
 	assert_int_equal(now - before, 100 * MS);
 }
 
 /*
- * The peer's question may be stuck after other bytes that the peer sends, for longer than the
- * peer's limit. So the peer must get bytes from this end before the look that this end's own limit
- * would give.
+ * The peer's ping may be stuck behind other bytes for longer than the peer's limit. So this end
+ * must send before the check that its own limit would schedule.
  */
 static void a_shorter_limit_counts_as_soon_as_it_is_announced(void **state)
 {
 	begin(15 * SEC);
-	liveness_on_peer_limit(&v, 0, SEC); /* a ping that announces no limit */
+	liveness_on_peer_limit(&v, 0, SEC); /* a ping without a limit */
 	assert_int_equal(v.at, 7500 * MS);
 	liveness_on_peer_limit(&v, 900, SEC);
 	assert_int_equal(v.at, 1300 * MS);
-	liveness_on_peer_limit(&v, 900, 1200 * MS); /* again: nothing new */
+	liveness_on_peer_limit(&v, 900, 1200 * MS); /* a repeated announcement changes nothing */
 	assert_int_equal(v.at, 1300 * MS);
 	view.rx++;
 	assert_int_equal(liveness_look(&v, &view, v.at), LIVENESS_PONG);
@@ -221,7 +222,7 @@ static void live(void)
 	link_establish(&l);
 }
 
-/* Advance to the next deadline of either side. */
+/* Advance the time to the next deadline of either side. */
 static void tick(void)
 {
 	uint64_t at = stream_deadline(l.a.s), other = stream_deadline(l.b.s);
@@ -243,7 +244,7 @@ static void idle_connections_live(void **state)
 	assert_state(&l.a, LIVE);
 	assert_state(&l.b, LIVE);
 	messages = qp_counters(rig_qp(l.a.rig))->tx_fpdus + qp_counters(rig_qp(l.b.rig))->tx_fpdus;
-	/* There are 40 halves of the limit after the HELLOs, each up to an eighth longer. */
+	/* 40 half limits have passed since the HELLOs, each up to an eighth longer. */
 	assert_in_range(messages, 20, 82);
 	assert_in_range(ticks, 35, 84);
 	link_fini(&l);
@@ -260,7 +261,7 @@ static void a_vanished_peer_fails_what_was_posted(void **state)
 	assert_int_equal(side_post_send(&l.a, 7), 0);
 	assert_int_equal(side_post_recv(&l.a, 8), 0);
 	link_run(&l);
-	assert_int_equal(rig_poll(l.a.rig, &status), 7); /* the LLP took the Send */
+	assert_int_equal(rig_poll(l.a.rig, &status), 7); /* the LLP has taken the Send */
 	while (l.a.finals == 0)
 		tick();
 	assert_in_range(l.now - begun, 15 * SEC, 24 * SEC);
@@ -326,7 +327,7 @@ static void limits_can_be_set_until_they_matter(void **state)
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_in_range(stream_deadline(l.a.s), l.now + SEC,
-			l.now + SEC * 9 / 8); /* b has announced the limit */
+			l.now + SEC * 9 / 8); /* b has announced its limit */
 	assert_in_range(stream_deadline(l.b.s), l.now + SEC, l.now + SEC * 9 / 8);
 	assert_int_equal(stream_set_limits(l.b.s, SEC, SEC), -EINVAL);
 	link_fini(&l);

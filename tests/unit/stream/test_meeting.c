@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The times at which a meeting dials, gives up and times out, the dials that it takes, and the
- * dial that it drops. */
+/* When a meeting dials, gives up and times out, which dials of the peer it accepts, and which dial
+ * it drops. */
 #include "lib/unit.h"
 
 #include "meeting_rig.h"
@@ -160,7 +160,8 @@ static void test_states_have_names(void **state)
 	assert_string_equal(meeting_state_str(MEETING_LOST + 1), "?");
 }
 
-/* --- the peer's dial --------------------------------------------------------------------------- */
+/* --- dials of the peer
+ * ------------------------------------------------------------------------- */
 
 static void test_a_dial_without_reply_gives_way_after_five_seconds(void **state)
 {
@@ -271,7 +272,7 @@ static void test_a_newer_dial_replaces_that_of_the_same_sender(void **state)
 	assert_ptr_equal(todo.accept, &in[1]);
 }
 
-/* The peer was reset and dials again, before this end sees the end of the peer's former stream. */
+/* The peer was reset and dials again before this end has noticed the end of its former stream. */
 static void test_an_unused_stream_gives_way_to_the_next_dial(void **state)
 {
 	struct meeting_inbound in = rig_inbound(high, low);
@@ -287,7 +288,7 @@ static void test_an_unused_stream_gives_way_to_the_next_dial(void **state)
 	assert_ptr_equal(todo.accept, &next);
 }
 
-/* A dial that is accepted and ends at once is not repeated without a pause. */
+/* A dial that is accepted but ends at once is repeated only after a pause. */
 static void test_pauses_grow_while_greetings_fail(void **state)
 {
 	uint64_t pause = MS;
@@ -332,12 +333,12 @@ static void test_retry_times_of_verbs(void **state)
 {
 	assert_true(meeting_retry_ns(0, 7) == CLOCK_NEVER);
 	assert_int_equal(meeting_retry_ns(1, 0), 8192);
-	assert_int_equal(meeting_retry_ns(14, 7), 536870912);   /* retry after half a second */
-	assert_int_equal(meeting_retry_ns(20, 7), 34359738368); /* retry after half a minute */
+	assert_int_equal(meeting_retry_ns(14, 7), 536870912);   /* half a second */
+	assert_int_equal(meeting_retry_ns(20, 7), 34359738368); /* half a minute */
 	assert_int_equal(meeting_retry_ns(31, 7), 8 * (4096ull << 31));
 }
 
-/* Let time pass until the queue pair fails, while each dial is refused; for how long? */
+/* Refuse each dial until the queue pair fails. Returns the time until then. */
 static uint64_t time_to_fail(void)
 {
 	uint64_t before = now;
@@ -391,7 +392,7 @@ static void test_no_clock_runs_once_it_has_met(void **state)
 	assert_true(todo.deadline == CLOCK_NEVER);
 }
 
-/* A reply that comes just in time does not stop the clock. Only the stream does. */
+/* A reply just before the limit does not stop the clock; only an established stream does. */
 static void test_the_clock_runs_while_they_greet(void **state)
 {
 	to_rtr(high, low);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every event in every state of a meeting: the state that follows, and the action. */
+/* Each event in each state of a meeting: the next state, and the action. */
 #include "lib/unit.h"
 
 #include <stdio.h>
@@ -8,14 +8,14 @@
 
 #define SEC NSEC_PER_SEC
 
-/* The states of a meeting, with the progress of its dial and the parked dials. */
+/* The rows: a state of the meeting, with the progress of its dial and with parked dials. */
 enum row {
 	NONE,
-	NONE_PARKED, /* a dial of the peer is parked, and a dial of a stranger */
+	NONE_PARKED, /* two dials are parked: the peer's and a stranger's */
 	DIALS_LATER,
 	DIALS,
 	DIAL_SENT,
-	DIAL_SENT_PARKED, /* the peer's own dial waits beside this end's dial */
+	DIAL_SENT_PARKED, /* a dial of the peer is parked while this end's dial is under way */
 	AWAITS,
 	FALLS_BACK,
 	FALLBACK_SENT,
@@ -37,22 +37,23 @@ enum event {
 	POST,
 	INBOUND_PEER,
 	INBOUND_OTHER,
-	PARKED_END, /* of the first parked dial; or of a dial that is not parked */
+	PARKED_END, /* end of the first parked dial, or of a dial that is not parked */
 	ESTABLISHED,
 	REPLY,
 	LIVE,
 	END_UNUSED,
 	END_IDLE,
 	END_BUSY,
-	TIME, /* at the meeting's deadline; or now, without a deadline */
+	TIME, /* the meeting's deadline; without a deadline, the present time */
 	EVENTS
 };
 
-/* The state that follows: N D A G M L. Then the actions: close, reject, fail, self, accept,
- * dial. */
+/* An entry has the next state (N D A G M L), and then the actions: close, reject, fail, self,
+ * accept, dial. */
 #define WHAT "crfsad"
 static const char *const expected[ROWS][EVENTS] = {
-	/* RTR RESET ERR DESTROY POST PEER OTHER PARKED_END ESTABLISHED REPLY LIVE UNUSED IDLE BUSY TIME */
+	/* The columns: RTR RESET ERR DESTROY POST PEER OTHER PARKED_END ESTABLISHED REPLY LIVE
+	 * UNUSED IDLE BUSY TIME */
 	[NONE] = {"Dd", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N"},
 	[NONE_PARKED] = {"Ga", "N", "N", "Nr", "N", "Nr", "Nr", "N", "N", "N", "N", "N", "N", "N",
 			 "N"},
@@ -96,7 +97,7 @@ static void to_rtr(struct meet_end own, struct meet_end peer)
 	meeting_on_rtr(&m, &ends, now, &todo);
 }
 
-/* Our dial, as far as its request. */
+/* Let this end dial until its request is sent. */
 static void send_request(void)
 {
 	if (!(todo.todo & MEETING_DO_DIAL))
@@ -258,7 +259,8 @@ static void check_meeting(void)
 	assert_int_equal(!!(todo.todo & MEETING_DO_ACCEPT), todo.accept != NULL);
 	if (todo.todo & (MEETING_DO_SELF | MEETING_DO_ACCEPT | MEETING_DO_DIAL))
 		assert_int_equal(todo.attempt, m.attempt);
-	/* An end that looks has a deadline, unless a dial of its own is at the peer. */
+	/* An end that still looks for its peer has a deadline, unless its own dial is at the
+	 * peer. */
 	if (looks && m.dial != MEETING_DIAL_SENT)
 		assert_true(todo.deadline != CLOCK_NEVER);
 	if (!looks)
@@ -272,7 +274,8 @@ static void test_each_event_in_each_state(void **state)
 
 	for (unsigned row = 0; row < ROWS; row++) {
 		for (unsigned event = 0; event < EVENTS; event++) {
-			if (!expected[row][event]) /* the queue pair cannot move to RTR again */
+			/* an empty entry: the queue pair cannot move to RTR again */
+			if (!expected[row][event])
 				continue;
 			enter(row);
 			happens(event);
@@ -286,7 +289,7 @@ static void test_each_event_in_each_state(void **state)
 	}
 }
 
-/* The event that ends an attempt can arrive when another attempt is under way, or no attempt. */
+/* The event that an attempt has ended may arrive while another attempt is under way, or none. */
 static void test_late_events_change_nothing(void **state)
 {
 	char before[16], after[16];

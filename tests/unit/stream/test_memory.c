@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each allocation fails in turn: the connection may fail, but in an orderly way and without a leak.
+ * Each allocation fails in turn: the connection may fail, but in good order and without a leak.
  */
 #include "link.h"
 
@@ -12,8 +12,8 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 
-static int countdown = -1; /* allocations until an allocation fails */
-static bool for_good;      /* all later allocations fail, too */
+static int countdown = -1; /* allocations until one fails; -1: none fails */
+static bool for_good;      /* true: all later allocations fail, too */
 
 static bool fails(void)
 {
@@ -70,7 +70,7 @@ static void a_responder_without_memory_hangs_up(void **state)
 	link_fini(&l);
 }
 
-/* The target needs memory for requests, from the first request on. */
+/* Make a Read at the target, which needs memory for the first request. */
 static bool read_without_allocation(int n)
 {
 	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
@@ -102,8 +102,8 @@ static void a_request_without_memory_ends_the_connection(void **state)
 }
 
 /*
- * The end of the link follows bytes that no queue pair takes any more. Finding the end must need no
- * memory; otherwise the connection would stay for as long as a silent peer counts as alive.
+ * The link's end comes after bytes that no queue pair takes any more. Finding the end must need no
+ * memory. Otherwise the connection would stay for as long as a silent peer counts as alive.
  */
 static void a_failed_stream_without_memory_reads_up_to_the_end(void **state)
 {

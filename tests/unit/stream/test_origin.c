@@ -22,7 +22,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* The reply is on its way, and the initiator names this many former connections. */
+/* The reply is under way, and the initiator names this many former connections. */
 static void accepted(unsigned names, enum stream_fence verdict)
 {
 	link_init(&l, &a, &b);
@@ -43,7 +43,7 @@ static void expect_established(unsigned at_a, unsigned at_b)
 static void without_former_ones_nobody_waits(void **state)
 {
 	accepted(0, STREAM_FENCE_DONE);
-	l.a.muted = true; /* no answer can be expected */
+	l.a.muted = true; /* the initiator's ORIGIN is not sent, so no answer can be expected */
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	l.a.muted = false;
@@ -67,13 +67,13 @@ static void it_is_established_after_the_answer(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.b.questions, 1);
 	assert_int_equal(l.b.came.n, EXT_ORIGIN_RANGES);
-	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* no bytes of the user */
+	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* the user gets no bytes */
 	stream_fence_end(l.b.s, l.now, &l.b.u);
 	link_run(&l);
 	expect_established(1, 1);
 	assert_int_equal(rig_poll(l.b.rig, &status), 5);
 	assert_int_equal(l.a.fenced, 1);
-	assert_false(l.b.came.asks); /* the last question */
+	assert_false(l.b.came.asks); /* this was the last question */
 	link_fini(&l);
 }
 
@@ -99,9 +99,9 @@ static void what_cannot_be_ended_makes_the_connect_fail(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -EBUSY);
-	assert_int_equal(l.a.fenced, 0); /* the next question names the connections again */
+	assert_int_equal(l.a.fenced, 0); /* the next question names these connections again */
 	assert_true(stream_is_over(l.a.s));
-	stream_fence_end(l.b.s, l.now, &l.b.u); /* the answer comes too late */
+	stream_fence_end(l.b.s, l.now, &l.b.u); /* the answer is too late */
 	link_run(&l);
 	assert_int_equal(l.b.seen[STREAM_EV_ESTABLISHED], 0);
 	link_fini(&l);
@@ -124,7 +124,7 @@ static void one_that_a_later_one_named_executes_nothing(void **state)
 	assert_int_equal(side_post_recv(&l.b, 5), 0);
 	l.a.muted = true;
 	link_run(&l);
-	assert_int_equal(side_post_send(&l.a, 6), 0); /* right after the ORIGIN */
+	assert_int_equal(side_post_send(&l.a, 6), 0); /* posted right after the ORIGIN */
 	l.a.muted = false;
 	link_run(&l);
 	expect_established(1, 0);
@@ -163,7 +163,7 @@ static void established(void)
 	assert_false(stream_is_over(l.a.s));
 }
 
-/* The target's FIN proves that it has seen this end's. */
+/* The target's FIN proves that it has seen this end's FIN. */
 static void an_orderly_end_is_over(void **state)
 {
 	established();
@@ -176,7 +176,8 @@ static void an_orderly_end_is_over(void **state)
 	link_fini(&l);
 }
 
-/* The target takes sent bytes until it sees this end's FIN, and nothing proves that it has. */
+/* The target accepts sent bytes until it sees this end's FIN, and nothing proves that it has seen
+ * it. */
 static void one_that_the_target_leaves_first_is_not(void **state)
 {
 	established();
@@ -199,7 +200,8 @@ static void two_ends_that_cross_are_not(void **state)
 	link_fini(&l);
 }
 
-/* The HELLO alone has established the connection, and the peer sends until it sees the end. */
+/* The HELLO alone has established the connection at the target, which sends until it sees the
+ * end. */
 static void a_target_that_leaves_before_the_origin_is_not(void **state)
 {
 	accepted(0, STREAM_FENCE_DONE);
@@ -221,7 +223,8 @@ static void a_lost_link_is_not(void **state)
 	link_fini(&l);
 }
 
-/* The target refuses a Read that has no right to its region. */
+/* The target refuses a Read of a region that does not permit reads: its Terminate proves the
+ * end. */
 static void a_terminate_of_the_target_is_over(void **state)
 {
 	established();
@@ -243,7 +246,8 @@ static void one_that_does_not_take_part_is_as_before(void **state)
 	assert_int_equal(stream_disconnect(l.b.s, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_state(&l.b, CLOSED);
-	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* an unknown kind to that peer */
+	/* the peer ignores LEAVE as an unknown kind */
+	assert_false(qp_peer_leaves(rig_qp(l.a.rig)));
 	link_fini(&l);
 
 	reset(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers on the port, the responder's peers, and LLPs that break. */
+/* Other programs that connect to the port, the peers of a responder, and LLPs that break. */
 #include "link.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static void listen_and_feed(struct mpa_start req)
 	link_run(&l);
 }
 
-/* --- frames that are none -------------------------------------------------------------------- */
+/* --- bytes that are no start-up frame -------------------------------------------------------- */
 
 static const struct {
 	const char *bytes;
@@ -37,9 +37,10 @@ static const struct {
 } garbage[] = {
 	{"GET / HTTP/1.1\r\nHost: example.net\r\n\r\n", 37},
 	{"MPA ID Rep frame\0\2\0\0", 20},
-	{"MPA ID Rep Frame\x10\2\2\1", 20}, /* PD_Length 513 */
+	{"MPA ID Rep Frame\x10\2\2\1", 20}, /* private data of 513 bytes */
 	{"MPA ID Req Frame\x10\2\2\1", 20},
-	{"MPA ID Req Frame\x10\2\0\3", 20}, /* enhanced, without room for the block */
+	/* an enhanced request, but without space for its block */
+	{"MPA ID Req Frame\x10\2\0\3", 20},
 	{"MPA ID Rep Frame\x10\2\0\3", 20},
 };
 
@@ -214,7 +215,7 @@ static void a_dial_that_takes_too_long_is_unreachable(void **state)
 	assert_int_equal(stream_deadline(l.a.s), l.now + cfg.connect_ns);
 	link_pass(&l, cfg.connect_ns);
 	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
-	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u); /* the dial comes too late */
+	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u); /* the dial completes too late */
 	assert_state(&l.a, CLOSED);
 	link_fini(&l);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The initiator's peers: stricter, older, unwilling, wrong. */
+/* The peers of an initiator: stricter, older, refusing, or sending wrong replies. */
 #include "link.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static void a_peer_that_hangs_up_is_asked_more_plainly_twice(void **state)
 	link_run(&l);
 	req = side_next_frame(&l.a);
 	assert_true(req.revision == 2 && req.p2p && !req.rtr_send && req.rtr_write && req.rtr_read);
-	stream_rx_end(l.a.s, -ECONNRESET, l.now, &l.a.u); /* a reset has the same meaning */
+	stream_rx_end(l.a.s, -ECONNRESET, l.now, &l.a.u); /* a reset means the same as a FIN */
 	side_perform(&l.a);
 	assert_int_equal(l.a.redials, 2);
 	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u);
@@ -86,12 +86,12 @@ static void the_time_limit_covers_all_attempts(void **state)
 	side_events(&l.a);
 	assert_state(&l.a, CLOSED);
 	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
-	assert_int_equal(l.a.status, -ETIME); /* the link was established, and no reply came */
+	assert_int_equal(l.a.status, -ETIME); /* TCP was connected, but no reply came */
 	link_fini(&l);
 }
 
-/* The first bytes show the other protocol. A peer that waits for an answer sends only a short
- * line before. */
+/* The first bytes show another protocol. Such a peer sends at most a short line before it waits for
+ * an answer. */
 static void a_peer_of_another_protocol_is_known_by_its_first_bytes(void **state)
 {
 	static const char *const lines[] = {"+OK\r\n", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
@@ -190,7 +190,7 @@ static void the_rtr_is_one_that_both_named(void **state)
 	}
 }
 
-/* After the request there is only one whole FPDU, which is this Terminate, and then a FIN. */
+/* The request is followed by only one complete FPDU, which is this Terminate, and then by a FIN. */
 static void assert_terminate(unsigned error, bool marker)
 {
 	uint8_t bytes[64], *fpdu = bytes;
@@ -257,7 +257,7 @@ static void a_responder_that_wants_too_many_reads_gets_a_terminate(void **state)
 		side_next_frame(&l.a);
 		answer(rep);
 		assert_terminate(TERM_MPA_INSUFFICIENT_IRD, markers);
-		link_pass(&l, cfg.drain_ns); /* and it is not awaited */
+		link_pass(&l, cfg.drain_ns); /* the end does not wait for the peer */
 		assert_true(l.a.closed);
 		assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 		link_fini(&l);
@@ -281,12 +281,13 @@ static void replies_to_another_question_are_errors(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
 		wrong[i] = plain_reply;
-	wrong[0].reply = false; /* a second initiator */
+	wrong[0].reply = false; /* the other end sends a request, too */
 	wrong[1].revision = 1;
 	wrong[1].enhanced = false;
 	wrong[2].enhanced = false;
 	wrong[3].revision = 3;
-	wrong[4].pd_len = STREAM_PDATA_MAX + 1; /* legal, but more than a user can get */
+	/* permitted by the RFC, but more than a user can receive */
+	wrong[4].pd_len = STREAM_PDATA_MAX + 1;
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		dial();
 		answer(wrong[i]);

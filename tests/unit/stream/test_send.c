@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_send.c -- a link that takes no bytes at the moment, and a link that breaks at a send. */
+/* test_send.c -- a link that takes no bytes now, and a link that breaks during a send. */
 #include <errno.h>
 
 #include "link.h"
@@ -14,7 +14,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* Make a stream with something to send. */
+/* Make a stream that has bytes to send. */
 static void begin_send(struct side *side)
 {
 	struct iovec iov[QP_TX_IOV];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stall.c -- a peer ends while its Sends, more than can be parked, find no receive. */
+/* test_stall.c -- a peer ends after sending more Sends than can be parked, for which there are no
+ * receives. */
 #include "link.h"
 
 #include "softrnic/rnic/rnic.h"
@@ -71,7 +72,7 @@ static void the_end_is_reported_once_and_each_send_is_delivered(void **state)
 	link_fini(&l);
 }
 
-/* As long as Sends are delivered, the later end is not reported to the user. */
+/* As long as Sends are being delivered, the end after them is not reported to the user. */
 static void the_end_waits_while_sends_are_taken_one_by_one(void **state)
 {
 	live_with_a_stall();
@@ -87,8 +88,7 @@ static void the_end_waits_while_sends_are_taken_one_by_one(void **state)
 	link_fini(&l);
 }
 
-/* The FIN is not visible to this end's host: more bytes come before it than the host's buffers
- * take. */
+/* The FIN does not reach this end's host: there are more bytes before it than the host buffers. */
 static void a_stall_that_lasts_takes_more_sends_up_to_the_fin(void **state)
 {
 	live_with_a_stall();

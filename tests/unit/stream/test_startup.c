@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two streams of this implementation, back to back: the values on which they agree, and their
- * reports. */
+/* Two streams of this implementation, connected to each other: what they agree on, and what they
+ * report. */
 #include "link.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void without_an_announcement_the_user_flushes_by_reading(void **state)
 	assert_true(cfg.offer_consent);
 }
 
-/* The user of each end announces native flushes, or does not, until the start-up begins. */
+/* Until the start-up begins, the user of each end may announce native flushes or not. */
 static void each_end_announces_for_itself(void **state)
 {
 	a.user_flushes = b.user_flushes = false;
@@ -138,8 +138,8 @@ static void count_warnings(enum log_level level, const char *file, int line, con
 }
 
 /*
- * A request goes to an unknown peer, so it causes the warning; a reply does so only if the peer is
- * another implementation.
+ * A request goes to an unknown peer, so long private data cause a warning. A reply causes one only
+ * if the peer is another implementation.
  */
 static void private_data_that_others_refuse_are_warned_of(void **state)
 {
@@ -314,7 +314,7 @@ static void data_in_the_same_bytes_as_the_reply_are_the_qps(void **state)
 	link_dial(&l, &link_params);
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	assert_int_equal(side_post_send(&l.b, 8), 0);
-	/* The initiator looks only after the whole frame has come. */
+	/* Let the initiator look only after the whole frame has arrived. */
 	struct stream *initiator = l.a.s;
 	l.a.s = NULL;
 	link_run(&l);

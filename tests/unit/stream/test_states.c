@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every event in every state, every pair of events, and long random walks. The test reads each
- * transition from the log and looks it up in the table below, which has the promises of stream.h.
+ * Every event in every state, every pair of events, and long random sequences. The test reads each
+ * transition from the log, and looks it up in the table below, which repeats what stream.h
+ * promises.
  */
 #include "walk.h"
 
@@ -54,7 +55,7 @@ static void watch(enum log_level level, const char *file, int line, const char *
 	logged = state_named(to);
 }
 
-/* --- walks ----------------------------------------------------------------------------------- */
+/* --- sequences of events --------------------------------------------------------------------- */
 
 static void begin(const struct place *place)
 {
@@ -73,7 +74,7 @@ static void begin(const struct place *place)
 	assert_int_equal(stream_state(walk.me->s), place->state);
 }
 
-/* Work that is due at once is done by the next look, and is then no longer due. */
+/* Work that is due at once must be done by the next call, and then no longer be due. */
 static void check_update(void)
 {
 	struct stream_update look;
@@ -121,7 +122,8 @@ static void check(void)
 	check_last_states(state);
 	if (walk.aborted)
 		return;
-	if (walk.connected) /* a call to connect has an outcome, or an end */
+	/* A call to connect must get an outcome, or the end of the connection. */
+	if (walk.connected)
 		assert_int_equal(walk.me->finals, 1);
 	if (walk.me->seen[STREAM_EV_ESTABLISHED])
 		assert_int_equal(
@@ -136,7 +138,8 @@ static void step(void (*event)(void))
 	check();
 }
 
-/* Only these states may last without a limit: in them nothing waits for the peer. */
+/* In these states only, the stream waits for its user and not for the peer, so they may last
+ * without a limit. */
 static void end(void)
 {
 	enum stream_state state;
@@ -201,7 +204,7 @@ static void silence_ends_only_what_may_be_judged(void **state)
 		live += stream_state(walk.me->s) == STREAM_LIVE;
 		end();
 	}
-	assert_true(lost > 0 && live > 0); /* both kinds of peer occurred */
+	assert_true(lost > 0 && live > 0); /* lost peers and live peers must both have occurred */
 }
 
 static int listen_to_the_log(void **state)

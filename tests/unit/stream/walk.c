@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* walk.c -- every event that a stream can get, and every state in which an event can come. */
+/* walk.c -- every event that a stream can get, and every state in which it can get one. */
 #include "walk.h"
 
 #include <errno.h>
@@ -41,7 +41,8 @@ static void ev_disconnect(void)
 static void ev_cancel(void)
 {
 	enum stream_state before = stream_state(walk.me->s);
-	int events = walk.me->seen[STREAM_EV_UNREACHABLE]; /* the step before took all events */
+	/* the step before took all earlier events */
+	int events = walk.me->seen[STREAM_EV_UNREACHABLE];
 	int ret = stream_cancel(walk.me->s, &walk.me->u);
 	bool connecting = before == STREAM_DIALING || before == STREAM_REQ_SENT ||
 			  before == STREAM_REP_SENT || before == STREAM_HELLO;
@@ -73,7 +74,7 @@ static void ev_incoming(void)
 	stream_on_incoming(walk.me->s, walk.link.now, &walk.me->u);
 }
 
-/* Give the stream as many bytes as it takes, of the kind that the test chooses. */
+/* Give the stream as many of these bytes as it takes. */
 static void receive(const void *bytes, size_t len)
 {
 	struct stream_rx rx;
@@ -147,7 +148,7 @@ static void ev_rx_bad_hello(void)
 	receive_hello(99);
 }
 
-/* An empty Write: without effect in full operation, an error before a HELLO. */
+/* An empty Write: it has no effect in full operation, and is an error before a HELLO. */
 static void ev_rx_write(void)
 {
 	struct ddp_hdr hdr = hdr_tagged(RDMAP_WRITE, 1, 0, true);
@@ -210,7 +211,7 @@ static size_t gather(void)
 	return total;
 }
 
-/* If the stream's time matters, the update requests the time. */
+/* If the stream depends on the time, its update requests the time. */
 static void give_time(void)
 {
 	if (walk.me->u.deadline == 0)
@@ -274,7 +275,7 @@ static void ev_fin(void)
 		stream_fin_sent(walk.me->s, &walk.me->u);
 }
 
-/* Perform all pending work; the pipe has no bytes for that work. */
+/* Carry out all pending work, without bytes of the peer. */
 static void ev_perform(void)
 {
 	side_perform(walk.me);
@@ -291,7 +292,7 @@ void ev_late(void)
 	stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
 }
 
-/* Long enough for every limit, with looks in time. */
+/* The peer is silent for longer than every limit, while this end checks in time. */
 void ev_silence(void)
 {
 	for (int i = 0; i < 8 && stream_deadline(walk.me->s) != CLOCK_NEVER; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * walk.h -- a stream with a queue pair, the events that it can get, and the states that it can
- * have.
+ * walk.h -- a stream with a queue pair, the events that it can get, and the states that it can be
+ * in.
  */
 #ifndef TEST_STREAM_WALK_H
 #define TEST_STREAM_WALK_H
@@ -11,10 +11,10 @@
 extern struct walk {
 	struct link link;
 	struct side *me;
-	bool aborted, connected; /* the user's actions */
+	bool aborted, connected; /* what the user has done */
 } walk;
 
-/* The way to a state from IDLE. */
+/* How to bring a stream from IDLE to a state. */
 struct place {
 	enum stream_role role;
 	enum stream_state state;
@@ -25,9 +25,9 @@ extern void (*const walk_events[])(void);
 extern const size_t walk_n_events;
 extern const struct place walk_places[];
 extern const size_t walk_n_places;
-/* An event: an hour passes. */
+/* Event: an hour passes. */
 void ev_late(void);
-/* An event: the peer sends nothing for longer than any limit. */
+/* Event: the peer sends nothing for longer than every limit. */
 void ev_silence(void);
 
 #endif

@@ -7,7 +7,8 @@
 
 #define OPS_MAX 7
 
-/* Try every order that the times permit: can the remaining operations take effect now? */
+/* Try every order that the times permit. Returns true if the remaining operations can take
+ * effect. */
 static bool search(const struct history_op *ops, unsigned count, unsigned taken, uint64_t value)
 {
 	uint64_t first_end = UINT64_MAX;
@@ -23,9 +24,9 @@ static bool search(const struct history_op *ops, unsigned count, unsigned taken,
 		return true;
 	for (unsigned i = 0; i < count; i++) {
 		/*
-		 * This operation comes next only if every other operation that is left ends after
-		 * its begin. An unacknowledged operation must also come before any that began after
-		 * its end.
+		 * This operation can be next only if each remaining operation ends after it begins.
+		 * An unacknowledged operation must take effect before any operation that began
+		 * after its end.
 		 */
 		if (taken >> i & 1 || ops[i].begin > first_end)
 			continue;
@@ -46,7 +47,7 @@ static bool search(const struct history_op *ops, unsigned count, unsigned taken,
 	return false;
 }
 
-/* Different times, so that the order of any two events is known. */
+/* All times differ, so that the order of any two is known. */
 static unsigned make(struct history_op *ops, uint64_t *seed)
 {
 	unsigned count = 2 + (unsigned)(test_random(seed) % (OPS_MAX - 1)), writes = 0;
@@ -92,7 +93,7 @@ static void it_agrees_with_a_search_of_all_orders(void **state)
 		fine += expected;
 		wrong += !expected;
 	}
-	/* both kinds are frequent */
+	/* Both results must be frequent. */
 	assert_true(fine > 4000 && wrong > 4000);
 }
 
@@ -127,7 +128,8 @@ static void a_value_that_was_read_must_not_disappear(void **state)
 	assert_int_equal(judge(ops, 2), HISTORY_IS_FINE);
 }
 
-/* An unacknowledged write of a former epoch must not take effect after the next epoch has begun. */
+/* An unacknowledged write of an earlier epoch must not take effect after the next epoch has
+ * begun. */
 static void an_unsure_write_does_not_take_effect_after_its_end(void **state)
 {
 	struct history_op ops[] = {

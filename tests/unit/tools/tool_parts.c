@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions that need no process: sizes, percentiles. */
+/* Functions of the tools that need no process: sizes and percentiles. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void sizes_have_units(void **state)
 		assert_false(number_parse_size(bad[i], &got));
 }
 
-/* Assert that the values agree within the histogram's precision. */
+/* Assert that two values agree within the precision of the histogram. */
 static void assert_near(double got, double want)
 {
 	assert_true(got >= want * 0.996 && got <= want * 1.004);
@@ -58,7 +58,7 @@ static void percentiles_are_nearest_ranks(void **state)
 	assert_true(latency_permille_us(&samples, 1000) == 0.007);
 }
 
-/* Latencies from nothing to centuries: three equal ones, between a smaller and a larger one. */
+/* Latencies from zero to centuries: three equal ones, a smaller one and a larger one. */
 static void latencies_of_any_length_are_kept(void **state)
 {
 	static struct latency samples;

@@ -34,8 +34,8 @@ static void start(struct flow *f, enum flow_side initiator)
 }
 
 /*
- * The numbers of each side continue where they stopped, and acknowledge all bytes of the other
- * side.
+ * The sequence numbers of each side continue where they stopped, and acknowledge all bytes of the
+ * other side.
  */
 static void expect_consistent(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpa_scan.c -- an observer finds the begin of each frame, in whatever pieces the bytes come.
+ * test_mpa_scan.c -- an observer finds where each frame begins, however the bytes are cut.
  */
 #include "lib/unit.h"
 
@@ -16,7 +16,7 @@
 static struct {
 	uint8_t bytes[STREAM_MAX];
 	size_t len;
-	size_t begin[FRAMES_MAX + 1]; /* the last entry is the begin of a possible next frame */
+	size_t begin[FRAMES_MAX + 1]; /* the last entry is where a further frame would begin */
 	unsigned frames;
 } stream;
 static uint64_t seed = 20261121;
@@ -34,7 +34,7 @@ static void begin_stream(bool wants_markers, size_t pd_len)
 	stream.frames = 1;
 }
 
-/* Add an FPDU of random bytes, with markers if the stream has markers. */
+/* Add an FPDU of random bytes; with markers if the stream has them. */
 static void add_fpdu(size_t ulpdu_len, bool markers)
 {
 	uint64_t pos = stream.len - stream.begin[1];
@@ -64,7 +64,7 @@ static void make_stream(bool markers)
 
 static void expect_no_cut_in_a_head(size_t at)
 {
-	static unsigned i; /* the cuts come in order */
+	static unsigned i; /* cuts must be in order */
 
 	if (at < stream.begin[i])
 		i = 0;
@@ -74,7 +74,7 @@ static void expect_no_cut_in_a_head(size_t at)
 		assert_true(at - stream.begin[i] >= (i ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX));
 }
 
-/* Walk in pieces of at most that many bytes; undecided bytes come again. */
+/* Scan in pieces of at most this many bytes; the scanner gets undecided bytes again. */
 static void walk(struct mpa_scan *s, size_t piece_max)
 {
 	size_t said = 0, come = 0;

@@ -5,7 +5,7 @@
 
 #include "softrnic/trace/pcapng.h"
 
-/* The bytes are for a little-endian machine; elsewhere only the properties are tested. */
+/* The expected bytes are for a little-endian machine; on others only properties are tested. */
 static bool little_endian(void)
 {
 	return *(const uint8_t *)&(uint16_t){1} == 1;

@@ -9,7 +9,7 @@ static const struct tcpip_end near4 = {{192, 0, 2, 1}, 0x1234}, far4 = {{198, 51
 static const struct tcpip_end near6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}, 0x1234},
 			      far6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 2}, 7204};
 
-/* The sum over the bytes with the checksum, and over the pseudo header in `more`, is 0xffff. */
+/* The sum of the bytes with their checksum, and of the pseudo header in `more`, must be 0xffff. */
 static uint32_t sum(uint32_t more, const uint8_t *p, size_t len)
 {
 	uint64_t s = more;
@@ -50,7 +50,7 @@ static void a_syn_carries_mss_and_scale_and_acknowledges_nothing(void **state)
 	assert_int_equal(tcpip_headers_len(&seg), TCPIP_HEADERS_MAX);
 	tcpip_encode(buf, &seg, NULL, 0);
 	assert_int_equal(buf[0], 0x60);
-	assert_int_equal(buf[5], 28); /* without the IPv6 header */
+	assert_int_equal(buf[5], 28); /* the length without the IPv6 header */
 	assert_memory_equal(buf + 8, near6.addr, 16);
 	assert_memory_equal(buf + 24, far6.addr, 16);
 	assert_memory_equal(buf + 40 + 8, "\0\0\0\0", 4);
@@ -128,7 +128,7 @@ static void checksums_of_datagrams_are_right(void **state)
 	}
 }
 
-/* A sum of 0 stands for "no checksum". */
+/* In UDP 0 means "no checksum", so a computed checksum of 0 is written as 0xffff. */
 static void a_checksum_of_0_is_written_as_all_ones(void **state)
 {
 	struct udpip_packet p = {.from = near4, .to = far4};

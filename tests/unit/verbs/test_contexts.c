@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contexts of a device that is opened several times: each has asynchronous events of its
- * own. */
+/* A device that is opened several times: each context has its own asynchronous events. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +11,7 @@
 
 #include "softrnic/softrnic.h"
 
-/* A completion queue that is too small, and a queue pair on it. */
+/* A completion queue that is too small, and a queue pair that uses it. */
 struct user {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -47,7 +46,7 @@ static void user_free_objects(struct user *u)
 	assert_int_equal(softrnic_dealloc_pd(u->pd), 0);
 }
 
-/* More receives are flushed than the queue has room for. */
+/* Flush more receives than the queue has slots. */
 static void user_overrun(struct user *u)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -75,7 +74,8 @@ static void contexts_differ(void **state)
 	assert_int_not_equal(a->async_fd, b->async_fd);
 	assert_int_equal(softrnic_close_device(a), 0);
 	assert_int_equal(softrnic_close_device(b), 0);
-	assert_int_equal(softrnic_close_device(softrnic_context()), 0); /* the ids' context stays */
+	/* the context of ids stays open */
+	assert_int_equal(softrnic_close_device(softrnic_context()), 0);
 	assert_int_not_equal(fcntl(softrnic_context()->async_fd, F_GETFD), -1);
 }
 
@@ -96,13 +96,13 @@ static void events_go_to_the_context_of_their_object(void **state)
 	softrnic_ack_async_event(&ev);
 	user_overrun(&a);
 	user_free_objects(&a);
-	assert_false(has_event(a.ctx)); /* an object that is gone has no event */
+	assert_false(has_event(a.ctx)); /* the object is destroyed, so its event is gone */
 	user_free_objects(&b);
 	assert_int_equal(softrnic_close_device(a.ctx), 0);
 	assert_int_equal(softrnic_close_device(b.ctx), 0);
 }
 
-/* rdma-core lets a program do so. */
+/* As in rdma-core, a program may close a context before its objects. */
 static void a_context_may_be_closed_before_its_objects(void **state)
 {
 	struct user u;
@@ -111,7 +111,7 @@ static void a_context_may_be_closed_before_its_objects(void **state)
 	user_open(&u);
 	fd = u.ctx->async_fd;
 	assert_int_equal(softrnic_close_device(u.ctx), 0);
-	user_overrun(&u); /* the queue's event has a context that gets it */
+	user_overrun(&u); /* the event of the queue goes to the context that is still open */
 	assert_int_not_equal(fcntl(fd, F_GETFD), -1);
 	user_free_objects(&u);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);

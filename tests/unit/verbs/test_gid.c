@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rows of the table of GIDs, and addresses as GIDs. */
+/* The rows of the GID table, and addresses in the form of GIDs. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>

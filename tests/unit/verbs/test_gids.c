@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The port of a RoCE device whose addresses the environment names: see CMakeLists.txt. */
+/* The port of a RoCE device whose addresses are in an environment variable (CMakeLists.txt sets
+ * it). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static void the_whole_table_can_be_asked_for(void **state)
 	assert_int_equal(entries[4].port_num, 1);
 	assert_int_equal(entries[4].gid_type, IBV_GID_TYPE_ROCE_V2);
 	expect_gid(&entries[5].gid, "::ffff:127.0.0.1");
-	assert_true(entries[5].ndev_ifindex > 0); /* the loopback interface */
+	assert_true(entries[5].ndev_ifindex > 0); /* the index of the loopback interface */
 	assert_int_equal(softrnic_query_gid_table(ctx, entries, 6, 0), 6);
 	assert_int_equal(softrnic_query_gid_table(ctx, entries, 5, 0), -EINVAL);
 	assert_int_equal(softrnic_query_gid_table(ctx, entries, 16, 1), -EINVAL);
@@ -90,7 +91,7 @@ static void there_is_one_partition_key(void **state)
 	assert_int_equal(softrnic_get_pkey_index(ctx, 1, 1), -1);
 }
 
-/* --- where a queue pair may be led to --------------------------------------------------------- */
+/* --- to which addresses a queue pair may be connected ----------------------------------------- */
 
 static struct ibv_qp *made(struct ibv_pd *pd, struct ibv_cq *cq)
 {
@@ -133,13 +134,14 @@ static void a_peer_without_a_route_is_refused_at_once(void **state)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	assert_int_equal(lead_to(qp, 0, "fe80::dead:beef"), ENETUNREACH); /* the other family */
+	/* an address of the other family */
+	assert_int_equal(lead_to(qp, 0, "fe80::dead:beef"), ENETUNREACH);
 	assert_int_equal(lead_to(qp, 4, "::ffff:127.0.0.1"), ENETUNREACH);
-	assert_int_equal(lead_to(qp, 15, "::ffff:127.0.0.1"), EINVAL); /* an empty row */
+	assert_int_equal(lead_to(qp, 15, "::ffff:127.0.0.1"), EINVAL); /* an index without a GID */
 	assert_int_equal(lead_to(qp, 16, "::ffff:127.0.0.1"), EINVAL);
 	assert_int_equal(softrnic_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_INIT);
-	assert_int_equal(attr.dest_qp_num, 0); /* no attribute of the failed moves is stored */
+	assert_int_equal(attr.dest_qp_num, 0); /* the failed moves have stored no attribute */
 	assert_int_equal(softrnic_destroy_plain_qp(qp), 0);
 	assert_int_equal(softrnic_destroy_cq(cq), 0);
 	assert_int_equal(softrnic_dealloc_pd(pd), 0);

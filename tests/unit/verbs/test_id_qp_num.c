@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers of the queue pairs of ids. */
+/* The numbers of queue pairs that belong to rdma_cm ids. */
 #include <errno.h>
 
 #include "lib/unit.h"
@@ -18,7 +18,7 @@ static uint32_t taken(void)
 	return num;
 }
 
-/* A connection stays while others come and go. */
+/* One connection keeps its number while other connections begin and end. */
 static void a_number_in_use_is_passed_over(void **state)
 {
 	uint32_t kept = taken();
@@ -50,7 +50,7 @@ static void all_of_them_can_be_taken_and_no_more(void **state)
 		seen[num] = true;
 		n++;
 	}
-	assert_true(n >= ALL - 1); /* the test before took one number */
+	assert_true(n >= ALL - 1); /* an earlier test still uses one number */
 	id_qp_num_give(2 + ALL / 2);
 	assert_int_equal(taken(), 2 + ALL / 2);
 	assert_int_equal(id_qp_num_take(&num), -ENOMEM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs without an id, as far as they need no peer: states, posting, and returned values. */
+/* Queue pairs without an id, as far as they need no peer: states, posts, and queried values. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -51,7 +51,7 @@ static int destroyed(void **state)
 {
 	struct plain *p = *state;
 
-	assert_int_equal(softrnic_dealloc_pd(p->pd), EBUSY); /* the queue pair uses both objects */
+	assert_int_equal(softrnic_dealloc_pd(p->pd), EBUSY); /* the queue pair uses the domain */
 	assert_int_equal(softrnic_destroy_cq(p->cq), EBUSY);
 	assert_int_equal(softrnic_destroy_plain_qp(p->qp), 0);
 	assert_int_equal(softrnic_destroy_cq(p->cq), 0);
@@ -96,7 +96,7 @@ static int post_send(struct plain *p, uint64_t wr_id)
 	return ret;
 }
 
-/* Returns the wr_id of the next completion, or 0. All completions here are flushed requests. */
+/* Returns the wr_id of the next completion, or 0. Every completion here is of a flushed request. */
 static uint64_t flushed(struct plain *p)
 {
 	struct ibv_wc wc;
@@ -146,7 +146,7 @@ static void wrong_moves_change_nothing(void **state)
 	assert_int_equal(softrnic_modify_qp(p->qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), EINVAL);
 }
 
-/* pyverbs sets a queue pair up again with attributes that it queried before. */
+/* pyverbs queries the attributes of a queue pair, and uses them to set it up again. */
 static void all_that_was_set_is_returned(void **state)
 {
 	struct plain *p = *state;
@@ -162,16 +162,15 @@ static void all_that_was_set_is_returned(void **state)
 	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
 	assert_int_equal(softrnic_modify_qp(p->qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
 	assert_int_equal(query(p).qp_access_flags, IBV_ACCESS_REMOTE_READ);
-	assert_int_equal(move(p, IBV_QPS_ERR), 0); /* the attributes stay */
+	assert_int_equal(move(p, IBV_QPS_ERR), 0); /* the attributes stay valid in ERR */
 	assert_int_equal(query(p).qp_access_flags, IBV_ACCESS_REMOTE_READ);
-	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* here the attributes end */
+	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* RESET clears the attributes */
 	assert_int_equal(query(p).qp_access_flags, 0);
 	assert_int_equal(query(p).port_num, 0);
 	assert_int_equal(query(p).cap.max_send_wr, 4);
 }
 
-/* Without a global header there is no peer on Ethernet. This error is the first that programs
- * for InfiniBand get. */
+/* On Ethernet a path needs a global header. Programs for InfiniBand get this error first. */
 static void a_path_by_local_identifiers_is_refused(void **state)
 {
 	struct plain *p = *state;
@@ -218,10 +217,11 @@ static void reset_empties_without_completions(void **state)
 	assert_int_equal(post_recv(p, 1), EINVAL);
 	assert_int_equal(p->qp->qp_num, num);
 	assert_int_equal(move(p, IBV_QPS_INIT), 0);
-	for (int i = 0; i < 4; i++) /* all of the queue's room is free again */
+	for (int i = 0; i < 4; i++) /* all slots of the queue are free again */
 		assert_int_equal(post_recv(p, 1), 0);
 	assert_int_equal(move(p, IBV_QPS_ERR), 0);
-	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* also drops unpolled completions */
+	/* RESET also drops completions that were not polled */
+	assert_int_equal(move(p, IBV_QPS_RESET), 0);
 	assert_int_equal(flushed(p), 0);
 }
 
@@ -270,7 +270,7 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* A builder that fails at its first use is of no use. */
+/* Builders of other operations would fail at their first use, so they are refused. */
 static void a_datagram_queue_pair_has_builders_of_sends_alone(void **state)
 {
 	static const uint64_t lacking[] = {IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_LOCAL_INV,

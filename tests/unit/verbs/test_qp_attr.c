@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values of a queue pair's attributes: the first and the last valid ones, and their storage. */
+/* Attributes of a queue pair: the first and last valid value of each, and how they are stored. */
 #include <string.h>
 
 #include "lib/unit.h"
@@ -36,7 +36,7 @@ static void values_have_bounds(void **state)
 	assert_false(CHECK(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, 129));
 }
 
-/* On Ethernet no local identifier leads to a peer. */
+/* On Ethernet a local identifier reaches no peer, so a path needs a global header. */
 static void a_path_has_a_global_header(void **state)
 {
 	struct ibv_qp_attr attr = {.ah_attr = {.is_global = 1, .port_num = 1}};

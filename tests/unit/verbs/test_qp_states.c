@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every pair of states, with every mask that differs little from a valid mask, for every type. */
+/* Every pair of states, for every type, with every mask that differs from a valid one in one bit or
+ * two. */
 #include "lib/unit.h"
 
 #include "softrnic/verbs/qp_states.h"
@@ -7,7 +8,8 @@
 #define STATES 7
 #define BITS   26 /* number of bits of enum ibv_qp_attr_mask, up to IBV_QP_RATE_LIMIT */
 
-/* The moves that the standard lists, in the standard's words; a move in no row does not exist. */
+/* The changes of state that the standard lists, in its words. A change that is in no row does not
+ * exist. */
 static const struct move {
 	enum ibv_qp_type type;
 	enum ibv_qp_state from, to;
@@ -68,7 +70,7 @@ static const struct move {
 	{IBV_QPT_UD, IBV_QPS_SQE, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
 };
 
-/* Every state leads to RESET and to ERR, with no attribute but the state. */
+/* Each state may change to RESET and to ERR, with no other attribute. */
 static const struct move to_reset_or_error;
 
 static const struct move *move_of(enum ibv_qp_type type, int from, int to)
@@ -101,7 +103,7 @@ static void check(enum ibv_qp_type type, int from, int to, int mask)
 			 right ? "success" : "failure");
 }
 
-/* Check the mask, and all masks that differ from it in one bit or two. */
+/* Check this mask, and all masks that differ from it in one bit or two. */
 static void check_around(enum ibv_qp_type type, int from, int to, int mask)
 {
 	for (int i = 0; i <= BITS; i++) {
