@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "windows.h"
 #include "workload.h"
 
 #define GAP 8 /* unused bytes between two pieces */
@@ -165,6 +166,10 @@ static void inbox_check_message(struct inbox *b, struct node *n, const struct in
 	for (unsigned i = 0; i < slot->pieces; i++) {
 		memcpy(whole + at, m->cache + slot->piece[i].off, slot->piece[i].len);
 		at += slot->piece[i].len;
+	}
+	if (n->sim->world->windows) {
+		windows_on_message(n, wc, whole);
+		return;
 	}
 	if (known && scenario_is_trusted(&n->sim->sc) && wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		for (unsigned i = 0; i < slot->pieces; i++)

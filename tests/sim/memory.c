@@ -55,7 +55,7 @@ static int area_access(enum area_kind kind, struct prng *rng)
 
 	if (kind == AREA_RECV || kind >= AREA_SOURCE)
 		return access;
-	access |= IBV_ACCESS_REMOTE_WRITE;
+	access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
 	if (kind == AREA_SINK || kind == AREA_SCRATCH)
 		return access;
 	access |= IBV_ACCESS_REMOTE_READ;

@@ -89,6 +89,7 @@ static void make_qp(struct node *n, const struct scenario *sc)
 		.peer_rfc7306 = sc->assumes_7306,
 		.strict_persist = sc->strict[n->index],
 		.acks = sc->acks[n->index],
+		.unreliable = sc->unreliable,
 		.notify = on_qp_notify,
 		.get = on_get,
 		.async = on_async,
@@ -137,6 +138,8 @@ void node_open_stream(struct node *n)
 	if (stream_new(&cfg, &n->stream) ||
 	    (sc->announces[n->index] && stream_set_user_flushes(n->stream, true)))
 		abort();
+	if (sc->unreliable) /* such queue pairs have no other way to connect */
+		stream_set_meets(n->stream);
 	stream_attach_qp(n->stream, n->qp);
 	n->deadline = CLOCK_NEVER;
 }

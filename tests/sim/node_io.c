@@ -10,6 +10,7 @@
 #include "reconnect.h"
 #include "rings.h"
 #include "sim.h"
+#include "windows.h"
 #include "workload.h"
 
 /* Length and header of a Write: an end that has sent these bytes has finished its start-up. */
@@ -104,6 +105,8 @@ static void node_on_event(void *owner, enum stream_event event, int status)
 		return;
 	if (n->sim->world->reconnect)
 		reconnect_on_stream_event(n, event, status);
+	else if (n->sim->world->windows)
+		windows_on_stream_event(n, event);
 	else
 		workload_on_event(n, event, status);
 }

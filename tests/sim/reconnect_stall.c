@@ -3,6 +3,7 @@
 #include "reconnect.h"
 #include "softrnic/rnic/place.h"
 #include "stall.h"
+#include "windows.h"
 
 #define STALL_PERCENT       4
 #define STALL_PERCENT_OTHER 25 /* used if only stores to other areas than the place may be stuck */
@@ -52,7 +53,7 @@ int __wrap_place(void *dst, const void *src, size_t len)
 	int err = 0;
 
 	if (!n)
-		return __real_place(dst, src, len);
+		return __real_place(dst, src, windows_tears() ? len / 2 : len);
 	if (first)
 		err = __real_place(dst, src, first);
 	reconnect_may_stall(n, dst);

@@ -65,15 +65,21 @@ enum sim_mode {
 	SIM_TORN,       /* a message's last byte is not placed */
 	SIM_NO_WINDOW,  /* no packet waits for a credit */
 	SIM_EARLY_SENT, /* a Send completes although the socket did not take its packet */
-	SIM_BLIND,      /* bits flip, no CRC is used, and contents are still trusted */
+	/* Memory windows. */
+	SIM_LOOSE_WINDOW, /* a window is longer than its Bind */
+	SIM_ANY_QP,       /* any queue pair may use a window of type 2 */
+	SIM_KEPT_WINDOW,  /* an invalidated window still works */
+	SIM_HALF,         /* only a half of some bytes is placed */
+	SIM_BLIND,        /* bits flip, no CRC is used, and contents are still trusted */
 };
 
 struct scenario {
 	enum sim_mode mode;
 	/* Properties of the two ends; [0] is the initiator. */
 	bool want_crc[2], offer_consent[2];
-	bool rings;   /* both ends offer to move to rings in shared memory */
-	bool acks[2]; /* the end asks for Acks */
+	bool rings;      /* both ends offer to move to rings in shared memory */
+	bool unreliable; /* the queue pairs are of type UC */
+	bool acks[2];    /* the end asks for Acks */
 	/* the end announces native flushes, as librpma does; otherwise its Reads flush, too */
 	bool announces[2];
 	bool p2p;

@@ -8,6 +8,7 @@
 
 #include "reconnect.h"
 #include "rings.h"
+#include "windows.h"
 #include "workload.h"
 
 void world_violate(struct world *w, const char *fmt, ...)
@@ -242,6 +243,8 @@ void sim_on_event(struct sim *sim, const struct event *e)
 {
 	if (sim->world->reconnect)
 		reconnect_on_event(sim, e);
+	else if (sim->world->windows)
+		windows_on_event(sim, e);
 	else if (!sim_is_paused(sim, e))
 		sim_do_event(sim, e);
 }

@@ -50,7 +50,9 @@
  * nodes, with the same memory. Bytes of an ended connection must not overwrite those of a later
  * one.
  *
- * Runs of a third kind (-d, datagram.h) have no connections: their queue pairs exchange datagrams.
+ * Runs of a third kind (-w, windows.h) have memory windows, over reliable and unreliable queue pairs.
+ *
+ * Runs of a fourth kind (-d, datagram.h) have no connections: their queue pairs exchange datagrams.
  *
  * Not simulated: sockets, wake-ups, threads and locks (tests/system, TSan), and several faults in
  * one run.
@@ -81,6 +83,7 @@
 
 struct world;
 struct reconnect;
+struct windows;
 
 /* One connection: two ends and the link between them. */
 struct sim {
@@ -107,6 +110,7 @@ struct world {
 	bool powered_off; /* the power of both hosts has failed */
 	/* connections in a row; NULL: all connections begin at the same time */
 	struct reconnect *reconnect;
+	struct windows *windows; /* NULL: the run has no memory windows */
 	bool violated;
 	char violation[256];
 };
@@ -119,6 +123,7 @@ struct sim_options {
 	bool cut_often;
 	bool reconnects; /* connections in a row: reconnect.h */
 	bool datagrams;  /* datagram.h */
+	bool windows;    /* windows.h */
 };
 
 /* Returns true if no rule was violated. */

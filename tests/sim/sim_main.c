@@ -2,12 +2,13 @@
 /*
  * sim: run two software RNICs on a virtual link thousands of times, each time from another seed.
  *
- *   sim [-m mode] [-d | -p | -r] [-t seconds] [first seed [count]]
+ *   sim [-m mode] [-d | -p | -r | -w] [-t seconds] [first seed [count]]
  *
  *   -m   honest, or a mode that is broken on purpose: see scenario.h
  *   -d   datagrams, without connections
  *   -p   the power may fail at every boundary of every write-back
- * -r connections in a row, which write to the same place
+ *   -r   connections in a row, which write to the same place
+ *   -w   memory windows, over reliable and unreliable queue pairs
  *
  * With a broken mode the program succeeds if it finds a violation.
  */
@@ -22,9 +23,11 @@
 #include "datagram.h"
 #include "reconnect.h"
 #include "sim.h"
+#include "windows.h"
 
 #define COVERED_RUNS      2000 /* after this number of runs every case must have happened */
 #define COVERED_DATAGRAMS 300
+#define COVERED_WINDOWS   300
 #define COVERED_IN_ROWS   600 /* for connections in a row */
 
 static struct world world;
@@ -66,6 +69,10 @@ static const char *const modes[] = {
 	[SIM_TORN] = "torn",
 	[SIM_NO_WINDOW] = "no-window",
 	[SIM_EARLY_SENT] = "early-sent",
+	[SIM_LOOSE_WINDOW] = "loose-window",
+	[SIM_ANY_QP] = "any-queue-pair",
+	[SIM_KEPT_WINDOW] = "kept-window",
+	[SIM_HALF] = "half",
 	[SIM_BLIND] = "blind",
 };
 #define N_MODES (sizeof(modes) / sizeof(modes[0]))
@@ -73,7 +80,7 @@ static const char *const modes[] = {
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: sim [-m mode] [-d | -p | -r] [-t seconds] [first seed [count]]\nmodes:");
+		"usage: sim [-m mode] [-d | -p | -r | -w] [-t seconds] [first seed [count]]\nmodes:");
 	for (size_t i = 0; i < N_MODES; i++)
 		fprintf(stderr, " %s", modes[i]);
 	fprintf(stderr, "\n");
@@ -107,6 +114,8 @@ static bool run_one(uint64_t seed, const struct sim_options *opt)
 {
 	if (opt->datagrams)
 		return datagram_run(&world, seed, opt);
+	if (opt->windows)
+		return windows_run(&world, seed, opt);
 	return opt->reconnects ? reconnect_run(&world, seed, opt)
 			       : world_run(&world, seed, opt, &coverage);
 }
@@ -132,6 +141,8 @@ static int exit_code(const struct sim_options *opt)
 		return 1;
 	if (opt->datagrams)
 		return datagram_seen.runs >= COVERED_DATAGRAMS && !datagram_is_complete(stdout);
+	if (opt->windows)
+		return windows_seen.runs >= COVERED_WINDOWS && !windows_is_complete(stdout);
 	if (opt->reconnects)
 		return opt->mode == SIM_HONEST && reconnect_seen.runs >= COVERED_IN_ROWS &&
 		       !reconnect_is_complete(stdout);
@@ -144,7 +155,7 @@ int main(int argc, char **argv)
 	uint64_t first = 1, count = 1000, until = 0, began = clock_now_ns();
 	int opt;
 
-	while ((opt = getopt(argc, argv, "dm:prt:")) != -1) {
+	while ((opt = getopt(argc, argv, "dm:prt:w")) != -1) {
 		if (opt == 'm')
 			options.mode = mode_of(optarg);
 		else if (opt == 'd')
@@ -153,6 +164,8 @@ int main(int argc, char **argv)
 			options.cut_often = true;
 		else if (opt == 'r')
 			options.reconnects = true;
+		else if (opt == 'w')
+			options.windows = true;
 		else if (opt == 't')
 			until = began + strtoull(optarg, NULL, 0) * NSEC_PER_SEC;
 		else
@@ -168,6 +181,8 @@ int main(int argc, char **argv)
 		report(&options);
 	if (options.datagrams)
 		datagram_print(stdout);
+	else if (options.windows)
+		windows_print(stdout);
 	else if (options.reconnects)
 		reconnect_print(stdout);
 	else
@@ -176,5 +191,6 @@ int main(int argc, char **argv)
 	world_fini(&world);
 	reconnect_fini();
 	datagram_fini();
+	windows_fini();
 	return exit_code(&options);
 }

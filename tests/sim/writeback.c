@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "reconnect.h"
+#include "windows.h"
 
 #define CUTS_IN_COPY 6
 
@@ -21,6 +22,11 @@ void node_check_power(struct node *n)
 
 	if (n->sim->world->reconnect) {
 		reconnect_check(n->sim->world);
+		return;
+	}
+	if (n->sim->world->windows) {
+		if (n->index == 1)
+			win_check_medium(n);
 		return;
 	}
 	if (!scenario_is_trusted(sc) || sc->fault == FAULT_UNMAP)
@@ -46,9 +52,24 @@ static uint64_t writeback_piece_len(const struct node *n)
 	return n->sim->sc.dax[n->index] ? 64 : 512;
 }
 
+/* A connection may write to the memory of another one of its host, through a window that both share. */
+static struct memory *writeback_memory(const struct node *n)
+{
+	const struct world *w = n->sim->world;
+	const uint8_t *at = n->job.wb.addr;
+
+	for (unsigned i = 0; w->windows && i < w->conns; i++) {
+		struct memory *m = w->conn[i].node[n->index].mem;
+
+		if (at >= m->cache && at < m->cache + m->size)
+			return m;
+	}
+	return n->mem;
+}
+
 static uint64_t writeback_off(const struct node *n)
 {
-	return (uint64_t)((uint8_t *)n->job.wb.addr - n->mem->cache);
+	return (uint64_t)((uint8_t *)n->job.wb.addr - writeback_memory(n)->cache);
 }
 
 static bool writeback_is_first_half(const struct node *n, uint64_t piece)
@@ -62,7 +83,8 @@ static bool writeback_is_first_half(const struct node *n, uint64_t piece)
 static void writeback_copy_half(struct node *n, bool first)
 {
 	uint64_t off = writeback_off(n), end = off + n->job.wb.len, unit = writeback_piece_len(n);
-	const uint8_t *from = n->job.snapshot ? n->job.bytes : memory_pages(n->mem, off);
+	const uint8_t *from =
+		n->job.snapshot ? n->job.bytes : memory_pages(writeback_memory(n), off);
 	uint64_t looked = 0;
 
 	for (uint64_t piece = off / unit; piece * unit < end; piece++) {
@@ -71,7 +93,7 @@ static void writeback_copy_half(struct node *n, bool first)
 
 		if (writeback_is_first_half(n, piece) != first)
 			continue;
-		memcpy(n->mem->medium + lo, from + (lo - off), hi - lo);
+		memcpy(writeback_memory(n)->medium + lo, from + (lo - off), hi - lo);
 		if (looked++ < CUTS_IN_COPY)
 			writeback_check_boundary(n);
 	}
@@ -80,7 +102,7 @@ static void writeback_copy_half(struct node *n, bool first)
 static bool writeback_is_sane(struct node *n)
 {
 	uint64_t off = writeback_off(n);
-	const struct area *a = memory_area_at(n->mem, off);
+	const struct area *a = memory_area_at(writeback_memory(n), off);
 
 	if (a && n->job.wb.len <= a->off + a->len - off)
 		return true;
@@ -92,7 +114,7 @@ static bool writeback_is_sane(struct node *n)
 /* The region must stay registered until its bytes are written back. */
 static void writeback_check_held(struct node *n)
 {
-	const struct area *a = memory_area_at(n->mem, writeback_off(n));
+	const struct area *a = memory_area_at(writeback_memory(n), writeback_off(n));
 
 	if (a && a->gone && !(a->lasting && n->job.wb.kind == QP_JOB_WRITE_BACK))
 		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
@@ -100,7 +122,7 @@ static void writeback_check_held(struct node *n)
 
 static bool writeback_is_volatile(struct node *n)
 {
-	const struct area *a = memory_area_at(n->mem, writeback_off(n));
+	const struct area *a = memory_area_at(writeback_memory(n), writeback_off(n));
 
 	return a && a->is_volatile;
 }
@@ -116,18 +138,21 @@ static bool writeback_is_query(const struct node *n)
 static void writeback_answer(struct node *n)
 {
 	struct vext_digest *d = n->job.wb.answer;
-	const struct area *a = memory_area_at(n->mem, writeback_off(n));
-	const uint8_t *from = a->is_volatile ? n->mem->cache : n->mem->medium;
+	const struct area *a = memory_area_at(writeback_memory(n), writeback_off(n));
+	const uint8_t *from =
+		a->is_volatile ? writeback_memory(n)->cache : writeback_memory(n)->medium;
 
 	if (n->job.wb.kind == QP_JOB_WRITE_BACK)
 		return;
-	d->durability = memory_durability(n->mem, (enum area_kind)(a - n->mem->area));
+	d->durability = memory_durability(writeback_memory(n),
+					  (enum area_kind)(a - writeback_memory(n)->area));
 	if (writeback_is_query(n))
 		return;
 	d->alg = n->job.wb.alg;
 	d->len = (uint32_t)n->job.wb.len;
 	d->source = a->is_volatile ? VEXT_DIGEST_FROM_MEMORY : VEXT_DIGEST_FROM_MEDIUM;
-	memory_digest(n->mem, writeback_off(n), from + writeback_off(n), n->job.wb.len, d);
+	memory_digest(writeback_memory(n), writeback_off(n), from + writeback_off(n), n->job.wb.len,
+		      d);
 }
 
 static void writeback_keep_bytes(struct node *n)
@@ -140,7 +165,7 @@ static void writeback_keep_bytes(struct node *n)
 		if (!job->bytes)
 			abort();
 	}
-	memcpy(job->bytes, memory_pages(n->mem, writeback_off(n)), job->wb.len);
+	memcpy(job->bytes, memory_pages(writeback_memory(n), writeback_off(n)), job->wb.len);
 }
 
 /* Model a pool that is busy for a while before it begins the job. */
