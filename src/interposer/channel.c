@@ -13,10 +13,10 @@
 #include "softrnic/softrnic.h"
 
 /*
- * rping and programs derived from it destroy a channel while one of their threads waits on it or is
- * about to. With a kernel device that thread stays in the kernel until the process ends. Here it
- * waits for ever, too, and its channel is kept. For threads that are about to wait, the memory of a
- * destroyed channel is kept until KEPT more channels were destroyed.
+ * rping and programs derived from it destroy a channel while a thread of them waits on the channel,
+ * or is about to wait. With a kernel device such a thread stays in the kernel until the process
+ * ends. Here the thread also waits for ever, and its channel is kept. For threads that are only
+ * about to wait, the memory of a destroyed channel is kept until KEPT more channels are destroyed.
  */
 enum { KEPT = 64 };
 static _Atomic(struct shim_channel *) kept[KEPT];
@@ -32,7 +32,7 @@ static bool channel_watch(int epfd, int fd)
 	return !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* Join both sources of events in one descriptor, if rdma-core is present. */
+/* If rdma-core is present, watch both sources of events by one epoll descriptor. */
 static bool channel_join(struct shim_channel *ch, const struct ops *rdma_core)
 {
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -78,9 +78,9 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 }
 
 /*
- * No thread uses the channel now, and none can begin to use it. A thread that tries counts as a
- * user until it sees that the channel is destroyed. This thread may be the last user, so there can
- * be two callers.
+ * Release a channel that no thread uses, and that no thread can begin to use. A thread that tries
+ * to use it counts as a user until it sees that the channel is destroyed. Such a thread may then be
+ * the last user, so two threads may call this function.
  */
 static void channel_release(struct shim_channel *ch)
 {
@@ -109,7 +109,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	shim_channel_delete(shim_channel_of(channel));
 }
 
-/* The next event of either source. O_NONBLOCK of the descriptor decides whether to wait. */
+/* Take the next event of either source. O_NONBLOCK of the descriptor decides whether the call
+ * waits. */
 static int channel_take(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev)
 {
 	struct pollfd readable = {.fd = ch->pub.fd, .events = POLLIN};
@@ -152,7 +153,8 @@ int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rd
 	blocking = destroyed && ch->blocking;
 	pthread_cleanup_pop(1);
 	if (ret && destroyed) {
-		while (blocking) /* the thread can be cancelled here, as in the kernel */
+		/* the thread can be cancelled here, like in a wait in the kernel */
+		while (blocking)
 			pause();
 		return REFUSE_NEG(EBADF);
 	}

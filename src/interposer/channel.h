@@ -8,10 +8,10 @@
 #include "interposer/ops.h"
 
 struct shim_channel {
-	/* pub.fd: softrnic's descriptor, or an epoll descriptor of both sources */
+	/* pub.fd is softrnic's descriptor, or an epoll descriptor that watches both sources */
 	struct rdma_event_channel pub;
 	struct rdma_event_channel *softrnic, *rdma_core;
-	/* used by channel.c: the destroyed bit, and the number of threads inside */
+	/* for channel.c: the destroyed bit, and the number of threads inside */
 	atomic_uint state;
 	atomic_bool released;
 	bool blocking; /* was the descriptor blocking when the channel was destroyed? */
@@ -26,8 +26,8 @@ static inline struct shim_channel *shim_channel_of(struct rdma_event_channel *ch
 struct shim_channel *shim_channel_new(void);
 void shim_channel_delete(struct shim_channel *ch);
 /*
- * Get the next event and its implementation. Returns 0, or -1 and errno. If the channel was
- * destroyed, the call does not return. The thread can be cancelled here.
+ * Get the next event, and the table of the implementation that it came from. Returns 0, or -1 with
+ * errno. If the channel was destroyed, the call does not return. The thread can be cancelled here.
  */
 int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choose.c -- chooses the device of an id: rdma-core's, if rdma-core has a device with the id's
- * address.
+ * choose.c -- chooses the implementation for an id: rdma-core if it has a device with the id's
+ * address, else the software RNIC.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* Time limit for rdma_cm's own look-ups, which take no longer on a local network. */
+/* Time limit for look-ups by rdma_cm. On a local network they take no longer. */
 enum { PROBE_TIMEOUT_MS = 1000 };
 
 static bool choose_is_any(const struct sockaddr *sa)
@@ -35,7 +35,8 @@ static bool choose_resolves(const struct ops *rdma_core, struct rdma_event_chann
 	return yes;
 }
 
-/* Ask with a new id, because an id keeps the address that it was bound to. */
+/* Does rdma-core serve these addresses? The look-up uses a new id, because an id keeps the address
+ * that it was bound to. */
 static bool choose_serves(const struct ops *rdma_core, struct sockaddr *local,
 			  struct sockaddr *remote)
 {
@@ -53,7 +54,7 @@ static bool choose_serves(const struct ops *rdma_core, struct sockaddr *local,
 	return yes;
 }
 
-/* A wildcard address belongs to every device, so it chooses none. */
+/* A wildcard address belongs to every device, so it chooses no device. */
 void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *remote)
 {
 	const struct ops *rdma_core = rdma_core_ops();

@@ -10,12 +10,12 @@
 
 /* Programs get a pointer to the first element after `rdma_core`. */
 struct device_list {
-	void *rdma_core; /* rdma-core's own list, which must be returned to rdma-core */
+	void *rdma_core; /* rdma-core's own list, which must be given back to rdma-core */
 	void *entry[];
 };
 
-/* Accepts NULL. Returns rdma-core's own list, which the caller must return to rdma-core, or
- * NULL. */
+/* Free the list. Accepts NULL. Returns rdma-core's own list, which the caller must give back to
+ * rdma-core, or NULL. */
 static void *device_list_free(void *entries)
 {
 	struct device_list *list;
@@ -29,7 +29,8 @@ static void *device_list_free(void *entries)
 	return rdma_core;
 }
 
-/* Make a list of rdma-core's n entries, ours, and NULL. Takes over `rdma_core` only on success. */
+/* Make a list of rdma-core's n entries, the software RNIC `ours`, and NULL. Only if this succeeds,
+ * the list takes over `rdma_core`. */
 static void *device_list_new(void *const *rdma_core, int n, void *ours, int *num)
 {
 	struct device_list *list = calloc(1, sizeof(*list) + sizeof(list->entry[0]) * (n + 2u));
@@ -52,7 +53,9 @@ static bool device_is_softrnic(const struct ibv_device *device)
 	return ctx && ctx->device == device;
 }
 
-/* A function of rdma-core's own library, with the type of the public function. */
+/*
+ * A function of rdma-core's own library. It has the type of the public function with the same name.
+ */
 #define RDMA_CORE(name) ((__typeof__(name) *)rdma_core_symbol(#name))
 
 struct ibv_device **ibv_get_device_list(int *num)
@@ -94,7 +97,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 	return attr.node_guid;
 }
 
-/* The kernel's number of the device; our device has no number. */
+/* Returns the number that the kernel gave to the device. The software RNIC has no number. */
 int ibv_get_device_index(struct ibv_device *device)
 {
 	if (!device_is_softrnic(device) && rdma_core_ops())

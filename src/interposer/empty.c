@@ -1,3 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* empty.c -- a library that only names other libraries still needs an object. */
+/* empty.c -- the only source file of a library that just refers to other libraries, because a
+ * library needs an object. */
 typedef int softrnic_nothing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ep.c -- endpoints: synchronous calls that combine several calls of rdma_cm. */
+/* ep.c -- endpoints: calls that combine several calls of rdma_cm and wait for their events. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 enum { RESOLVE_MS = 2000 };
 
-/* Keep the attributes for the queue pairs of a listening endpoint's requests. */
+/* Keep the attributes for the queue pairs of requests to a listening endpoint. */
 static int ep_keep_attr(struct shim_id *s, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (!attr)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* event.c -- the events that programs see, and ids that move between channels. */
+/* event.c -- converts events for programs, and moves ids between channels. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* channel NULL: the id gets its own channel, and becomes synchronous. */
+/* Move the id to a channel. With channel NULL the id gets a separate channel, and becomes
+ * synchronous. */
 static int event_migrate_id(struct shim_id *s, struct shim_channel *channel)
 {
 	OPS_SCOPE ops = s->ops;
@@ -28,7 +29,8 @@ static int event_migrate_id(struct shim_id *s, struct shim_channel *channel)
 	return 0;
 }
 
-/* Each request to a synchronous id has its own channel, as rdma_get_request(3) requires. */
+/* Make the shim id of a request. If the listener is synchronous, each of its requests gets a
+ * separate channel, as rdma_get_request(3) requires. */
 static struct shim_id *event_request_id(struct shim_id *listener, struct shim_channel *ch,
 					struct rdma_cm_id *inner)
 {
@@ -41,8 +43,8 @@ static struct shim_id *event_request_id(struct shim_id *listener, struct shim_ch
 	return s;
 }
 
-/* May the inner id's device or addresses have changed before this event, although the program did
- * not call a function for that id? Then they are copied to the shim id. */
+/* May the device or addresses of the inner id have changed before this event, without a call of the
+ * program for that id? They are then copied to the shim id. */
 static bool event_changes_id(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||
@@ -50,8 +52,9 @@ static bool event_changes_id(enum rdma_cm_event_type type)
 }
 
 /*
- * Replace the ids in the event by their shim ids. If the listener was moved to this channel, its
- * older requests have another channel, because the moving thread may not have changed them yet.
+ * Replace the ids in the event by their shim ids. The listener may have been moved to this channel.
+ * Its older requests may still refer to the former channel, because the thread that moves it may
+ * not have changed them yet.
  */
 static int event_translate(struct shim_event *e, struct shim_channel *ch)
 {
@@ -77,7 +80,7 @@ static int event_translate(struct shim_event *e, struct shim_channel *ch)
 	return 0;
 }
 
-/* Out of memory: the request is dropped. */
+/* There is no memory for the request's shim id, so drop the request. */
 static void event_drop_request(const struct ops *ops, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->event == RDMA_CM_EVENT_CONNECT_REQUEST ? ev->id : NULL;

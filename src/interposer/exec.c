@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exec.c -- a preloaded program becomes another one, or ends without exit(): what it posted is sent
- * before.
+ * exec.c -- sends posted requests before a preloaded program becomes another program, or ends
+ * without exit().
  *
  * execve() takes the library's memory and threads away, and closes its descriptors. Every call of
- * libc that replaces the process is intercepted here, because libc's calls of each other bypass the
- * interposer. The child of posix_spawn() needs nothing, as its parent goes on. After fork(), or in
- * a signal handler, a program may call little before execve(). So these functions allocate nothing,
- * and look up no symbol once the library is loaded.
+ * libc that replaces the process is intercepted here, because calls inside libc bypass the
+ * interposer. posix_spawn() needs no treatment, because the parent continues. After fork(), or in a
+ * signal handler, a program may only call few functions before execve(). So the functions here
+ * allocate no memory, and look up symbols only while the library is loaded.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,12 +41,13 @@ __attribute__((constructor)) static void exec_find(void)
 }
 
 /*
- * End the connections before the call. A failed call cannot restore them, so keep them if the call
- * must fail because the program does not exist.
+ * End the connections before the call. If the call fails, they cannot be restored. So keep them if
+ * the call is bound to fail because the program does not exist.
  */
 static void exec_leave(bool is_there)
 {
-	if (!next.execve) /* a constructor of another library may call this before ours has run */
+	/* a constructor of another library may call this before exec.c has looked up the symbols */
+	if (!next.execve)
 		exec_find();
 	if (!is_there)
 		return;
@@ -59,7 +60,7 @@ static bool exec_has(const char *path)
 	return !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
 }
 
-/* Is the file in this folder of the path? The folder's name has `len` characters. */
+/* Is the file in this folder of PATH? The folder's name has `len` characters. */
 static bool exec_has_in(const char *folder, size_t len, const char *file)
 {
 	char path[PATH_MAX];
@@ -85,7 +86,8 @@ static bool exec_finds(const char *file)
 		if (exec_has_in(at, len, file))
 			return true;
 	}
-	return !getenv("PATH"); /* without PATH libc uses a default path */
+	/* without PATH libc searches a default path, so assume that the file exists */
+	return !getenv("PATH");
 }
 
 int execve(const char *path, char *const argv[], char *const envp[])
@@ -119,7 +121,7 @@ int fexecve(int fd, char *const argv[], char *const envp[])
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	exec_leave(true);
-	if (!next.execveat) { /* a libc before 2.34 */
+	if (!next.execveat) { /* the libc is older than 2.34 */
 		errno = ENOSYS;
 		return -1;
 	}
@@ -135,7 +137,7 @@ static size_t exec_count(va_list ap)
 	return n;
 }
 
-/* Collect the `n` arguments after the first one; the last of them is NULL. */
+/* Collect `n` arguments after the first one; the last one is NULL. */
 static void exec_list(char **argv, const char *first, size_t n, va_list ap)
 {
 	argv[0] = (char *)first;
@@ -143,7 +145,7 @@ static void exec_list(char **argv, const char *first, size_t n, va_list ap)
 		argv[i] = va_arg(ap, char *);
 }
 
-/* Put the caller's arguments in an array on the stack, because no memory may be allocated. */
+/* Put the arguments in an array on the caller's stack, because no memory may be allocated. */
 #define EXEC_LIST(argv, first)                                                                     \
 	va_list ap;                                                                                \
 	size_t n;                                                                                  \

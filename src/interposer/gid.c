@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gid.c -- calls about the table of GIDs that no table of calls lists. */
+/* gid.c -- calls for the table of GIDs that are not in the tables of calls. */
 #include <errno.h>
 #include <string.h>
 
 #include "interposer/ops.h"
 #include "softrnic/softrnic.h"
 
-/* Copy only the caller's size, because a program may have been built with a shorter entry. */
+/* Copy only as many bytes as the caller's entry has. A program may have been built with a shorter
+ * entry. */
 static void gid_copy_entry(void *to, const struct ibv_gid_entry *entry, size_t size)
 {
 	memcpy(to, entry, size < sizeof(*entry) ? size : sizeof(*entry));
@@ -55,7 +56,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entr
 }
 
 /*
- * The kind of a GID, as in the kernel's file. This interface is between libibverbs and its own
+ * The kind of a GID, as in the kernel's file. libibverbs only offers this call to rdma-core's own
  * programs.
  */
 enum ibv_gid_type_sysfs { GID_TYPE_IB_OR_ROCE_V1, GID_TYPE_ROCE_V2 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id.c -- rdma_cm's calls on ids: life, addresses, connections, options. */
+/* id.c -- rdma_cm's calls on ids: creation and end, addresses, connections, options. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* Accept a datagram port space, as any iWARP device does; only creating the queue pair fails. */
+/* Check the port space. Datagram port spaces are accepted, as by any iWARP device; only the
+ * creation of their queue pairs fails. */
 static int id_check_ps(enum rdma_port_space ps)
 {
 	switch (ps) {
@@ -111,7 +112,7 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	return shim_id_complete(s, ret);
 }
 
-/* rdma_listen() of rdma_cm binds an unbound id to any address. */
+/* If the id is not bound, rdma_listen() of rdma_cm binds it to any address. */
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -150,7 +151,8 @@ int rdma_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)
 	return ops->cm.reject(s->inner, pdata, len);
 }
 
-/* The program may already have taken the event. Then the call must not wait for one. */
+/* Has the program already taken the DISCONNECTED event? The call must not wait for an event in this
+ * case. */
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	struct shim_id *s = shim_id_of(id);
@@ -160,7 +162,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	return s->ended ? ret : shim_id_complete(s, ret);
 }
 
-/* The other calls need only the inner id. From the second statement on `id` is the inner id. */
+/* The remaining calls only pass on the inner id. After the first statement `id` is the inner id. */
 #define PASS(ret, name, params, args, ...)                                                         \
 	ret rdma_##name params                                                                     \
 	{                                                                                          \
@@ -213,7 +215,8 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	softrnic_freeaddrinfo(res);
 }
 
-/* rsocket() needs datagram sockets and one-sided writes of rdma-core's own library. */
+/* rsocket() is not supported: it needs datagram sockets and one-sided writes of rdma-core's own
+ * library. */
 int rsocket(int domain, int type, int protocol);
 int rsocket(int domain, int type, int protocol)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launcher.c -- softrnic run PROGRAM: a verbs program on the software RNIC. */
+/* launcher.c -- the command "softrnic run PROGRAM", which runs a verbs program on the software
+ * RNIC. */
 #include <errno.h>
 #include <getopt.h>
 #include <libgen.h>
@@ -39,7 +40,7 @@ static int launcher_fail(const char *what, const char *name)
 	return EXIT_CANNOT_RUN;
 }
 
-/* The path of `name` in `dir`; NULL: the file does not exist. */
+/* Returns the path of `name` in `dir`, or NULL if the file does not exist. */
 static char *launcher_path_in(const char *dir, const char *name)
 {
 	char *path, *real;
@@ -51,7 +52,8 @@ static char *launcher_path_in(const char *dir, const char *name)
 	return real;
 }
 
-/* The library's folder: its path relative to this program, as installed or as built. */
+/* Returns the folder of the library. Its path is relative to this program; installed and built
+ * programs have different relative paths. */
 static char *launcher_lib_dir(void)
 {
 	static const char *const places[] = {SOFTRNIC_LIBDIR, "."};
@@ -75,7 +77,7 @@ static char *launcher_lib_dir(void)
 	return dir;
 }
 
-/* Unless the variable is set. */
+/* Set the variable to the path of a file, unless the variable is already set. */
 static int launcher_set_path(const char *variable, const char *dir, const char *name)
 {
 	char *path;
@@ -88,7 +90,7 @@ static int launcher_set_path(const char *variable, const char *dir, const char *
 	return ret;
 }
 
-/* Put `value` in front of the variable's present value. */
+/* Put `value` in front of the present value of the variable. */
 static int launcher_prepend(const char *variable, const char *value)
 {
 	const char *old = getenv(variable);
@@ -105,8 +107,8 @@ static int launcher_prepend(const char *variable, const char *value)
 }
 
 /*
- * Set variables that programs need for a device without the timing of hardware and with its files
- * in other places; see softrnic-verbs(7). Variables of the user stay unchanged.
+ * Set variables that some programs need, because the device has not the timing of hardware and its
+ * files are in other places; see softrnic-verbs(7). Variables that the user has set stay unchanged.
  */
 static int launcher_set_defaults(const char *names)
 {
@@ -114,16 +116,17 @@ static int launcher_set_defaults(const char *names)
 		{"SOFTRNIC_IDENTITY", "roce"},
 		{"SOFTRNIC_REFUSED_MS", "1000"},
 		{"SOFTRNIC_CONNECT_MS", "60000"},
-		{"NCCL_IB_GID_INDEX", "0"},    /* NCCL: read no list of GIDs in /sys */
+		/* NCCL: use index 0 instead of reading the list of GIDs in /sys */
+		{"NCCL_IB_GID_INDEX", "0"},
 		{"NCCL_NET_GDR_LEVEL", "LOC"}, /* NCCL: do not register memory of GPUs */
-		/* UCX: its rdma_cm needs datagrams, so use tcp */
+		/* UCX: use tcp to connect, because UCX's rdma_cm transport needs datagrams */
 		{"UCX_SOCKADDR_TLS_PRIORITY", "tcp"},
 	};
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < sizeof(defaults) / sizeof(defaults[0]); i++)
 		ret = setenv(defaults[i][0], defaults[i][1], 0);
-	/* NCCL loads verbs by name, so it does not use a preloaded library. */
+	/* NCCL loads libibverbs by its name, so a preloaded library has no effect on it. */
 	return ret ? ret : launcher_set_path("NCCL_IBVERBS_LIB", names, "libibverbs.so.1");
 }
 
@@ -154,7 +157,7 @@ static int launcher_set_environment(const struct launcher_options *how)
 	return ret;
 }
 
-/* Only options in front of the program belong to the launcher. */
+/* Options after the program's name belong to the program, those before it to the launcher. */
 static bool launcher_has_unknown_option(int argc, char **argv, const struct option *options)
 {
 	char text[256];
@@ -166,7 +169,7 @@ static bool launcher_has_unknown_option(int argc, char **argv, const struct opti
 	return true;
 }
 
-/* Returns false after a wrong option, and reports the option. */
+/* Parse the options. Returns false after an invalid option, which has been reported. */
 static bool launcher_parse(int argc, char **argv, struct launcher_options *how)
 {
 	static const struct option options[] = {{"iwarp", no_argument, NULL, 'w'}, {0}};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libc_paths.c -- libc's calls that take the name of a file: the device's own names lead to its
- * tree.
+ * libc_paths.c -- replaces the calls of libc that take the name of a file. Names of the device's
+ * files are redirected to the private tree (paths.h).
  *
- * libc's calls of each other bypass the interposer, so each call that a program may use is here,
- * with its aliases for large files, for checked buffers, and of older libraries.
+ * Calls inside libc bypass the interposer. So each call that a program may use is here, including
+ * its aliases for large files, for checked buffers, and of older versions of libc.
  */
-#undef _FORTIFY_SOURCE /* its headers define some of these calls */
+#undef _FORTIFY_SOURCE /* otherwise the headers define some of these calls */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,7 +25,8 @@ typedef int libc_order(const struct dirent **a, const struct dirent **b);
 typedef int libc_filter64(const struct dirent64 *entry);
 typedef int libc_order64(const struct dirent64 **a, const struct dirent64 **b);
 
-/* Result, name, parameters, arguments, result if libc lacks the call. `path` is the name. */
+/* Columns: result type, name, parameters, arguments, result if libc lacks the call. The parameter
+ * `path` is the file's name. */
 /* clang-format off */
 #define LIBC_PATH_CALLS(X)                                                                         \
 	X(int, stat, (const char *path, struct stat *st), (path, st), -1)                          \
@@ -89,7 +90,7 @@ typedef int libc_order64(const struct dirent64 **a, const struct dirent64 **b);
 	X(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t size),      \
 	  (path, name, value, size), -1)
 
-/* The same, with a mode at the end for calls that create a file. */
+/* The same columns for calls that create a file, which have the mode as last parameter. */
 #define LIBC_OPEN_CALLS(X)                                                                         \
 	X(open, (const char *path, int flags, ...), (path, flags, mode))                           \
 	X(open64, (const char *path, int flags, ...), (path, flags, mode))                         \
@@ -104,14 +105,16 @@ static struct {
 	LIBC_OPEN_CALLS(OPEN_MEMBER)
 } next;
 
-/* Newer versions of libc keep these calls only in this version, for older programs. */
+/* Symbol version of older calls: newer versions of libc keep these calls only in this version, for
+ * older programs. */
 #if defined(__x86_64__)
 #define FIRST_GLIBC "GLIBC_2.2.5"
 #else
 #define FIRST_GLIBC "GLIBC_2.17"
 #endif
 
-/* libc may come before this library if a program loads this library under a name of rdma-core. */
+/* Find a call of libc. If a program loads this library under a name of rdma-core, libc may come
+ * before it in the search order. */
 static void *libc_find(const char *name)
 {
 	void *found = dlsym(RTLD_NEXT, name), *libc;
@@ -127,8 +130,8 @@ static void *libc_find(const char *name)
 	return found;
 }
 
-/* Look up all symbols at the start: a look-up takes a lock of the loader, and signal handlers use
- * these calls. */
+/* Look up all symbols when the library is loaded. Later this would not be safe: a look-up takes a
+ * lock of the loader, and signal handlers use these calls. */
 __attribute__((constructor)) static void libc_find_all(void)
 {
 #define FIND(ret, name, ...) *(void **)&next.name = libc_find(#name);
@@ -137,12 +140,12 @@ __attribute__((constructor)) static void libc_find_all(void)
 	LIBC_OPEN_CALLS(OPEN_FIND)
 }
 
-/* A constructor of another library may call this before ours has run. */
+/* A constructor of another library may call these functions before libc_find_all() has run. */
 #define NEEDS(name)                                                                                \
 	if (!next.name)                                                                            \
 		*(void **)&next.name = libc_find(#name);
 
-/* No header of a newer libc declares the older names. */
+/* Newer headers of libc do not declare the older names. */
 #define DECLARE(ret, name, params, ...) ret name params;
 LIBC_PATH_CALLS(DECLARE)
 

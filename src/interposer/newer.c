@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * newer.c -- calls that rdma-core got after release 44. The library has their names only if it is
- * built beside such a release (CMakeLists.txt).
+ * newer.c -- calls that rdma-core has only after release 44. The library contains these calls only
+ * if it is built with the headers of such a release (CMakeLists.txt).
  *
- * The software RNIC has buffers that are allocated for registration, and refuses the other calls
- * like a device without the feature.
+ * Of these calls the software RNIC supports buffers that are allocated for registration. It refuses
+ * the other calls, like a device without the feature.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ struct ibv_qp_attach_comp_cntr_attr;
 #define OF_CONTEXT(object) (object)
 #define OF_OBJECT(object)  (*(struct ibv_context *const *)(const void *)(object))
 
-/* Result, name, parameters, arguments, result of a failure, context of the first argument. */
+/* Columns: result type, name, parameters, arguments, result of a failure, context of the first
+ * argument. */
 /* clang-format off */
 #define NEWER_CALLS(X)                                                                             \
 	X(struct ibv_mr *, ibv_reg_mr_ex, (struct ibv_pd *pd, struct ibv_mr_init_attr *attr),      \
@@ -65,7 +66,7 @@ struct ibv_qp_attach_comp_cntr_attr;
 /* clang-format on */
 
 #define FIRST(object, ...) object
-/* The function of rdma-core's own library. NULL: the library is older than the headers. */
+/* The function of rdma-core's own library, or NULL if that library is older than the headers. */
 #define RDMA_CORE(name) ((__typeof__(name) *)rdma_core_symbol(#name))
 
 #define REFUSE(ret, name, params, args, failure, of)                                               \
@@ -80,7 +81,9 @@ struct ibv_qp_attach_comp_cntr_attr;
 	}
 NEWER_CALLS(REFUSE)
 
-/* Name, parameters, arguments. All return an int, and fail with -1 and errno. */
+/*
+ * Columns: name, parameters, arguments. All these calls return an int, and fail with -1 and errno.
+ */
 /* clang-format off */
 #define NEWER_CM_CALLS(X)                                                                          \
 	X(rdma_resolve_addrinfo,                                                                   \
@@ -93,7 +96,7 @@ NEWER_CALLS(REFUSE)
 	  (id, event, status, arg))
 /* clang-format on */
 
-/* From the second statement on `id` is the inner id. */
+/* After the first statement `id` is the inner id. */
 #define REFUSE_CM(name, params, args)                                                              \
 	int name params;                                                                           \
 	int name params                                                                            \
@@ -109,7 +112,7 @@ NEWER_CM_CALLS(REFUSE_CM)
 
 /* --- buffers ------------------------------------------------------------------------------ */
 
-/* Only the mark distinguishes our buffer from one of rdma-core. */
+/* A buffer of the software RNIC. Only `mark` distinguishes it from a buffer of rdma-core. */
 struct ibv_buf {
 	const void *mark;
 	void *addr;

@@ -3,8 +3,9 @@
  * ops.h -- the two implementations behind the interposer: the software RNIC, and rdma-core with its
  * devices.
  *
- * Two tables of the same shape, each member with the signature, the return convention and the
- * meaning of rdma-core's call of that name. An id or an object belongs to one of them for life.
+ * Each implementation is a table of type struct ops. Each member has the signature, the return
+ * convention and the meaning of rdma-core's call with the same name. An id or another object
+ * belongs to one implementation as long as it exists.
  */
 #ifndef INTERPOSER_OPS_H
 #define INTERPOSER_OPS_H
@@ -14,20 +15,20 @@
 
 #include "verbs_ext/calls.h"
 
-/* verbs.h defines macros of these names; here they are functions. */
+/* verbs.h defines macros with these names, but here they are functions. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
 /*
- * The result of a failed call, by the failure column of calls.h. softrnic refuses a call like a
- * device without the feature.
+ * The result of a failed call; the column `failure` in calls.h selects one of these macros.
+ * softrnic refuses a call like a device without the feature.
  */
 #define REFUSE_NUL(err) (errno = (err), NULL)
 #define REFUSE_NEG(err) (errno = (err), -1)
 #define REFUSE_ERR(err) (err)
 
-/* Rows as in calls.h, only for these tables. */
+/* Rows in the form of calls.h, for calls that only these tables have. */
 /* clang-format off */
 #define OPS_CM_CALLS(X)                                                                            \
 	X(int, reject_ece, (struct rdma_cm_id *id, const void *pdata, uint8_t len),                \
@@ -121,7 +122,7 @@
 	  (struct ibv_context *ctx, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid),      \
 	  (ctx, attr, mac, vid), ERR, CALL)
 
-/* This table calls only rdma-core's functions: see plain_qp.c. */
+/* The software RNIC has no functions for these members: see plain_qp.c. */
 #define OPS_QP_CALLS(X)                                                                            \
 	X(struct ibv_qp *, create_qp, (struct ibv_pd *pd, struct ibv_qp_init_attr *attr),          \
 	  (pd, attr), NUL, CALL)                                                                   \
@@ -146,16 +147,18 @@ struct ops {
 };
 
 extern const struct ops softrnic_ops;
-/* rdma-core's table if rdma-core has devices; else NULL. */
+/* Returns rdma-core's table if rdma-core has devices; else NULL. */
 const struct ops *rdma_core_ops(void);
-/* A call of rdma-core that no table lists, or NULL. */
+/* Returns a function of rdma-core that is in no table, or NULL. */
 void *rdma_core_symbol(const char *name);
-/* The implementation that made the context, and every object made from the context. */
+/* Returns the table of the implementation that made the context. Every object that was made from
+ * the context belongs to the same implementation. */
 const struct ops *ops_of(const struct ibv_context *ctx);
 
 /*
- * rdma-core's devices are in a separate link name space (rdma_core.c) with its own errno. This
- * copies that errno to ours when the variable goes out of scope.
+ * rdma-core and its devices are in a separate link name space (rdma_core.c), which has its own
+ * errno. When a variable of this type goes out of scope, that errno is copied to the program's
+ * errno.
  */
 void ops_copy_errno(const struct ops **ops);
 #define OPS_SCOPE __attribute__((cleanup(ops_copy_errno))) const struct ops *

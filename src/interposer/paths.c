@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths.c -- decides which names are the device's, and owns this process's tree. */
+/* paths.c -- decides which names belong to the device, and makes and removes the private tree of
+ * this process. */
 #include "interposer/paths.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* The kernel's folders of devices, and our device's name in each. */
+/* The kernel's folders of devices, and the software RNIC's name in each of them. */
 static const struct paths_folder {
 	const char *path, *device;
 } folders[] = {
@@ -25,7 +26,8 @@ static const struct paths_folder {
 	{"/dev/infiniband", PATHS_UVERBS},
 };
 
-/* The part of the path behind the folder: "" for the folder itself. NULL: the path is elsewhere. */
+/* Returns the part of the path after the folder ("" for the folder itself), or NULL if the path is
+ * not in the folder. */
 static const char *paths_below(const struct paths_folder *f, const char *path)
 {
 	size_t len = strlen(f->path);
@@ -35,7 +37,8 @@ static const char *paths_below(const struct paths_folder *f, const char *path)
 	return path + len + strspn(path + len, "/");
 }
 
-/* Is this the folder (a list of it must have the device), the device's name, or a path below it? */
+/* Is the path the folder itself, the device's name in it, or a path below the device's name? The
+ * folder itself counts because a list of it must contain the device. */
 static bool paths_is_in(const struct paths_folder *f, const char *path)
 {
 	const char *rest = paths_below(f, path);
@@ -46,7 +49,8 @@ static bool paths_is_in(const struct paths_folder *f, const char *path)
 	return !strncmp(rest, f->device, len) && (!rest[len] || rest[len] == '/');
 }
 
-/* Other names cost one or two comparisons, because most differ in the second character. */
+/* Does the path belong to the device? For other names this takes only one or two comparisons,
+ * because most of them differ in the second character. */
 static bool paths_is_ours(const char *path)
 {
 	if (path[0] != '/' || (path[1] != 's' && path[1] != 'd'))
@@ -63,9 +67,11 @@ static bool paths_is_ours(const char *path)
 
 enum { TREE_NONE, TREE_MAKING, TREE_MADE, TREE_FAILED };
 
-/* The owning process of `root`, and the state of `root`. A forked child makes its own tree. */
+/* The process that `root` belongs to, and the state of `root`. A forked child makes a separate
+ * tree. */
 static _Atomic uint64_t tree_state;
-static _Atomic pid_t tree_maker; /* the thread, whose own look-ups see no tree */
+/* thread that makes the tree; its own look-ups of names are not redirected */
+static _Atomic pid_t tree_maker;
 static char tree_root[PATHS_ROOT_MAX];
 
 static uint64_t tree_state_of(pid_t process, unsigned phase)
@@ -99,8 +105,8 @@ static bool paths_make_tree(void)
 	return made;
 }
 
-/* Block signals meanwhile: a handler that looked up a name here would wait for the interrupted
- * thread. */
+/* Make the tree. Signals are blocked meanwhile: a signal handler that looks up a name would wait
+ * for the thread that it interrupted. */
 static void paths_make(pid_t process)
 {
 	sigset_t all, before;
@@ -115,7 +121,7 @@ static void paths_make(pid_t process)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The folder of the tree, or NULL if there is no tree. */
+/* Returns the folder of the tree, or NULL if there is no tree. */
 static const char *paths_root(void)
 {
 	pid_t process = getpid();
@@ -146,14 +152,15 @@ void paths_leave(void)
 		private_folder_remove(tree_root);
 }
 
-/* Make no tree after this point, because nothing would remove it. */
+/* Make no tree from now on, because nothing would remove it. */
 __attribute__((destructor)) static void paths_end(void)
 {
 	paths_leave();
 	tree_state = tree_state_of(getpid(), TREE_FAILED);
 }
 
-/* Show /dev/null, because programs check for a character device that can be read and written. */
+/* Is this the name of the device's node? The node is shown as /dev/null, because programs check for
+ * a character device that can be read and written. */
 static bool paths_is_node(const char *path)
 {
 	return !strcmp(path, "/dev/infiniband/" PATHS_UVERBS) && !paths_are_off();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plain_qp.c -- queue pairs made by verbs alone. Also the end of queue pairs of rdma_cm, because a
- * program may destroy any queue pair by verbs.
+ * plain_qp.c -- queue pairs that programs make by verbs without rdma_cm. Also destroys queue pairs
+ * of rdma_cm, because a program may destroy any queue pair by verbs.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,17 +19,17 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		return ops->verbs.create_qp(pd, attr);
 	qp = softrnic_create_plain_qp(pd, attr);
 	if (qp)
-		shim_id_forget_qp(qp); /* an older queue pair may have had this address */
+		shim_id_forget_qp(qp); /* an earlier queue pair may have had this address */
 	return qp;
 }
 
-/* Contexts call this function: plain_qp_adopt(). */
+/* Function pointer in contexts: see plain_qp_adopt(). */
 static struct ibv_qp *plain_qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *qp = softrnic_create_plain_qp_ex(ctx, attr);
 
 	if (qp)
-		shim_id_forget_qp(qp); /* an older queue pair may have had this address */
+		shim_id_forget_qp(qp); /* an earlier queue pair may have had this address */
 	return qp;
 }
 
@@ -62,7 +62,7 @@ void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask)
 					       "index (ibv_rc_pingpong -g 0)");
 }
 
-/* Do not access a queue pair that ended with its id. */
+/* If the queue pair has already ended with its id, do not access it. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	OPS_SCOPE ops = &softrnic_ops;

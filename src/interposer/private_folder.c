@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* private_folder.c -- a temporary folder of this process. Also removes folders of killed
- * processes. */
+/* private_folder.c -- makes a temporary folder for this process. Also removes folders of processes
+ * that were killed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@ static bool folder_is_dots(const char *name)
 }
 
 /*
- * Remove the content of the folder, down to `depth` levels, and close the descriptor. Uses only the
- * stack, because a signal handler may call this.
+ * Remove the content of the folder, down to `depth` levels, and close the descriptor. Uses no heap
+ * memory, because a signal handler may call this.
  */
 static void folder_empty(int fd, int depth)
 {
@@ -58,8 +58,8 @@ void private_folder_remove(const char *root)
 }
 
 /*
- * The name has the process's number and the inode of its name space, so that another process can
- * detect that the process was killed.
+ * The folder's name contains the number of the process and the inode of its name space of numbers.
+ * So another process can detect that the process was killed.
  */
 static void folder_prefix(char *prefix, size_t size)
 {

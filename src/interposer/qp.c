@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp.c -- queue pairs and shared receive queues of ids, and completion queues of an id's own. */
+/* qp.c -- queue pairs and shared receive queues of ids, and completion queues that are made for an
+ * id. */
 #include <errno.h>
 #include <netinet/in.h>
 
@@ -39,13 +40,14 @@ static void qp_drop_cqs(struct shim_id *s)
 	s->own_send_cq = s->own_recv_cq = false;
 }
 
-/* A queue needs at least one entry, also at an end that only receives and needs none for sends. */
+/* Returns the size of a completion queue. It is at least 1, also at an end that only receives and
+ * needs no entry for sends. */
 static uint32_t qp_cq_depth(uint32_t wanted)
 {
 	return wanted ? wanted : 1;
 }
 
-/* Make the completion queues that the program did not give. */
+/* Make the completion queues that the program did not pass. */
 static int qp_make_cqs(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *id = &s->pub;
@@ -93,7 +95,8 @@ static int qp_create(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 		ops_copy_errno(&ops);
 		ret = errno;
 		qp_drop_cqs(s);
-		*attr = asked; /* after a failure *attr must not point to a destroyed object */
+		/* after a failure the program's attributes must not point to a destroyed object */
+		*attr = asked;
 		return REFUSE_NEG(ret);
 	}
 	id->pd = attr->pd;
@@ -119,7 +122,7 @@ int shim_qp_create(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr
 	if (ret)
 		return ret;
 	attr->cap = ex.cap;
-	attr->send_cq = ex.send_cq; /* this call may have made the queues */
+	attr->send_cq = ex.send_cq; /* the queues may have been made by this call */
 	attr->recv_cq = ex.recv_cq;
 	attr->srq = ex.srq;
 	return 0;

@@ -2,9 +2,9 @@
 /*
  * rdma_core.c -- rdma-core and its devices, for addresses that a real device owns.
  *
- * rdma-core calls its own public functions, and would find ours instead. So its devices are driven
- * by a second copy in a link name space of its own, where the interposer does not exist. It is
- * loaded only where the kernel has an RDMA device.
+ * rdma-core calls its own public functions, and would find the interposer's functions instead. So a
+ * second copy of rdma-core drives the devices, in a separate link name space without the
+ * interposer. This copy is loaded only if the kernel has an RDMA device.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -44,7 +44,8 @@ static bool rdma_core_is_wanted(void)
 	return !s || strcmp(s, "0") != 0;
 }
 
-/* Open by path, because the drop-in directory has files of the same names. */
+/* Open the libraries by their paths, because the folder of the interposer has files with the same
+ * names. */
 static bool rdma_core_open_libs(void)
 {
 	Lmid_t ns;
@@ -64,7 +65,8 @@ static void rdma_core_load(void)
 	if (!rdma_core_is_wanted() || !rdma_core_kernel_has_device())
 		return;
 	if (!rdma_core_open_libs()) {
-		/* Print the reason: without it the user could not explain the missing devices. */
+		/* Print the reason. Without it the user could not explain why the devices are
+		 * missing. */
 		fprintf(stderr, "softrnic: RDMA devices cannot be used: %s\n", dlerror());
 		return;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_id.c -- the list of shim ids, and the view that programs have of the inner ids. */
+/* shim_id.c -- the list of shim ids, and the fields of inner ids that programs see in their shim
+ * ids. */
 #include "interposer/shim_id.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 static pthread_mutex_t id_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_id *id_all;
 
-/* Hold the lock across fork(): the child has no other thread that could release it. */
+/* Hold the lock during fork(), because the child has no other thread that could release it. */
 static void id_lock_all(void)
 {
 	pthread_mutex_lock(&id_lock);
@@ -37,11 +38,12 @@ static void id_delist(struct shim_id *s)
 	pthread_mutex_unlock(&id_lock);
 }
 
-/* The protection domain for ids without one of the program. It lives as long as the process. */
+/* The protection domain for ids whose program passes none. It exists until the process ends. */
 static struct ibv_pd *id_default_pd(void)
 {
 	static struct ibv_pd *pd;
-	/* fork() takes the context's locks before this one, so create the context first. */
+	/* fork() takes the context's locks before this lock, so create the context before taking
+	 * it. */
 	struct ibv_context *ctx = softrnic_context();
 
 	pthread_mutex_lock(&id_lock);
@@ -51,7 +53,7 @@ static struct ibv_pd *id_default_pd(void)
 	return pd;
 }
 
-/* qp.c copies the queue pair, its queues and their channels. */
+/* The queue pair, its queues and their channels are not copied here, but in qp.c. */
 void shim_id_sync(struct shim_id *s)
 {
 	const struct rdma_cm_id *inner = s->inner;
@@ -122,15 +124,16 @@ void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp)
 	s->softrnic_qp = s->ops->is_rdma_core ? NULL : qp;
 	pthread_mutex_unlock(&id_lock);
 	if (qp && !s->ops->is_rdma_core)
-		/* forget an older queue pair that had this address */
+		/* An earlier queue pair may have had this address: forget it. */
 		shim_id_forget_qp(qp);
 	s->pub.qp = qp;
 }
 
 /*
- * With rdma-core a queue pair lives until ibv_destroy_qp(), which rping calls after the id is gone.
- * In the software RNIC it ends with its id. So its address is stored, before the memory is free,
- * because another thread's queue pair may get the same address.
+ * Queue pairs that ended with their ids. With rdma-core a queue pair exists until ibv_destroy_qp(),
+ * which rping calls after it has destroyed the id. In the software RNIC a queue pair ends with its
+ * id, so its address is stored here. It is stored before the memory is freed, because a queue pair
+ * of another thread may get the same address.
  */
 struct id_gone_qp {
 	const struct ibv_qp *qp;

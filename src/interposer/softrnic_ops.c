@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * softrnic_ops.c -- the table of the software RNIC, which refuses missing calls like a device
- * without the feature.
+ * softrnic_ops.c -- the table of calls of the software RNIC. A call that it does not have is
+ * refused, like on a device without the feature.
  *
  * The errno values are those of rdma-core 44 with siw, the kernel's software iWARP device.
  */
@@ -12,7 +12,8 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* Programs built before 2018 have a shorter structure; the header's inline code clears the rest. */
+/* Programs built before 2018 pass a shorter structure. For newer programs inline code in the header
+ * clears the rest. */
 static int ops_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	struct ibv_port_attr full;
@@ -38,7 +39,7 @@ static struct ibv_mr *ops_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len,
 	return softrnic_reg_mr_iova2(pd, addr, len, iova, (unsigned)access);
 }
 
-/* Do nothing, because no region was ever imported. */
+/* There is nothing to do, because a region cannot be imported. */
 static void ops_unimport_mr(struct ibv_mr *mr)
 {
 }
@@ -66,7 +67,8 @@ static int ops_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	return 0;
 }
 
-/* For queue pairs without rdma_cm, which the software RNIC does not have. */
+/* Only needed for queue pairs that are connected without rdma_cm's events, which the software RNIC
+ * does not have. */
 static int ops_establish(struct rdma_cm_id *id)
 {
 	return REFUSE_NEG(EINVAL);
@@ -88,7 +90,7 @@ static int ops_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	return REFUSE_NEG(EADDRNOTAVAIL);
 }
 
-/* Calls that the software RNIC never supports. */
+/* Make functions for the calls that the software RNIC does not support. */
 #define LACKED(ret, name, params, args, failure, act)                                              \
 	static ret ops_##name params                                                               \
 	{                                                                                          \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sysfs_tree.c -- the files in which the kernel shows a device, for the software RNIC.
+ * sysfs_tree.c -- makes the files in which a kernel would show the software RNIC.
  *
- * Their names, and the form of what is in them, are the kernel's (Documentation/ABI/stable/
- * sysfs-class-infiniband). Counters of traffic are left out, because none is kept for the port.
+ * Their names and the form of their content are the kernel's
+ * (Documentation/ABI/stable/sysfs-class-infiniband). Counters of traffic are left out, because the
+ * port does not count.
  */
 #include <dirent.h>
 #include <endian.h>
@@ -25,7 +26,7 @@
 #define UVERBS  DEVICES "infiniband_verbs/" PATHS_UVERBS "/"
 #define PORT    DEVICE "ports/1/"
 
-/* In this order. */
+/* The folders of the tree. Each folder comes after the one that contains it. */
 static const char *const tree_folders[] = {
 	"sys",
 	"sys/class",
@@ -86,7 +87,7 @@ struct tree {
 	int err; /* error of the first failed step; later steps do nothing */
 };
 
-/* --- steps -------------------------------------------------------------------------------- */
+/* --- steps of making the tree ------------------------------------------------------------- */
 
 static void tree_record(struct tree *t, int ret)
 {
@@ -190,7 +191,7 @@ static void tree_write_gid(struct tree *t, int index, const union ibv_gid *gid)
 	tree_write(t, name, "%s", text);
 }
 
-/* An empty index has a GID of zeros, and no attributes. */
+/* Write the files of one index. An empty index has a GID of zeros, and no attributes. */
 static void tree_write_gid_attrs(struct tree *t, int index, const struct ibv_gid_entry *entry)
 {
 	char name[sizeof(PORT) + 32], netdev[IF_NAMESIZE];
@@ -214,8 +215,8 @@ static void tree_write_gids(struct tree *t, struct ibv_context *ctx, int count)
 	}
 }
 
-/* Link the network device of the first GID to the place where the kernel shows the network device
- * of an RDMA device. */
+/* Make a link to the network device of the first GID, at the place where the kernel shows the
+ * network device of an RDMA device. */
 static void tree_link_netdev(struct tree *t, struct ibv_context *ctx)
 {
 	char name[sizeof(DEVICE) + 16 + IF_NAMESIZE], target[32 + IF_NAMESIZE];
@@ -234,7 +235,8 @@ static void tree_link_netdev(struct tree *t, struct ibv_context *ctx)
 
 /* --- other entries -------------------------------------------------------------------------- */
 
-/* A list of the folder also shows the kernel's entries, if they exist. */
+/* Add links to the kernel's entries of the folder, if it has any, so that a list of the folder
+ * shows them, too. */
 static void tree_link_others(struct tree *t, const char *folder, const char *true_folder)
 {
 	DIR *dir = opendir(true_folder);

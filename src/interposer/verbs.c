@@ -7,7 +7,8 @@
 #include "interposer/ops.h"
 #include "softrnic/softrnic.h"
 
-/* The object of an event. Device and port events need no acknowledgement. */
+/* Returns the context of the event's object. It is NULL for device and port events, which need no
+ * acknowledgement. */
 static const struct ibv_context *verbs_event_context(const struct ibv_async_event *ev)
 {
 	switch (ev->event_type) {
@@ -32,7 +33,7 @@ static const struct ibv_context *verbs_event_context(const struct ibv_async_even
 	}
 }
 
-/* The context of an object, by the object's type. */
+/* Define a function that returns the context of an object of this type. */
 #define CONTEXT_OF(type)                                                                           \
 	static const struct ibv_context *verbs_##type##_context(const struct ibv_##type *object)   \
 	{                                                                                          \
@@ -64,7 +65,7 @@ VEXT_VERBS_CALLS(DISPATCH)
 OPS_VERBS_CALLS(DISPATCH)
 OPS_VERBS_LACKED_CALLS(DISPATCH)
 
-/* Fork protection is for pinned pages, and softrnic pins none. */
+/* Nothing is to be done: fork protection is for pinned pages, and softrnic pins none. */
 int ibv_fork_init(void)
 {
 	__typeof__(ibv_fork_init) *found = (__typeof__(found))rdma_core_symbol("ibv_fork_init");

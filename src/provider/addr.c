@@ -6,7 +6,9 @@
 
 static const int PROBE_TIMEOUT_MS = 1000;
 
-/* Return the errno of a failed call, never 0, so that a failure cannot count as a success. */
+/*
+ * Returns the errno of a failed call. It never returns 0, so a failure cannot count as a success.
+ */
 static int addr_failed(const char **call, const char *name)
 {
 	*call = name;
@@ -53,7 +55,7 @@ int provider_find_context(const struct provider *prov, const char *addr, enum pr
 	err = provider_address_id(prov, id, addr, NULL, role, PROBE_TIMEOUT_MS, call);
 	found = id->verbs;
 	if (!err && !found) {
-		/* A wildcard address belongs to every device, so it selects none. */
+		/* A wildcard address belongs to every device, so it selects no device. */
 		*call = "rdma_bind_addr";
 		err = ENODEV;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fault.c -- the decorator of fault.h: wraps every call of the table, and the ops of its
- * contexts. */
+/* fault.c -- implements the decorator of fault.h: wraps every call of a provider's table, and the
+ * ops of the contexts that the provider makes. */
 #include "provider/fault.h"
 
 #include <errno.h>
@@ -131,7 +131,7 @@ out:
 	pthread_mutex_unlock(&patched.lock);
 }
 
-/* The result of a failed call, by the failure column of calls.h. */
+/* The result of a failed call. The column `failure` in calls.h selects one of these macros. */
 #define FAULT_RESULT_NUL(err) (errno = (err), NULL)
 #define FAULT_RESULT_NEG(err) (errno = (err), -1)
 #define FAULT_RESULT_ERR(err) (err)

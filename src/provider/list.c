@@ -42,7 +42,7 @@ static const char *rows_role_verb(enum provider_role role)
 	return role == PROVIDER_PASSIVE ? "owns" : "reaches";
 }
 
-/* Without an address, a device of rdma-core is usable if one of its ports is active. */
+/* Check a device of rdma-core without an address: it is usable if one of its ports is active. */
 static void rows_check_ports(struct provider_row *row, struct ibv_context *ctx)
 {
 	struct ibv_device_attr dev;
@@ -60,7 +60,7 @@ static void rows_check_ports(struct provider_row *row, struct ibv_context *ctx)
 	rows_set(row, false, "none of its %u ports is active", dev.phys_port_cnt);
 }
 
-/* For an address, a device is usable if rdma_cm finds this device for the address. */
+/* Check a device for an address: it is usable if rdma_cm chooses this device for the address. */
 static void rows_check_addr(struct provider_row *row, const char *addr, enum provider_role role)
 {
 	struct ibv_context *found;

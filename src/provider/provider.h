@@ -2,9 +2,9 @@
 /*
  * provider.h -- the interface between librpma and the implementations of verbs and rdma_cm.
  *
- * A provider is one const table of the calls of verbs and rdma_cm: each member has the signature,
- * the return convention and the meaning of rdma-core's call of that name. librpma chooses a table
- * once for each peer; the rest of its code is the same for all tables. The data path needs no
+ * A provider is a constant table of the calls of verbs and rdma_cm. Each member has the signature,
+ * the return convention and the meaning of rdma-core's call with the same name. librpma chooses a
+ * table once for each peer; the rest of its code is the same for all tables. The data path needs no
  * table: a context's own ops dispatch it.
  */
 #ifndef PROVIDER_PROVIDER_H
@@ -21,7 +21,7 @@
 #include "verbs_ext/calls.h"
 #include "verbs_ext/verbs_ext.h"
 
-/* Rows as in verbs_ext/calls.h, only for this table. */
+/* Rows in the form of verbs_ext/calls.h, for calls that only this table has. */
 /* clang-format off */
 #define PROVIDER_ADDR_CALLS(X)                                                                     \
 	X(int, getaddrinfo,                                                                        \
@@ -41,14 +41,15 @@
 	  (pd, advice, flags, sges, num_sge), ERR, CALL)
 
 /*
- * Beyond rdma_cm. set_limits: the deadline of the whole connect (0: default), and the time without
- * a byte after which a peer is lost (0: default, -1: never). To be called before connect or accept.
- * set_owner: to be called before connect; the name for which the target ends the connections of
- * other processes. cancel_connect: may be called from any thread; an UNREACHABLE event follows
- * unless the outcome was decided before. abandon: to be called before the queue pair and the id are
- * destroyed. If no disconnect was begun, the connection sends nothing more, as far as the device
- * can prevent it. wait_X: as get_X with a time limit (-1: for ever), whether or not the descriptor
- * is non-blocking; after the limit errno is ETIMEDOUT.
+ * Calls beyond rdma_cm. set_limits() sets the time limit of the whole connect (0: default), and the
+ * silence after which the peer counts as lost (0: default, -1: never). It must be called before
+ * connect or accept. set_owner() must be called before connect; it names the owner, and the target
+ * ends connections that other processes made for the same owner. cancel_connect() may be called
+ * from any thread; an UNREACHABLE event follows, unless the outcome was decided before. abandon()
+ * must be called before the queue pair and the id are destroyed. If no disconnect was begun, the
+ * connection then sends nothing more, as far as the device can prevent sending. wait_X() does the
+ * same as get_X(), but with a time limit (-1: for ever), whether or not the descriptor is
+ * non-blocking; after the limit errno is ETIMEDOUT.
  */
 #define PROVIDER_LIFE_CALLS(X)                                                                     \
 	X(int, set_limits, (struct rdma_cm_id *id, int connect_ms, int liveness_ms),               \
@@ -65,8 +66,8 @@
 	  (ch, timeout_ms, cq, cq_context), NEG, CALL)
 
 /*
- * Calls beyond verbs. post_list: posts several work requests in the order of the list. The caller
- * sets *posted to 0, and the call sets it to the number of accepted requests.
+ * Calls beyond verbs. post_list() posts several work requests in the order of the list. The caller
+ * must set *posted to 0 before; the call sets it to the number of accepted requests.
  */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_list,                                                                          \
@@ -82,27 +83,27 @@
 	PROVIDER_EXT_CALLS(X)
 /* clang-format on */
 
-/* The end of a connection that the address belongs to. */
+/* Which end of a connection the address belongs to. */
 enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
 
 struct provider {
 	const char *name;
 	bool (*owns_context)(const struct ibv_context *ctx);
-	/* Can the provider serve this address? `why` gets one clause with the reason. */
+	/* Can the provider serve this address? `why` gets the reason as a clause. */
 	bool (*serves)(const char *addr, enum provider_role role, char *why, size_t why_len);
 	const char *(*event_str)(enum rdma_cm_event_type event);
-	/* Rights, beyond a local write, that memory needs as the sink of a Read. */
+	/* Access rights, beyond local write, that memory needs as the sink of a Read. */
 	int (*read_sink_access)(const struct ibv_context *ctx);
-	/* Does vendor_err of a failed completion hold a vext_reason and its code? */
+	/* Does vendor_err of a failed completion contain a vext_reason and its code? */
 	bool (*gives_reasons)(const struct ibv_context *ctx);
-	/* The end that rejected the connection, from an event of type REJECTED. */
+	/* Returns which end rejected the connection, from an event of type REJECTED. */
 	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
-	/* The operations that the peer supports, VEXT_CAP_*. A cheap call, valid from ESTABLISHED
-	 * on. */
+	/* Returns the operations that the peer supports, as VEXT_CAP_* flags. The call is cheap.
+	 * Its result is valid from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
 	/*
-	 * The number of counters of a connection; the call writes at most `max` of them. -1: this
-	 * provider has no counters.
+	 * Returns the number of counters of a connection, and writes at most `max` of them. Returns
+	 * -1 if this provider has no counters.
 	 */
 	int (*qp_counters)(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 #define PROVIDER_MEMBER(ret, name, params, args, failure, act) ret(*name) params;
@@ -110,35 +111,35 @@ struct provider {
 #undef PROVIDER_MEMBER
 };
 
-extern const struct provider provider_stubs;    /* every call: not supported */
+extern const struct provider provider_stubs;    /* every call fails, because it is not supported */
 extern const struct provider provider_verbs;    /* rdma-core: hardware, siw, rxe */
 extern const struct provider provider_softrnic; /* the software RNIC in this process */
 
 /*
- * The provider for an address, as RPMA_PROVIDER (auto, verbs, softrnic, fault) selects it. NULL: no
- * provider serves the address; the log has the reason.
+ * Returns the provider for an address. RPMA_PROVIDER (auto, verbs, softrnic, fault) influences the
+ * choice. Returns NULL if no provider serves the address; the reason is logged then.
  */
 const struct provider *provider_for_addr(const char *addr, enum provider_role role);
-/* The provider of that name. NULL: the name is not among provider_names(). */
+/* Returns the provider with this name, or NULL if provider_names() does not contain the name. */
 const struct provider *provider_named(const char *name);
 const char *provider_names(void);
-/* The provider that made a context; rdma-core for every context of another origin. */
+/* Returns the provider that made a context. If no provider made it, returns rdma-core's. */
 const struct provider *provider_of_context(struct ibv_context *ctx);
 
 /*
- * Give an id its address: bind the id (PASSIVE), or find the device and the route (ACTIVE). port
- * NULL: no port. Returns 0 or an errno value; *call is then the name of the failed call of
- * rdma-core.
+ * Give an id its address: bind the id (PASSIVE), or find the device and the route to the address
+ * (ACTIVE). port NULL means no port. Returns 0 or an errno value; *call is the name of the failed
+ * call of rdma-core then.
  */
 int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, const char *addr,
 			const char *port, enum provider_role role, int timeout_ms,
 			const char **call);
-/* Find the device of an address; the device stays open. Returns 0 or an errno value, *call as
- * above. */
+/* Find the device for an address. The device stays open. Returns 0 or an errno value; *call is the
+ * name of the failed call of rdma-core then. */
 int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
 			  struct ibv_context **ctx, const char **call);
 
-/* A device, or a provider without a device, and the reason why it can or cannot be used. */
+/* One device, or a provider that has no device, with the reason why it can or cannot be used. */
 struct provider_row {
 	const char *provider;
 	char device[64]; /* "": the provider has no device */
@@ -149,26 +150,28 @@ struct provider_rows {
 	size_t count;
 	struct provider_row *row;
 };
-/* The rows for an address, or in general (NULL). 0 or an errno value. */
+/* Make the list of rows for an address; addr NULL makes the list without regard to an address.
+ * Returns 0 or an errno value. */
 int provider_rows_init(struct provider_rows *rows, const char *addr, enum provider_role role);
 void provider_rows_fini(struct provider_rows *rows);
 
 /*
- * Send the providers' own log messages down to `level` to `sink`; see softrnic_log_set(). rdma-core
- * logs nothing.
+ * Pass the log messages of providers, down to `level`, to `sink`: see softrnic_log_set(). The
+ * provider for rdma-core logs nothing.
  */
 void provider_log_set(log_sink *sink, enum log_level level);
 
-/* The same as softrnic_durability(), for every provider. */
+/* Calls softrnic_durability(). The result holds for every provider. */
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);
 
-/* Some devices' part of rdma-core (siw's, in release 44) returns a negative errno. */
+/* Returns a positive errno value. The parts of rdma-core for some devices (siw's, in release 44)
+ * return a negative errno instead. */
 static inline int provider_errno(int err)
 {
 	return err < 0 ? -err : err;
 }
 
-/* The data path. Returns 0 or an errno value, as ibv_post_send does. */
+/* The calls of the data path. They return 0 or an errno value, like ibv_post_send(). */
 static inline int provider_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;

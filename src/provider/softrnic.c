@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* softrnic.c -- the software RNIC: every address of this machine, no hardware. */
+/* softrnic.c -- the provider for the software RNIC, which serves every address of this machine
+ * without hardware. */
 #include "provider/provider.h"
 
 #include <stdio.h>
@@ -14,8 +15,9 @@ static bool provider_softrnic_serves(const char *addr, enum provider_role role, 
 }
 
 /*
- * Announce that this end does not flush by reading. librpma uses the Flush of the extensions if the
- * peer agreed to them, so the peer may answer Reads at once. Other peers get no announcement.
+ * Announce to the peer that this end does not flush by reading, so that the peer may answer Reads
+ * without writing back. librpma flushes by the Flush operation if the peer agreed to the
+ * extensions. Peers that did not agree get no announcement.
  */
 static bool provider_softrnic_announce(struct rdma_cm_id *id)
 {
@@ -34,8 +36,8 @@ static int provider_softrnic_accept(struct rdma_cm_id *id, struct rdma_conn_para
 }
 
 /*
- * The sink needs no right of a remote write, because softrnic checks every Read Response against
- * its Read.
+ * No right of a remote write is needed for the sink, because softrnic checks every Read Response
+ * against its Read.
  */
 static int provider_softrnic_read_sink_access(const struct ibv_context *ctx)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c -- rdma-core without changes: hardware, siw and rxe.
+ * verbs.c -- the provider for rdma-core: hardware, siw and rxe.
  *
  * On a machine without an RDMA stack every call here fails, for instance with ENODEV. No call is
- * made before an address is probed.
+ * made before an address is looked up.
  */
 #include "provider/provider.h"
 
@@ -33,7 +33,8 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 		return false;
 	}
 	/*
-	 * Under the interposer, rdma-core's calls go to the software RNIC, which is not hardware.
+	 * Under the interposer, calls of rdma-core go to the software RNIC, so the device that was
+	 * found is not hardware.
 	 */
 	if (softrnic_owns_context(ctx)) {
 		snprintf(
@@ -48,8 +49,8 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 }
 
 /*
- * RFC 5040 s5.2: the responder addresses the sink by its STag, and cards check this access like a
- * Write.
+ * The responder addresses the sink of a Read by its STag (RFC 5040 s5.2), and cards check the
+ * response like a Write.
  */
 static int verbs_read_sink_access(const struct ibv_context *ctx)
 {
@@ -68,15 +69,15 @@ static bool verbs_gives_reasons(const struct ibv_context *ctx)
 }
 
 /*
- * Reject reasons of the InfiniBand architecture (vol. 1, table 107): no listener; rejected by the
- * application.
+ * Reject reasons of the InfiniBand architecture (vol. 1, table 107): there is no listener; the
+ * application rejects.
  */
 enum { REJ_INVALID_SERVICE_ID = 8, REJ_CONSUMER = 28 };
 
 /*
- * InfiniBand and RoCE report the end that rejected. Among iWARP's devices, siw reports ECONNRESET
- * if the peer rejected, and fails the connect itself if there is no listener. Other devices report
- * one errno for both cases.
+ * Which end rejected a connection? Devices for InfiniBand and RoCE report this. Among iWARP
+ * devices, siw reports ECONNRESET if the peer's program rejected, and fails the connect itself if
+ * there is no listener. The other iWARP devices report the same errno in both cases.
  */
 static enum vext_rejection verbs_rejection(const struct rdma_cm_event *ev)
 {

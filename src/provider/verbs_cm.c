@@ -12,19 +12,20 @@
 
 #include "base/poll.h"
 
-/* The outcome of a channel's only connection: pending, reported by the kernel, or given up here. */
+/* The outcome of a channel's only connection: pending, decided by an event of the kernel, or given
+ * up by this end. */
 enum cm_outcome { CM_PENDING, CM_DECIDED, CM_GIVEN_UP };
 
 struct channel {
 	struct rdma_event_channel pub; /* pub.fd: the epoll set */
 	struct rdma_event_channel *kernel;
-	pthread_mutex_t lock; /* guards everything below */
+	pthread_mutex_t lock; /* guards the following members */
 	enum cm_outcome outcome;
 	int timer; /* -1: no timer was needed so far */
 	struct rdma_cm_event unreachable;
 };
 
-/* State that rdma-core's id lacks; allocated on first use. */
+/* State for an id that rdma-core does not keep. Allocated when it is first needed. */
 struct id_state {
 	int connect_ms;
 	struct channel *ch;
@@ -49,7 +50,8 @@ static int cm_watch(struct channel *c, int fd)
 	return epoll_ctl(c->pub.fd, EPOLL_CTL_ADD, fd, &readable);
 }
 
-/* Reading the kernel's channel must not block, because threads wait on the epoll set. */
+/* Make the kernel's channel non-blocking: threads wait on the epoll set, and a read of the channel
+ * must not block them. */
 static int cm_set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -121,7 +123,8 @@ static int cm_timer_set(struct channel *c, int ms)
 	return timerfd_settime(c->timer, 0, &at, NULL);
 }
 
-/* The kernel's first event decides the outcome, unless the connect was given up before. */
+/* Does this event of the kernel count? The first event decides the outcome, unless the connect was
+ * given up before. */
 static bool cm_event_counts(struct channel *c)
 {
 	const struct itimerspec never = {0};
@@ -138,7 +141,7 @@ static bool cm_event_counts(struct channel *c)
 	return counts;
 }
 
-/* Make posted work requests complete as flushed. Nothing more is sent. */
+/* Move the QP to ERR: posted work requests complete as flushed, and nothing more is sent. */
 static void cm_fail_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -162,13 +165,13 @@ static bool cm_has_expired(struct channel *c)
 	return now;
 }
 
-/* Did the failed get only find the channel empty? */
+/* Did the get call fail only because the channel is empty? */
 static bool cm_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/* Take an event. Returns 0, or -1 and errno; EAGAIN: there is no event. */
+/* Take an event. Returns 0, or -1 and sets errno; EAGAIN means that there is no event. */
 static int cm_take(struct channel *c, struct rdma_cm_event **ev)
 {
 	while (!rdma_get_cm_event(c->kernel, ev)) {
@@ -255,7 +258,7 @@ int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
 	return 0;
 }
 
-/* Accept only the limit "never", because devices have no heartbeat that could be requested. */
+/* Of liveness_ms only the value "never" is accepted, because these devices have no heartbeat. */
 int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 {
 	struct id_state *state;
@@ -274,7 +277,7 @@ int verbs_set_owner(struct rdma_cm_id *id, const void *name, size_t len)
 	return EOPNOTSUPP;
 }
 
-/* Set the time limit: the outcome comes within `ms`. 0 or an errno value. */
+/* Start the time limit: the outcome must come within `ms`. Returns 0 or an errno value. */
 static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 {
 	struct id_state *state = id->context;
@@ -291,8 +294,8 @@ static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 }
 
 /*
- * Start the time limit here, because some devices (siw) return from the call only after TCP is
- * connected.
+ * Start the time limit before the call, because with some devices (siw) the call returns only after
+ * TCP is connected.
  */
 int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
@@ -311,7 +314,7 @@ int verbs_cancel_connect(struct rdma_cm_id *id)
 	return cm_set_deadline(id, 0);
 }
 
-/* Do nothing: the card decides what happens when a queue pair is destroyed. */
+/* Nothing can be done: the card decides what happens when a queue pair is destroyed. */
 void verbs_abandon(struct rdma_cm_id *id)
 {
 }

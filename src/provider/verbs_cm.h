@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_cm.h -- rdma-core's connection manager, and what it lacks: a deadline for a connect, a way
- * to give one up, and waits with a limit.
+ * verbs_cm.h -- adds to rdma-core's connection manager a deadline for a connect, a call that gives
+ * up a connect, and waits with a time limit.
  *
  * The kernel's event channel reports only the kernel's own events. So an event channel of this
  * provider is an epoll set of the kernel's channel and, if needed, a timer. Its descriptor is
- * readable when either has an event, and the earlier event of the two is returned. An id whose
- * connect was given up stays valid for the kernel until it is destroyed; later events of the kernel
- * for it are acknowledged and dropped.
+ * readable when either of the two has an event, and the earlier event is returned. After a connect
+ * was given up, the kernel's id still exists until it is destroyed. Later events of the kernel for
+ * this id are acknowledged and dropped.
  *
- * The provider uses an id's `context` itself: callers pass NULL to create_id.
+ * The provider itself uses the member `context` of an id, so callers must pass NULL to create_id.
  */
 #ifndef PROVIDER_VERBS_CM_H
 #define PROVIDER_VERBS_CM_H

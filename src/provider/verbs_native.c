@@ -6,8 +6,8 @@
 enum { CHAIN_MAX = 16 };
 
 /*
- * Operations that librpma posts through the plain interface. An extended QP must be created with
- * these, too.
+ * Operations that librpma posts by ibv_post_send(). A QP that is created for extended operations
+ * must be created with these as well.
  */
 enum {
 	PLAIN_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -16,7 +16,7 @@ enum {
 
 enum { ATOMIC_OPS = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD };
 
-/* The device's operations, without PLAIN_OPS. */
+/* The extended operations that the device supports. */
 static uint64_t native_device_ops(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr = {0};
@@ -38,9 +38,10 @@ static uint64_t native_device_ops(struct ibv_context *ctx)
 }
 
 /*
- * If the kernel supports more operations than this machine's rdma-core, the QP is created without
- * the extended ones. A QP shows its extended operations, but not whether its device has atomic
- * operations. qp_context stores this, because librpma does not use qp_context.
+ * Create a QP with extended operations if possible. If the kernel supports operations that this
+ * machine's rdma-core does not, the QP is created without extended operations. Whether the device
+ * has atomic operations cannot be read from a QP, so this is stored in qp_context, which librpma
+ * does not use otherwise.
  */
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
@@ -81,7 +82,7 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	return caps;
 }
 
-/* rdma-core has calls only for these two operations beyond verbs. */
+/* For operations beyond verbs, rdma-core has calls only for these two. */
 static bool native_can_post(uint32_t caps, enum vext_op op)
 {
 	return op == VEXT_OP_VERBS || (op == VEXT_OP_FLUSH && caps & VEXT_CAP_FLUSH) ||
@@ -89,9 +90,9 @@ static bool native_can_post(uint32_t caps, enum vext_op op)
 }
 
 /*
- * Build one work request, between wr_start and wr_complete. A flush has 32 bits for its length,
- * here and on the wire, and drivers truncate a longer length. So a longer flush covers the whole
- * region.
+ * Build one work request. Called between wr_start and wr_complete. The length of a flush has 32
+ * bits, here and on the wire, and drivers truncate greater values. So a flush of more bytes is
+ * turned into a flush of the whole region.
  */
 static void native_build(struct ibv_qp_ex *ex, const struct vext_wr *w)
 {
@@ -126,9 +127,9 @@ static int native_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int 
 }
 
 /*
- * Post the requests as one chain, with one doorbell. If libsiw has no room for a request, it sets
- * *bad to this request, but returns 0 if the earlier requests were started. If all requests are
- * queued and cannot be started, libsiw leaves *bad unchanged.
+ * Post the requests as one chain, with one doorbell. The result of libsiw needs care. If its queue
+ * is full, it sets *bad to the request that did not fit, but returns 0 if the earlier requests were
+ * started. If all requests are queued but cannot be started, it leaves *bad unchanged.
  */
 static int native_post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
@@ -146,7 +147,7 @@ static int native_post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n
 	return err;
 }
 
-/* Returns the number of first requests that use the same interface, at most CHAIN_MAX. */
+/* Returns how many requests at the start of the list use the same interface, at most CHAIN_MAX. */
 static int native_run_length(const struct vext_wr *wrs, int n)
 {
 	int len = 1;

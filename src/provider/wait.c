@@ -6,15 +6,16 @@
 
 #include "base/poll.h"
 
-/* Did the failed get only find the channel empty? */
+/* Did the get call fail only because the channel is empty? */
 static bool wait_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
 /*
- * If several threads find the descriptor readable, only one gets the event, and rdma-core would
- * block the other threads. So each thread polls again, one thread at a time.
+ * If several threads find the descriptor readable, only one of them gets the event, and rdma-core
+ * would block the other threads. So each thread polls again before it gets the event, and only one
+ * thread at a time does so.
  */
 static int wait_take(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {

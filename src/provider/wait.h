@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.h -- a wait for completions with a time limit, which rdma-core lacks: poll, then get.
+ * wait.h -- waits for completions with a time limit, which rdma-core does not offer: first poll(2),
+ * then the get call.
  *
  * If another thread gets the event in between, or a signal interrupts poll(), the next poll uses
  * the rest of the time. Only if another thread blocks in rdma-core itself can this wait exceed its

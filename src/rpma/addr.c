@@ -8,7 +8,8 @@
 #include "librpma.h"
 #include "rpma/err.h"
 
-/* An IPv4 client of a listener at :: is the same client as at 0.0.0.0 (RFC 4291 s2.5.5.2). */
+/* Convert an IPv4 address that is mapped to IPv6. An IPv4 client of a listener at :: then has the
+ * same address text as at 0.0.0.0 (RFC 4291 s2.5.5.2). */
 static bool addr_mapped_v4(const struct sockaddr *sa, struct sockaddr_in *v4)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)sa;

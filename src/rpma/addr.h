@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* addr.h -- addresses as text. */
+/* addr.h -- converts addresses to text. */
 #ifndef RPMA_ADDR_H
 #define RPMA_ADDR_H
 
@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 
 /*
- * Numeric, without the port. RPMA_E_INVAL: the text does not fit; RPMA_E_UNKNOWN: the address is
- * not of IP. On failure addr does not change.
+ * Write the numeric address without the port. Returns RPMA_E_INVAL if the text does not fit, or
+ * RPMA_E_UNKNOWN if it is not an IP address. On failure `addr` does not change.
  */
 int addr_text(const struct sockaddr *sa, char *addr, size_t size);
 

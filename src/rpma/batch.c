@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * batch.c -- operations collected and posted together.
+ * batch.c -- collects operations and posts them together.
  *
- * Until they are posted, they are stored as the caller described them: the peer's capabilities may
- * be known only then, and requests that were not posted can be posted again.
+ * Until they are posted, they are stored as the caller described them. There are two reasons: the
+ * peer's capabilities may not be known before, and requests that were not posted can be posted
+ * again.
  */
 #include <stdlib.h>
 
@@ -14,8 +15,9 @@
 struct rpma_batch {
 	struct rpma_conn *conn;
 	uint32_t size, count;
-	struct vext_wr *wrs;   /* requests as the caller described them */
-	struct vext_wr *ready; /* requests as they are posted; only used within rpma_batch_post() */
+	struct vext_wr *wrs; /* the requests as the caller described them */
+	/* the requests in the form in which they are posted; used only within rpma_batch_post() */
+	struct vext_wr *ready;
 	struct ibv_sge (*segs)[RPMA_SEND_SEGMENTS_MAX];
 	struct rpma_mr_remote *regions;
 };
@@ -74,8 +76,8 @@ int rpma_batch_delete(struct rpma_batch **batch_ptr)
 	return 0;
 }
 
-/* Count the operation that was just described, if this succeeded and the peer is not known to lack
- * the operation. */
+/* Finish the description of an operation. If it succeeded (ret is 0), count the operation, unless
+ * the peer is known not to support it. */
 static int batch_added(struct rpma_batch *batch, int ret)
 {
 	if (!ret)
@@ -85,7 +87,7 @@ static int batch_added(struct rpma_batch *batch, int ret)
 	return ret;
 }
 
-/* Is there room for one more operation? */
+/* Can the batch take one more operation? */
 static int batch_check_room(const struct rpma_batch *batch)
 {
 	if (!batch)

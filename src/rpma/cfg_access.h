@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cfg_access.h -- the family of setters and getters of a configuration object.
+ * cfg_access.h -- macros that define the setters and getters of a configuration object.
  *
- * A field is X(object, type, name, condition on `value`). Fields are atomic, so a shared
- * configuration needs no lock.
+ * A field is X(object, type, name, condition on `value`). Fields are atomic, so threads may share a
+ * configuration without a lock.
  */
 #ifndef RPMA_CFG_ACCESS_H
 #define RPMA_CFG_ACCESS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_cfg.c -- the connection's configuration. */
+/* conn_cfg.c -- the configuration of a connection. */
 #include "rpma/conn_cfg.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ const struct rpma_conn_cfg conn_cfg_default = {
 CONN_CFG_FIELDS(CFG_SETTER_AND_GETTER)
 CFG_DELETE(conn_cfg)
 
-/* Held while any configuration is copied. */
+/* Held while a configuration is copied. */
 static pthread_mutex_t conn_cfg_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void conn_cfg_owner(const struct rpma_conn_cfg *cfg, struct conn_owner *owner)

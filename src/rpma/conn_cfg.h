@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_cfg.h -- settings for a connection. */
+/* conn_cfg.h -- settings for a new connection. */
 #ifndef RPMA_CONN_CFG_H
 #define RPMA_CONN_CFG_H
 
@@ -18,13 +18,13 @@
 	X(conn_cfg, int, liveness, value >= -1)
 
 struct conn_owner {
-	size_t len; /* 0: none */
+	size_t len; /* 0: there is no owner */
 	uint8_t name[RPMA_CONN_OWNER_MAX];
 };
 
 struct rpma_conn_cfg {
 	CONN_CFG_FIELDS(CFG_MEMBER)
-	struct conn_owner owner; /* guarded by a lock: conn_cfg_owner() */
+	struct conn_owner owner; /* guarded by a lock, see conn_cfg_owner() */
 };
 
 void conn_cfg_owner(const struct rpma_conn_cfg *cfg, struct conn_owner *owner);

@@ -61,7 +61,8 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 	return "no program listens there, or the application refused: does the server run?";
 }
 
-/* A peer that accepted the connection first, and ended it then, did not reject it. */
+/* Text for a rejection. If the peer accepted the connection first and ended it afterwards, it did
+ * not reject it. */
 static const char *conn_rejection_what(enum rpma_rejection rejection)
 {
 	switch (rejection) {
@@ -80,7 +81,8 @@ static bool conn_event_is_break(const struct rdma_cm_event *cm_event)
 	       cm_event->status != -EPROTONOSUPPORT;
 }
 
-/* The software RNIC has two errno values of its own, for ports that another program uses. */
+/* Text for an errno. The software RNIC uses two errno values with a special meaning, for ports that
+ * another program uses. */
 static const char *conn_event_reason(int err)
 {
 	switch (err) {
@@ -94,8 +96,8 @@ static const char *conn_event_reason(int err)
 }
 
 /*
- * An event is not a failed call, but rpma_err_last() must still give the reason why there is no
- * connection.
+ * Set the error text for an event that ended a connect. An event is not a failed call, but
+ * rpma_err_last() must give the reason why there is no connection.
  */
 static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_event *cm_event)
 {
@@ -141,7 +143,7 @@ static int conn_event_take(struct rpma_conn *conn, struct rdma_cm_event *cm_even
 
 	conn->is_foreign = cm_event->status == -EPROTONOSUPPORT;
 	conn_event_explain(conn, cm_event);
-	/* The passive side keeps the private data of the request. */
+	/* The passive side keeps the private data of the request instead. */
 	if (has_answer && !conn->pdata.ptr)
 		ret = private_data_copy(&conn->pdata, cm_event);
 	if (conn->prov->ack_cm_event(cm_event)) {
@@ -186,7 +188,7 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 	return ret ? ret : conn_event_take(conn, cm_event, event);
 }
 
-/* The queue of the connection that has this ibv_cq, or NULL. */
+/* Returns the connection's queue that has this ibv_cq, or NULL. */
 static struct rpma_cq *conn_queue_of(const struct queues *q, const struct ibv_cq *ibv)
 {
 	if (ibv == q->cq->ibv)

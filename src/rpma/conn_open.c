@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_open.c -- connects and waits for the outcome. Repeats the attempt while there is no
- * listener. */
+/* conn_open.c -- connects and waits for the outcome. As long as there is no listener, repeats the
+ * attempt. */
 #include <string.h>
 
 #include "base/poll.h"
@@ -8,12 +8,14 @@
 #include "rpma/conn_req.h"
 #include "rpma/err.h"
 
-#define OPEN_TIMEOUT_MS   10000
-#define OPEN_PAUSE_MS     10 /* before the second attempt; doubled before each further attempt */
+#define OPEN_TIMEOUT_MS 10000
+/* pause before the second attempt; each further pause is twice as long */
+#define OPEN_PAUSE_MS     10
 #define OPEN_PAUSE_MAX_MS 500
-#define OPEN_GRACE_MS     100 /* the time that the device gets to report its own time limit */
+/* additional time in which the device can report its own time limit */
+#define OPEN_GRACE_MS 100
 
-/* Copy the members that this version has. Returns false if the caller sets other members. */
+/* Copy the members that this version knows. Returns false if the caller has set other members. */
 static bool conn_open_attr_copy(struct rpma_conn_open_attr *attr,
 				const struct rpma_conn_open_attr *given)
 {
@@ -47,7 +49,7 @@ static int conn_open_request_new(struct rpma_peer *peer, const struct rpma_conn_
 	return ret;
 }
 
-/* The caller's result for the first event. */
+/* Convert the first event of a connect to the caller's result. */
 static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 {
 	switch (event) {
@@ -57,7 +59,7 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 		return atomic_load(&conn->rejection) == RPMA_REJECTION_REFUSED ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
-	case RPMA_CONN_LOST: /* the server ended before its answer, and may restart */
+	case RPMA_CONN_LOST: /* the server ended before it answered, and may be restarting */
 		return conn->is_foreign ? RPMA_E_NOSUPP : RPMA_E_AGAIN;
 	default:
 		return RPMA_E_UNKNOWN;
@@ -65,8 +67,8 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 }
 
 /*
- * Wait for the first event. Also give the deadline to the device, unless the device's own limit is
- * shorter: the device can report the missing step, which is the connection or the answer.
+ * Should the device get the deadline as well? It should unless its own limit is shorter, because
+ * the device can report which step did not end in time: the connection or the answer.
  */
 static bool conn_open_sets_limit(int left_ms)
 {
@@ -139,8 +141,8 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 
 		ret = conn_open_try(peer, &a, deadline, event, conn_ptr);
 		/*
-		 * If the deadline cut this attempt short, report the result of the previous
-		 * attempt, which explains more.
+		 * If the deadline ended this attempt early, report the result of the previous
+		 * attempt, because it explains more.
 		 */
 		if (ret == RPMA_E_NO_EVENT && before && !poll_ms_left(deadline))
 			ret = err_set(before, before_text);

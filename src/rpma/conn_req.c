@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_req.c -- connection requests of both sides, until they become connections or are given
- * up. */
+/* conn_req.c -- connection requests of both sides, from their creation until they become
+ * connections or are given up. */
 #include "rpma/conn_req.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct rpma_conn_req {
 	struct rdma_cm_id *id;
 	bool is_passive;
 	struct queues queues;
-	struct rpma_conn_private_data pdata; /* the private data of a passive request */
+	struct rpma_conn_private_data pdata; /* private data of a passive request */
 };
 
 static int conn_req_destroy_id(const struct provider *prov, struct rdma_cm_id *id)
@@ -24,7 +24,7 @@ static int conn_req_destroy_id(const struct provider *prov, struct rdma_cm_id *i
 	return prov->destroy_id(id) ? PROVIDER_FAILED(errno, "%s", "rdma_destroy_id()") : 0;
 }
 
-/* Reject and destroy the id; all of its events are acknowledged by now. */
+/* Reject the request and destroy its id. All events of the id must be acknowledged. */
 static int conn_req_reject_id(const struct provider *prov, struct rdma_cm_id *id,
 			      const struct rpma_conn_private_data *pdata)
 {
@@ -35,7 +35,7 @@ static int conn_req_reject_id(const struct provider *prov, struct rdma_cm_id *id
 	return first_error(ret, conn_req_destroy_id(prov, id));
 }
 
-/* pdata: an answer to a passive request, or NULL. */
+/* Give up a request. `pdata` is the answer to a passive request, or NULL. */
 static int conn_req_discard(struct rpma_conn_req *req, const struct rpma_conn_private_data *pdata)
 {
 	const struct provider *prov = req->peer->prov;
@@ -48,7 +48,8 @@ static int conn_req_discard(struct rpma_conn_req *req, const struct rpma_conn_pr
 	return ret;
 }
 
-/* Set only limits that differ from the default, because some providers do not support them. */
+/* Set the limits in the device, but only those that differ from the default, because some providers
+ * do not support limits. */
 static int conn_req_set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
 {
 	int connect_ms = req->is_passive ? 0 : atomic_load(&cfg->connect_timeout);
@@ -77,7 +78,7 @@ void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, 
 		req->peer->prov->set_limits(req->id, connect_ms, atomic_load(&cfg->liveness));
 }
 
-/* Only the software RNIC can end the connections of other processes. */
+/* Set the owner. Only the software RNIC can end connections of other processes. */
 static int conn_req_set_owner(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
 {
 	struct conn_owner owner;
@@ -95,7 +96,7 @@ static int conn_req_set_owner(struct rpma_conn_req *req, const struct rpma_conn_
 	return err ? PROVIDER_FAILED(err, "set_owner(len=%zu)", owner.len) : 0;
 }
 
-/* Takes over id and pdata, even if it fails. */
+/* Make a request. The function takes over id and pdata even if it fails. */
 static int conn_req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passive,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_private_data pdata,
 			struct rpma_conn_req **req_ptr)
@@ -135,8 +136,8 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 	int ret = private_data_copy(&pdata, event);
 
 	/*
-	 * Acknowledge the event before anything can fail: an id with an unacknowledged event cannot
-	 * be destroyed.
+	 * Acknowledge the event before any step that can fail, because an id with an unacknowledged
+	 * event cannot be destroyed.
 	 */
 	if (peer->prov->ack_cm_event(event))
 		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_ack_cm_event()"));
@@ -148,7 +149,7 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 	return conn_req_new(peer, id, true, cfg, pdata, req_ptr);
 }
 
-/* Make an id, and resolve its device and its route to addr:port. */
+/* Make an id, and find its device and its route to addr:port. */
 static int conn_req_resolve_id(const struct provider *prov, const char *addr, const char *port,
 			       int timeout_ms, struct rdma_cm_id **id_ptr)
 {
@@ -232,8 +233,8 @@ static int conn_req_connect_id(const struct provider *prov, struct rdma_cm_id *i
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.flow_control = 1,
-		.retry_count = 7,     /* the largest value of three bits */
-		.rnr_retry_count = 7, /* 7 means for ever */
+		.retry_count = 7,     /* the greatest value of the three bits on the wire */
+		.rnr_retry_count = 7, /* the value 7 means that the retries never end */
 	};
 
 	if (is_passive)
@@ -257,8 +258,8 @@ int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 		return INVALID();
 	}
 	/*
-	 * Move the id to the connection's own channel first, so that no event goes to another
-	 * channel.
+	 * Move the id to the connection's channel before it connects, so that no event goes to
+	 * another channel.
 	 */
 	ret = conn_new(req->peer, req->id, &req->queues, &req->pdata, &conn);
 	if (ret) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_req.h -- a connection request, outgoing or incoming at an endpoint. */
+/* conn_req.h -- a connection request: an outgoing one, or one that arrived at an endpoint. */
 #ifndef RPMA_CONN_REQ_H
 #define RPMA_CONN_REQ_H
 
@@ -7,15 +7,15 @@
 #include "provider/provider.h"
 
 /*
- * Make the request of a CONNECT_REQUEST event, and acknowledge the event in any case. A request
- * that cannot be served is rejected, so that the peer does not wait.
+ * Make a request from a CONNECT_REQUEST event. The event is acknowledged even if the function
+ * fails. A request that cannot be served is rejected, so that the peer does not wait.
  */
 int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
 
 /*
- * Give an outgoing request a time limit if cfg sets none, so that the device reports the step that
- * did not end in time. For a device without such limits, only the caller's own limit ends the wait.
+ * Give an outgoing request a time limit if cfg sets none, so that the device reports which step did
+ * not end in time. With a device without such limits, only the caller's own limit ends the wait.
  */
 void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, int connect_ms);
 

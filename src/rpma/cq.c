@@ -129,7 +129,8 @@ static int cq_is_shared_error(void)
 }
 
 /*
- * Arm the queue before the caller polls, so that a completion during the poll is announced again.
+ * Take the announcement. The queue is armed again before the caller polls it, so that a completion
+ * during the poll is announced.
  */
 static int cq_take_announcement(struct rpma_cq *cq, struct ibv_cq *announced)
 {

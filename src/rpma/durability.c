@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* durability.c -- the durability class of memory of this process. */
+/* durability.c -- reports the durability class of memory of this process. */
 #include "rpma/err.h"
 #include "rpma/utils.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* err.c -- texts of the results, and of each thread's last failure. */
+/* err.c -- texts for results, and the text of each thread's last failure. */
 #include "rpma/err.h"
 
 static _Thread_local char err_text[ERR_TEXT_MAX];

@@ -11,31 +11,34 @@
 
 enum { ERR_TEXT_MAX = 512 };
 
-/* Some devices fail without setting errno. */
+/*
+ * Returns the text for an errno. Some devices fail without setting errno, so 0 has a text as well.
+ */
 static inline const char *reason_text(int err)
 {
 	return err ? strerror(err) : "no reason given";
 }
 
 /*
- * Set the text of rpma_err_last(). Each failed call sets the text, by err_set_text() or by
- * LOG_ERROR(). err_set() returns its result.
+ * Set the text that rpma_err_last() returns. Each failed call sets it, by err_set_text() or by
+ * LOG_ERROR(). err_set() returns its argument `ret`.
  */
 void err_set_text(const char *text);
 int err_set(int ret, const char *text);
-/* The advice for an errno, or NULL if the advice depends on the call. */
+/* Returns advice for an errno, or NULL if the advice depends on the call. */
 const char *err_advice(int err);
 
 /*
- * Report a bad argument without logging it. The public function must call this, because its name
- * goes into the text.
+ * Report an invalid argument, without logging. The public function itself must call this, because
+ * its name is part of the text.
  */
 int err_invalid(const char *func, const char *what);
 #define INVALID() err_invalid(__func__, "an argument is NULL or out of range")
 
 /*
- * Set the text for a wait that ended at its limit. Returns ret. advice: "what did not come: what to
- * do". With a limit of 0 the caller did not wait, so the text does not change.
+ * Set the text for a wait whose time limit has passed, and return `ret`. `advice` has the form
+ * "what did not come: what to do". With a limit of 0 the caller did not wait, so the text is not
+ * changed.
  */
 int err_time_limit(int ret, int timeout_ms, const char *advice);
 
@@ -43,8 +46,8 @@ int err_nomem(const char *func);
 #define NOMEM() err_nomem(__func__)
 
 /*
- * Log "<call> failed: <reason>; <advice>" and return RPMA_E_PROVIDER. The call is a format and its
- * arguments. err is evaluated first, so err may be errno.
+ * Log "<call> failed: <reason>; <advice>" and return RPMA_E_PROVIDER. The text of the call is given
+ * as a format and its arguments. `err` is evaluated first, so it may be the expression errno.
  */
 #define PROVIDER_FAILED(err, ...)                                                                  \
 	({                                                                                         \
@@ -56,13 +59,13 @@ int err_nomem(const char *func);
 	})
 #define PROVIDER_FAILED_LOG_(fmt, ...) LOG_ERROR(fmt " failed: %s%s%s", __VA_ARGS__)
 
-/* Does this errno of rdma_get_cm_event() only mean that no event is pending? */
+/* Does this errno of rdma_get_cm_event() mean that no event is pending? */
 static inline bool is_no_event(int err)
 {
 	return err == ENODATA || err == EAGAIN || err == EWOULDBLOCK;
 }
 
-/* Report the first failure of several steps. */
+/* Returns the first failure: `first` if it is a failure, else `next`. */
 static inline int first_error(int first, int next)
 {
 	return first ? first : next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* event.h -- waiting for an event of rdma_cm with a limit. */
+/* event.h -- waits for an event of rdma_cm with a time limit. */
 #ifndef RPMA_EVENT_H
 #define RPMA_EVENT_H
 
@@ -7,8 +7,9 @@
 #include "rpma/err.h"
 
 /*
- * The caller must acknowledge the event. RPMA_E_NO_EVENT: no event came in time; the error text is
- * then the advice, unless the limit is 0. RPMA_E_PROVIDER: the call failed.
+ * Wait for an event, which the caller must acknowledge. Returns RPMA_E_NO_EVENT if no event came in
+ * time; the error text is then `advice`, unless the limit is 0. Returns RPMA_E_PROVIDER if the call
+ * failed.
  */
 static inline int event_wait(const struct provider *prov, struct rdma_event_channel *evch,
 			     int timeout_ms, const char *advice, struct rdma_cm_event **event)

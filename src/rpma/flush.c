@@ -94,8 +94,8 @@ const struct rpma_mr_local *flush_sink_mr(const struct flush_sink *sink)
 }
 
 /*
- * RPMA_STRICT_PERSIST, read once; the variable overrides the default of both versions of
- * rpma_flush().
+ * The variable RPMA_STRICT_PERSIST, which is read once. If it is set, it overrides the default of
+ * both versions of rpma_flush().
  */
 static struct {
 	bool is_set, strict;
@@ -124,10 +124,11 @@ static bool flush_type_is_valid(enum rpma_flush_type type)
 	return type == RPMA_FLUSH_TYPE_PERSISTENT || type == RPMA_FLUSH_TYPE_VISIBILITY;
 }
 
-/* Flush a whole region (length 0), as the read does that replaces a flush. */
+/* Turn a flush of length 0 into a flush of the whole region, because the read that replaces a flush
+ * does the same. */
 void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
 {
-	*len = 1; /* one byte past the region's end: the peer refuses it */
+	*len = 1; /* a range that ends one byte past the region, so that the peer refuses it */
 	if (*offset > dst->size)
 		return;
 	*offset = 0;

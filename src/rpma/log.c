@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.c -- thresholds, and the function that receives the messages of librpma and of the device. */
+/* log.c -- thresholds, and the function that receives log messages of librpma and of the device. */
 #include <stdatomic.h>
 
 #include "librpma.h"
@@ -8,8 +8,8 @@
 #include "rpma/log_default.h"
 
 /*
- * Debug builds log everything, other builds from WARNING on. These defaults are part of the
- * interface.
+ * Default threshold: debug builds log all messages, other builds those from WARNING on. The
+ * defaults are part of the interface.
  */
 #ifdef RPMA_LOG_VERBOSE
 #define MAIN_DEFAULT RPMA_LOG_LEVEL_DEBUG
@@ -28,7 +28,8 @@ static enum rpma_log_level log_main_threshold(void)
 	return atomic_load(&thresholds[RPMA_LOG_THRESHOLD]);
 }
 
-/* Pass on a message of a device, or a message of librpma that passes the threshold. */
+/* Pass a message to the log function. Called for messages of a device, and for messages of librpma
+ * that reach the threshold. */
 static void log_pass(enum log_level level, const char *file, int line, const char *func,
 		     const char *text)
 {
@@ -37,7 +38,8 @@ static void log_pass(enum log_level level, const char *file, int line, const cha
 	function((enum rpma_log_level)level, file, line, func, "%s\n", text);
 }
 
-/* librpma's own messages. An error sets the calling thread's text even if it is not logged. */
+/* Handle a message of librpma. An error sets the calling thread's error text even if it is not
+ * logged. */
 static void log_own(enum log_level level, const char *file, int line, const char *func,
 		    const char *text)
 {
@@ -47,8 +49,8 @@ static void log_own(enum log_level level, const char *file, int line, const char
 		log_pass(level, file, line, func, text);
 }
 
-/* Repeat if another thread set the threshold meanwhile, because this thread may have overwritten a
- * newer value. */
+/* Apply the threshold. Repeat this if another thread has set the threshold meanwhile, because this
+ * thread may have overwritten the newer value. */
 static void log_apply_main_threshold(void)
 {
 	enum rpma_log_level level;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log_default.c -- messages in upstream's format, which existing scripts match:
+ * log_default.c -- writes messages in the format of the original librpma, on which existing scripts
+ * rely:
  *
  *   Mon DD HH:MM:SS.uuuuuu [tid] *LEVEL* file.c: LLL: function: message
  *
- * on stderr, and without time and thread in syslog.
+ * This is the form on stderr. In syslog the time and the thread are left out.
  */
 #include "rpma/log_default.h"
 
@@ -36,7 +37,7 @@ static void log_format_time(char *buf, size_t len)
 			 (long)gettid());
 }
 
-/* "file.c: LLL: function: ", or an empty text if the origin is not known. */
+/* Write "file.c: LLL: function: ", or an empty text if the origin is unknown. */
 static void log_format_origin(char *buf, size_t len, const char *file, int line, const char *func)
 {
 	const char *base;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log_default.h -- the default log function, used until the program sets another one. */
+/* log_default.h -- the default log function, which is used until the program sets another one. */
 #ifndef RPMA_LOG_DEFAULT_H
 #define RPMA_LOG_DEFAULT_H
 
@@ -7,10 +7,10 @@
 
 #include "librpma.h"
 
-/* Writes to syslog always, to stderr from the AUX threshold on. */
+/* Writes all messages to syslog, and those from the AUX threshold on to stderr. */
 rpma_log_function rpma_log_default_function;
 
-/* English names, whatever the program's locale. */
+/* English names of the months, independent of the program's locale. */
 extern const char *const log_month[12];
 
 /* Send one message to syslog as "rpma[pid]", facility local7, without the newline at its end. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log_syslog.c -- writes to syslog under librpma's name, without changing the program's.
+ * log_syslog.c -- writes to syslog under librpma's name, without changing the name that the program
+ * uses.
  *
- * openlog(3) has one ident and one facility for the whole process: a library that calls it renames
- * the application's messages. So this file itself sends the datagram of RFC 3164. If /dev/log takes
- * no datagrams, this file uses libc's syslog(3), under the application's ident.
+ * The name and facility that openlog(3) sets hold for the whole process, so a library that calls it
+ * renames the application's messages. So this file itself sends the datagram of RFC 3164. If
+ * /dev/log takes no datagrams, this file uses libc's syslog(3), under the application's ident.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -23,8 +24,8 @@ static const int SEVERITY[] = {
 };
 
 /*
- * Each message has its own socket, so that no descriptor leaks into a forked process or is lost to
- * closefrom(2).
+ * Open a new socket for each message, so that no descriptor is inherited by a forked process or
+ * closed by closefrom(2).
  */
 static bool log_syslog_send(const char *buf, size_t len)
 {

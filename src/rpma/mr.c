@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr.c -- memory of this process, registered. */
+/* mr.c -- registers memory of this process. */
 #include "rpma/mr.h"
 
 #include <endian.h>
@@ -15,8 +15,8 @@ static int mr_access_of_usage(const struct rpma_peer *peer, int usage)
 	int access = 0;
 
 	/*
-	 * A peer without a native flush reads instead, so a region for flushes must be readable,
-	 * too.
+	 * A peer that cannot flush natively reads instead, so a region for flushes must also be
+	 * readable.
 	 */
 	if (usage & (RPMA_MR_USAGE_READ_SRC | MR_USAGE_FLUSH))
 		access |= IBV_ACCESS_REMOTE_READ;
@@ -36,7 +36,8 @@ static int mr_access_of_usage(const struct rpma_peer *peer, int usage)
 	return access;
 }
 
-/* Some devices cannot pin mappings of a file on DAX, but can page them on demand. */
+/* Register memory for on-demand paging. Some devices cannot pin mappings of a file on DAX, but can
+ * page them on demand. */
 static struct ibv_mr *mr_reg_paged(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {
 	struct ibv_mr *ibv = peer->prov->reg_mr(peer->pd, ptr, size, access);
@@ -47,9 +48,9 @@ static struct ibv_mr *mr_reg_paged(const struct rpma_peer *peer, void *ptr, size
 }
 
 /*
- * A device that flushes to persistence refuses memory that is not persistent (rxe: EINVAL).
- * Register such memory without this right: peers may still read and write it, and a persistent
- * flush fails when it is requested.
+ * Register memory. A device with persistent flushes refuses this right for memory that is not
+ * persistent (rxe: EINVAL). Such memory is registered without the right. Peers may still read and
+ * write it, and a persistent flush fails when a peer requests it.
  */
 static struct ibv_mr *mr_reg(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {

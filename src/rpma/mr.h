@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr.h -- memory regions, local and remote, and how work requests refer to them. */
+/* mr.h -- local and remote memory regions, and how work requests refer to them. */
 #ifndef RPMA_MR_H
 #define RPMA_MR_H
 
 #include "librpma.h"
 #include "provider/provider.h"
 
-/* The descriptor on the wire: address, length, rkey in little endian, then the usage. */
+/* A region's descriptor in the form that is sent: address, length and rkey in little endian, then
+ * the usage. */
 enum { MR_DESC_SIZE = 8 + 8 + 4 + 1 };
 
 #define MR_USAGE_ALL 0xff
-/* An atomic operation needs the rights to read and to write the word. */
+/* An atomic operation needs the right to read the word and the right to write it. */
 #define MR_USAGE_ATOMIC (RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_WRITE_DST)
 #define MR_USAGE_FLUSH  (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
 
@@ -18,7 +19,8 @@ struct rpma_mr_local {
 	const struct provider *prov;
 	struct ibv_mr *ibv;
 	int usage;
-	void *mapping; /* the mapping of rpma_mr_reg_file(); NULL: the memory is the caller's */
+	/* mapping made by rpma_mr_reg_file(); NULL: the memory belongs to the caller */
+	void *mapping;
 	size_t mapping_size;
 };
 
@@ -30,9 +32,9 @@ struct rpma_mr_remote {
 };
 
 /*
- * An impossible range is refused, whatever the region: RPMA_E_INVAL, and a line in the log.
- * mr_check_len: verbs has 32 bits for a length. mr_check_range: the range must not end past the
- * last address.
+ * Ranges that are impossible in any region are refused with RPMA_E_INVAL, and logged.
+ * mr_check_len() checks that the length has 32 bits, as verbs requires. mr_check_range() checks
+ * that the range does not end past the last address.
  */
 #define MR_MUST_CHECK __attribute__((warn_unused_result))
 MR_MUST_CHECK int mr_refuse_len(uint64_t len);
@@ -46,7 +48,7 @@ MR_MUST_CHECK static inline int mr_check_range(size_t offset, size_t len)
 	return __builtin_expect(len <= SIZE_MAX - offset, 1) ? 0 : mr_refuse_range(offset, len);
 }
 
-/* Describe a segment of a region. RPMA_E_INVAL as above. */
+/* Describe a segment of a region. Returns 0, or RPMA_E_INVAL for an impossible range. */
 MR_MUST_CHECK static inline int mr_sge(struct ibv_sge *sge, const struct rpma_mr_local *mr,
 				       size_t offset, size_t len)
 {
@@ -63,8 +65,8 @@ MR_MUST_CHECK static inline int mr_sge(struct ibv_sge *sge, const struct rpma_mr
 }
 
 /*
- * Prepare a receive; dst NULL: a receive of no bytes. wr points to sge; the caller owns both.
- * RPMA_E_INVAL as above.
+ * Prepare a receive. With dst NULL it receives no bytes. `wr` points to `sge`; the caller owns
+ * both. Returns 0, or RPMA_E_INVAL for an impossible range.
  */
 MR_MUST_CHECK int mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge,
 			     const struct rpma_mr_local *dst, size_t offset, size_t len,

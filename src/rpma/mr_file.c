@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr_file.c -- a file as a memory region. The file is opened so that bytes that peers flush are on
- * its medium. */
+/* mr_file.c -- registers a file as a memory region. The file is opened in such a way that flushed
+ * bytes really reach its medium. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -12,7 +12,8 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 
-/* Reserve the blocks now, so that a flush cannot fail later because the disk is full. */
+/* Check the file's size, and reserve its blocks now, so that a flush cannot fail later because the
+ * disk is full. */
 static int mr_file_check(const char *path, int fd, size_t *size, struct error *err)
 {
 	struct newfile_opts opts = {.path = path};
@@ -31,15 +32,15 @@ static int mr_file_check(const char *path, int fd, size_t *size, struct error *e
 	opts.size = *size;
 	rc = newfile_reserve(fd, &opts, err);
 	/*
-	 * A crash must not undo the file's name or size, because the flushed bytes would be lost
-	 * with them.
+	 * Make the file's name and size durable. If a crash undid them, the flushed bytes would be
+	 * lost as well.
 	 */
 	return rc ? rc : newfile_settle(fd, path, err);
 }
 
 /*
- * The kernel may have cached pages that an earlier process could not write back, and counts them as
- * clean. So drop the file from the cache before mapping it.
+ * Drop the file from the page cache before it is mapped. The kernel may have cached pages that an
+ * earlier process could not write back, and which it counts as clean.
  */
 static int mr_file_reopen(const char *path, int fd, size_t *size, struct error *err)
 {
@@ -62,7 +63,8 @@ static int mr_file_open(const char *path, size_t *size, int *fd, struct error *e
 	struct newfile_opts made = {.path = path, .size = *size};
 
 	/*
-	 * O_NONBLOCK: opening a pipe must not wait for the other end. A later check refuses a pipe.
+	 * O_NONBLOCK prevents that opening a pipe waits for its other end. A later check refuses
+	 * pipes.
 	 */
 	*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (*fd >= 0)
@@ -83,7 +85,7 @@ static int mr_file_map(const char *path, size_t *size, void **ptr, struct error 
 				       *size, path, strerror(errno));
 	}
 	if (fd >= 0)
-		close(fd); /* the mapping keeps the file */
+		close(fd); /* the mapping keeps the file open */
 	return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr_remote.c -- a region of the other end, made from the descriptor of the other end. */
+/* mr_remote.c -- a region of the other end, made from the descriptor that the other end sent. */
 #include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>

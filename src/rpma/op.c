@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.c -- builds the work requests of atomic operations and messages. op.h builds reads and writes,
- * flush.c and verify.c the rest. settle.c adapts all requests to the peer's capabilities.
+ * op.c -- builds the work requests of atomic operations and messages. op.h builds those of reads
+ * and writes, flush.c and verify.c the remaining ones. settle.c adapts all requests to the peer's
+ * capabilities.
  */
 #include "rpma/op.h"
 
-/* The request contains the bytes, so the caller may change src at once. */
+/* The bytes are copied into the request, so the caller may change src afterwards. */
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 		    const char src[8], int flags, const void *op_context)
 {
@@ -18,7 +19,8 @@ int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offse
 	return 0;
 }
 
-/* The address of the word, which is the region's start plus the offset, must be a multiple of 8. */
+/* Check an atomic operation. The word's address, which is the region's start plus the offset, must
+ * be a multiple of 8. */
 int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_local *result,
 	      size_t result_offset, const struct rpma_mr_remote *dst, size_t offset,
 	      uint64_t operand, uint64_t swap, int flags, const void *op_context)
@@ -54,7 +56,8 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 }
 
 /*
- * Leave out empty segments: Linux's siw (6.1) oopses on an empty segment that is not the last.
+ * Empty segments are left out: Linux's siw (6.1) crashes on an empty segment that is not the last
+ * one.
  */
 static int op_set_segments(struct op op, const struct rpma_segment *segments, uint32_t count)
 {

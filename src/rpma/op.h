@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.h -- an operation: its arguments checked and described, to be posted now or in a batch.
+ * op.h -- checks the arguments of an operation, and describes it as a request that is posted at
+ * once or in a batch.
  *
- * Each op_X fills one request and its segments for a peer with all capabilities: the real ones are
- * known from ESTABLISHED on, and a description may be older. When the request is posted,
- * op_settle() adapts it to the peer's capabilities. Each returns 0 or the result of the public
- * call: RPMA_E_INVAL, which is checked first, or RPMA_E_NOSUPP.
+ * Each function op_X() fills in one request and its segments for a peer with all capabilities. The
+ * real capabilities are known only from ESTABLISHED on, and an operation may be described earlier.
+ * When the request is posted, op_settle() adapts it to the peer's capabilities. Each op_X() returns
+ * 0 or a result for the public call: RPMA_E_INVAL, which is checked first, or RPMA_E_NOSUPP.
  */
 #ifndef RPMA_OP_H
 #define RPMA_OP_H
@@ -17,17 +18,21 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 
-/* The place of the operation's description; segs has room for RPMA_SEND_SEGMENTS_MAX. */
+/* Where the description of an operation is stored. `segs` has memory for RPMA_SEND_SEGMENTS_MAX
+ * segments. */
 struct op {
 	struct vext_wr *wr;
 	struct ibv_sge *segs;
-	/* a copy for flushes: a read that replaces the flush must stay inside the region */
+	/*
+	 * A copy of a flush's region: a read that replaces the flush must stay inside the region.
+	 */
 	struct rpma_mr_remote *region;
 };
 
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 		    const char src[8], int flags, const void *op_context);
-/* opcode: IBV_WR_ATOMIC_CMP_AND_SWP, then `operand` is compared, or IBV_WR_ATOMIC_FETCH_AND_ADD. */
+/* opcode is IBV_WR_ATOMIC_CMP_AND_SWP, which compares with `operand`, or
+ * IBV_WR_ATOMIC_FETCH_AND_ADD. */
 int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_local *result,
 	      size_t result_offset, const struct rpma_mr_remote *dst, size_t offset,
 	      uint64_t operand, uint64_t swap, int flags, const void *op_context);
@@ -44,8 +49,8 @@ int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 	     enum rpma_durability *durability, int flags, const void *op_context);
 
 /*
- * Set the members that all operations use. The others stay undefined: zeroing them would double the
- * time of a write.
+ * Set the members that all operations use. The others stay undefined, because zeroing them would
+ * double the time that a write takes.
  */
 static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
@@ -59,7 +64,7 @@ static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, con
 	wr->send_flags = send_flags(flags);
 }
 
-/* The same, and zero the other members. */
+/* Set these members, and set the others to zero. */
 static inline void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
 	memset(op.wr, 0, sizeof(*op.wr));
@@ -83,8 +88,8 @@ static inline int op_set_segment(struct op op, const struct rpma_mr_local *mr, s
 }
 
 /*
- * Inline, because each read and write passes through it. The regions of a one-sided operation are
- * both given, or both NULL for no bytes.
+ * This function is inline, because each read and write calls it. The regions of a one-sided
+ * operation are either both given, or both NULL for an operation without bytes.
  */
 static inline int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 			  const struct rpma_mr_local *local, size_t local_offset,
@@ -110,7 +115,8 @@ static inline int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	return ret ? ret : mr_check_range(remote_offset, len);
 }
 
-/* The rare cases of a flush: the reason of a refusal, and a flush of a whole region. */
+/* The rare cases of a flush. op_refuse_flush() returns the reason of a refusal;
+ * op_flush_whole_region() handles a flush of a whole region. */
 int op_refuse_flush(const struct rpma_mr_remote *dst, enum rpma_flush_type type, int flags);
 void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len);
 
@@ -122,8 +128,8 @@ static inline int op_flush_usage(enum rpma_flush_type type)
 }
 
 /*
- * Inline for the same reason. strict: true for the calls of version 1.4, unless the environment
- * decides otherwise.
+ * This function is inline, because each flush calls it. `strict` is true for calls of version 1.4,
+ * unless the environment overrides it.
  */
 static inline int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 			   size_t len, enum rpma_flush_type type, bool strict, int flags,
@@ -147,16 +153,16 @@ static inline int op_flush(struct op op, const struct rpma_mr_remote *dst, size_
 	return 0;
 }
 
-/* Returns RPMA_E_NOSUPP if the other end is known not to support the operation. */
+/* Returns RPMA_E_NOSUPP if it is known that the other end does not support the operation. */
 int op_check(struct op op, const struct rpma_conn *conn);
 /*
- * Adapt the described operation to the other end's capabilities, and point it to its segments and
- * inline bytes; it must not be moved after that. 0 or RPMA_E_NOSUPP. Before ESTABLISHED the
- * operation stays as it was described, and the provider refuses it. So a flush never becomes a read
- * towards a peer that supports flushes.
+ * Adapt the described operation to the other end's capabilities, and set its pointers to its
+ * segments and inline bytes. The operation must not be moved after that. Returns 0 or
+ * RPMA_E_NOSUPP. Before ESTABLISHED the operation stays as it was described, and the provider
+ * refuses to post it. So a flush to a peer that supports flushes never becomes a read.
  */
 static inline int op_settle(struct op op, const struct rpma_conn *conn);
-/* the cases in which capabilities matter */
+/* Handles the cases in which the capabilities matter. */
 int op_settle_by_caps(struct op op, const struct rpma_conn *conn);
 static inline bool op_is_atomic(const struct vext_wr *wr)
 {
@@ -167,7 +173,7 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 {
 	int ret;
 
-	/* The usual case: a flush to an end that supports flushes. */
+	/* The usual case: the other end supports flushes, so the flush stays as it is. */
 	if (op.wr->op == VEXT_OP_FLUSH && conn->prov->qp_caps(conn->id->qp) & RPMA_CAP_FLUSH)
 		return 0;
 	if (op.wr->op != VEXT_OP_VERBS || op_is_atomic(op.wr)) {
@@ -181,7 +187,7 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
 	return 0;
 }
-/* The state of the connection, for the message of a failed post: the most common reason. */
+/* Text for the state of the connection, which is the most common reason why a post fails. */
 const char *conn_phase(const struct rpma_conn *conn);
 
 #endif

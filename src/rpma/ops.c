@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ops.c -- posts single operations. */
+/* ops.c -- the public functions that post a single operation. */
 #include <inttypes.h>
 
 #include "rpma/err.h"
@@ -16,7 +16,7 @@ static __attribute__((noinline)) int ops_post_failed(const struct rpma_conn *con
 			       conn_phase(conn));
 }
 
-/* Settle and post one operation. 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
+/* Adapt one operation and post it. Returns 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
 static inline int conn_post(struct rpma_conn *conn, struct op op)
 {
 	int ret = op_settle(op, conn);
@@ -31,7 +31,7 @@ static inline int conn_post(struct rpma_conn *conn, struct op op)
 	return __builtin_expect(err == 0, 1) ? 0 : ops_post_failed(conn, op.wr, err);
 }
 
-/* Memory for one operation on the caller's stack; OP() refers to it. */
+/* Memory for one operation, on the caller's stack. The macro OP() refers to it. */
 struct op_storage {
 	struct vext_wr wr;
 	struct ibv_sge segs[RPMA_SEND_SEGMENTS_MAX];
@@ -131,7 +131,8 @@ static int ops_post_flush(struct rpma_conn *conn, const struct rpma_mr_remote *d
 		&storage);
 }
 
-/* The symbol rpma_flush_strict, which the header gives to programs of version 1.4. */
+/* The symbol rpma_flush_strict. The header gives this function to programs that are built for
+ * version 1.4. */
 int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
 	       enum rpma_flush_type type, int flags, const void *op_context)
 {
@@ -140,7 +141,7 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 	return ops_post_flush(conn, dst, dst_offset, len, type, true, flags, op_context);
 }
 
-/* The symbol rpma_flush, which programs of librpma 1.3 use. */
+/* The symbol rpma_flush, which programs that were built with librpma 1.3 use. */
 int flush_of_1_3(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
 		 enum rpma_flush_type type, int flags,
 		 const void *op_context) __asm__("rpma_flush");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer.c -- make and release a peer. */
+/* peer.c -- makes and deletes a peer. */
 #include "rpma/peer.h"
 
 #include <stdlib.h>

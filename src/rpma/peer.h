@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer.h -- a protection domain, and the provider of all objects made in it. */
+/* peer.h -- a peer: a protection domain, and the provider of all objects made in this domain. */
 #ifndef RPMA_PEER_H
 #define RPMA_PEER_H
 
@@ -14,7 +14,7 @@ struct rpma_peer {
 	struct ibv_pd *pd;
 	struct abilities can;
 	pthread_mutex_t lock;          /* guards flush_sink */
-	struct flush_sink *flush_sink; /* NULL: no connection exists yet */
+	struct flush_sink *flush_sink; /* NULL: no connection has existed yet */
 };
 
 #endif

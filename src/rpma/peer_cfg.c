@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer_cfg.c -- the peer configuration and its descriptor: one byte, 0 or 1. */
+/* peer_cfg.c -- the configuration of a peer, and its descriptor: one byte, 0 or 1. */
 #include "rpma/peer_cfg.h"
 
 #include "rpma/err.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer_cfg.h -- one end's declaration about itself, for the other end. */
+/* peer_cfg.h -- what one end declares about itself to the other end. */
 #ifndef RPMA_PEER_CFG_H
 #define RPMA_PEER_CFG_H
 

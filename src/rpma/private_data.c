@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* private_data.c -- copies of private data. */
+/* private_data.c -- makes and frees copies of private data. */
 #include "rpma/private_data.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* providers.c -- the list of providers and devices, with the reason why each can or cannot be
- * used. */
+/* providers.c -- lists providers and devices, with the reason why each can or cannot be used. */
 #include <stdlib.h>
 
 #include "rpma/err.h"
@@ -41,7 +40,8 @@ int rpma_provider_list_delete(struct rpma_provider_list **list_ptr)
 }
 
 /*
- * Fill only the members that fit into the caller's structure, at least those of the first version.
+ * Fill only the members that the caller's structure has. It has at least those of the first
+ * version.
  */
 int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
 			   struct rpma_provider_info *info)

@@ -5,7 +5,7 @@
 #include "rpma/err.h"
 #include "rpma/srq.h"
 
-/* The 8 bytes of an atomic write travel in the work request. */
+/* Greatest length of inline data: the 8 bytes of an atomic write are sent in the work request. */
 enum { MAX_INLINE = RPMA_ATOMIC_WRITE_ALIGNMENT };
 
 static int queues_create_cqs(struct queues *q, const struct provider *prov, struct ibv_context *ctx,
@@ -61,7 +61,7 @@ static int queues_create_qp(struct queues *q, const struct rpma_peer *peer, stru
 	return 0;
 }
 
-/* Refuse settings that exclude each other. */
+/* Refuse settings that contradict each other. */
 static int queues_check(const struct rpma_conn_cfg *cfg, bool srq_has_rcq,
 			const struct ibv_context *ctx)
 {
@@ -103,7 +103,8 @@ int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_i
 	return ret;
 }
 
-/* A common queue stays, because it may hold completions of this connection. */
+/* Release a queue. A common queue is not destroyed, because it may contain completions of this
+ * connection. */
 static int queues_release_cq(struct rpma_cq **cq_ptr)
 {
 	struct rpma_cq *cq = *cq_ptr;

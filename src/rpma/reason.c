@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reason.c -- the reason of a failed operation, as a value and as a line of text. */
+/* reason.c -- explains why an operation failed, as a value and as a line of text. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ enum rpma_reason rpma_wc_get_reason(const struct rpma_conn *conn, const struct i
 	return reason;
 }
 
-/* A row of a table: the meaning of a value, and advice. */
+/* A row of a table: a value, its meaning, and advice. */
 struct meaning {
 	uint32_t value;
 	const char *text, *advice;
@@ -41,7 +41,7 @@ static const struct meaning *reason_find(const struct meaning *table, uint32_t v
 #define SEE_LOG "the logs of both ends say more"
 #define LOST    "connect again, and repeat what was not completed or not flushed"
 
-/* Texts for devices that report only a status. */
+/* Texts for devices that report only the status of a completion. */
 static const struct meaning statuses[] = {
 	{IBV_WC_LOC_LEN_ERR, "a message was longer than the memory to receive it",
 	 "receive into larger memory"},
@@ -61,7 +61,8 @@ static const struct meaning statuses[] = {
 	 "receive there before it is sent"},
 	{0, NULL, NULL}};
 
-/* RFC 5040 s4.8, RFC 5041 s8, RFC 5044 s8: layer << 12 | type << 8 | code. */
+/* Texts for the codes of a Terminate: layer << 12 | type << 8 | code (RFC 5040 s4.8, RFC 5041 s8,
+ * RFC 5044 s8). */
 #define NO_REGION "the STag (rkey) names no region"
 #define RANGE     "the range is not inside the region"
 #define RIGHTS    "the region was not registered for this use"
@@ -190,10 +191,7 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 
 int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size)
 {
-	/*
-	 * All bytes of a posted write may have arrived, so the text does not claim that the write
-	 * failed.
-	 */
+	/* The text does not claim that a write failed, because all its bytes may have arrived. */
 	static const char unanswered[] = "not completed, because ";
 	enum rpma_reason reason;
 	size_t skip = 0;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settle.c -- how an operation is posted, depending on the peer's capabilities.
+ * settle.c -- decides how an operation is posted, depending on the peer's capabilities.
  *
- * A flush is one operation if the peer agreed to flushes, otherwise a small read. A read is
- * answered only after the writes before it on the same connection are placed. That makes the writes
- * visible; it makes them persistent if the peer declared that its writes go directly to persistent
- * memory. A peer that agreed to flushes does not write back before it answers reads, so the choice
- * is made only here.
+ * If the peer agreed to flushes, a flush is posted as a flush; otherwise it becomes a small read. A
+ * read is answered only after the earlier writes on the same connection are placed, so the answer
+ * shows that the writes are visible. They are also persistent if the peer declared that its writes
+ * go directly to persistent memory. The choice between flush and read is made only here, because a
+ * peer that agreed to flushes does not write back before it answers reads.
  */
 #include "rpma/err.h"
 #include "rpma/mr.h"
 #include "rpma/op.h"
 
 static const struct {
-	uint32_t cap; /* 0: another operation can replace this one */
+	/* capability that the peer must have; 0: if the peer lacks it, another operation is posted
+	 * instead */
+	uint32_t cap;
 	const char *what;
 } needs[] = {
 	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
@@ -26,7 +28,9 @@ static uint32_t settle_cap_needed(enum vext_op op)
 	return op < sizeof(needs) / sizeof(needs[0]) ? needs[op].cap : 0;
 }
 
-/* Before the capabilities are known, assume that every operation is possible. */
+/*
+ * Returns the peer's capabilities. Before they are known, assume that every operation is possible.
+ */
 static uint32_t settle_caps(const struct rpma_conn *conn)
 {
 	uint32_t caps = conn->prov->qp_caps(conn->id->qp);
@@ -35,9 +39,10 @@ static uint32_t settle_caps(const struct rpma_conn *conn)
 }
 
 /*
- * Reads make bytes persistent where the peer declared that its writes go directly to persistent
- * memory. That does not hold if the peer agreed to the extensions without a Flush: this end
- * announced that it does not flush by reading, so the peer writes nothing back before it answers.
+ * Can a read make written bytes persistent? It can if the peer declared that its writes go directly
+ * to persistent memory. It cannot if the peer agreed to the extensions but has no Flush: this end
+ * announced that it does not flush by reading, so the peer writes nothing back before it answers a
+ * read.
  */
 static bool settle_can_persist(const struct rpma_conn *conn, uint32_t caps)
 {
@@ -64,9 +69,9 @@ static int settle_check(const struct vext_wr *wr, const struct rpma_conn *conn, 
 }
 
 /*
- * Choose the bytes to read for the range: the bytes at its start, but none past the region's end,
- * which the peer would refuse. If the range is not inside the region, read at the range's end, so
- * that the peer refuses the read.
+ * Choose the bytes to read instead of flushing the range. They are the first bytes of the range,
+ * but not past the region's end, because the peer would refuse to read those. If the range is not
+ * inside the region, they are the bytes at the range's end, so that the peer refuses the read.
  */
 static void settle_choose_read(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len,
 			       uint64_t *read_offset, uint32_t *read_len)
@@ -100,8 +105,8 @@ static int settle_as_read(struct op op, const struct rpma_conn *conn)
 }
 
 /*
- * If a flush is a read, set the fence: the atomic write must not be executed before the read is
- * answered.
+ * If flushes are posted as reads, set the fence flag: the atomic write must not be executed before
+ * the read is answered.
  */
 static void settle_atomic_write(struct op op, uint32_t caps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* srq.h -- a receive queue that connections share. */
+/* srq.h -- a receive queue that several connections share. */
 #ifndef RPMA_SRQ_H
 #define RPMA_SRQ_H
 
@@ -8,7 +8,7 @@
 struct rpma_srq {
 	const struct provider *prov;
 	struct ibv_srq *ibv;
-	struct rpma_cq *rcq; /* NULL: completions go to the connections' queues */
+	struct rpma_cq *rcq; /* NULL: completions go to the queues of the connections */
 };
 
 #endif

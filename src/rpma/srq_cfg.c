@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* srq_cfg.c -- the SRQ's configuration. */
+/* srq_cfg.c -- the configuration of an SRQ. */
 #include "rpma/srq_cfg.h"
 
 const struct rpma_srq_cfg srq_cfg_default = {.rq_size = 20, .rcq_size = 20};

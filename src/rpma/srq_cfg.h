@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* srq_cfg.h -- sizes of a shared receive queue. */
+/* srq_cfg.h -- the sizes of a shared receive queue. */
 #ifndef RPMA_SRQ_CFG_H
 #define RPMA_SRQ_CFG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* utils.c -- finds the device of an address, its capabilities, and names of events. */
+/* utils.c -- finds the device of an address and its capabilities, and names events. */
 #include "rpma/utils.h"
 
 #include "rpma/err.h"

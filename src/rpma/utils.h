@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* utils.h -- questions to a device. */
+/* utils.h -- queries the capabilities of a device. */
 #ifndef RPMA_UTILS_H
 #define RPMA_UTILS_H
 
@@ -22,11 +22,12 @@ struct abilities {
 	bool odp;     /* the device can page in memory for reads and writes over RC */
 	bool atomics; /* peers may compare and swap, and fetch and add */
 	bool flush;   /* the device can flush written bytes at the request of a peer */
-	/* most segments of a message: the device's limit, or librpma's if that is smaller */
+	/* greatest number of segments in a message: the smaller one of the device's and librpma's
+	 * limits */
 	uint32_t send_sge;
 };
 
-/* Query the device's capabilities. 0 or RPMA_E_PROVIDER. */
+/* Query the capabilities of a device. Returns 0 or RPMA_E_PROVIDER. */
 int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abilities *can);
 
 #endif

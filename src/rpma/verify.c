@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verify.c -- questions about a range at the target: its digest, and its durability class. */
+/*
+ * verify.c -- operations that return the digest or the durability class of a range at the target.
+ */
 #include "base/digest.h"
 #include "rpma/err.h"
 #include "rpma/mr.h"

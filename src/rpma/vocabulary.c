@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vocabulary.c -- librpma's public numbers and layouts equal those of verbs_ext.
+ * vocabulary.c -- asserts that librpma's public numbers and layouts equal those of verbs_ext.
  *
- * librpma passes them through without conversion, and writes results directly into the user's
- * structures. This file asserts the equality, and contains no code.
+ * They must be equal, because librpma passes numbers through without conversion, and writes results
+ * directly into the user's structures. This file contains no code.
  */
 #include "librpma.h"
 #include "verbs_ext/verbs_ext.h"
