@@ -54,33 +54,39 @@ int direct_open(struct rpmirror *m);
 void direct_close(struct rpmirror *m);
 void direct_delete(struct rpmirror *m);
 
-/* Locked, all below, unless noted otherwise. */
+/* The functions below are called with the set's lock, unless noted otherwise. */
 
-/* Loads and stores of the application fault, or no longer do. False: the system refuses. */
+/* Make loads and stores of the application fault, or no longer fault. Returns false if the system
+ * refuses. */
 bool direct_bar(struct direct *d, bool bar);
-/* From now on stores of the application reach no file. */
+/* From now on let no store of the application reach the file. */
 void direct_freeze(struct direct *d);
-/* Freeze the mapping, and have the thread make all extents cold. Then it sets is_closed. */
+/* Freeze the mapping, and let the thread make all extents cold; afterwards the thread sets
+ * is_closed. */
 void direct_begin_close(struct direct *d);
-/* The application has flushed these. */
+/* The application has flushed these ranges. */
 void direct_on_flush(struct direct *d, const struct mirror_range *v, uint32_t n);
-/* The extent may have stores that were not flushed, so other copies may lack them. */
+/* Returns true if the extent may have stores that were not flushed, so that other copies may lack
+ * them. */
 bool direct_may_differ(struct direct *d, uint32_t extent);
-/* The ranges that may be unflushed, ascending; for free(). NULL: no memory. */
+/* Returns the ranges that may be unflushed, ascending; the caller frees the array. NULL: out of
+ * memory. */
 struct mirror_range *direct_list(struct direct *d, uint32_t *n);
 /*
- * A resync has copied stores that may be unflushed to a member, which has recorded them. The thread
- * flushes them to all members, and then sets that member's `settled`. m->direct may be NULL. False:
- * there is nothing to flush.
+ * A resync has copied stores that may be unflushed to a member, which has recorded them. The
+ * thread flushes these stores to all members, and then sets that member's `settled`. m->direct may
+ * be NULL. Returns false if there is nothing to flush.
  */
 bool direct_on_carried(struct rpmirror *m, unsigned slot);
 
-/* Not locked: stores to the extent need not fault. 0, -EACCES (all are barred), -ENOMEM. */
+/* Make the extent writable, so that a store to it need not fault. Called without the set's lock.
+ * Returns 0, -EACCES (all stores are barred) or -ENOMEM. */
 int direct_make_writable(struct direct *d, uint32_t extent);
 
 /* direct_thread.c */
 void *direct_main(void *d);
-/* Change the protection of an extent, unless all are barred or frozen; under d->lock. */
+/* Change the protection of an extent, unless the whole mapping is barred or frozen. Called with
+ * d->lock. */
 bool direct_protect(struct direct *d, uint32_t extent, int protection);
 struct mirror_range direct_range(const struct direct *d, uint32_t extent);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The thread of a direct mapping. It holds the set's lock except while it sleeps or waits for a
- * flush. Meanwhile no other thread changes the table of hot extents.
+ * flush. No other thread changes the table of hot extents during these times.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,11 +12,11 @@
 #include "mirror/set.h"
 
 #define DIRECT_SLEEP_MS 100
-#define DIRECT_RETRY_MS 10 /* no extent could be made cold */
+#define DIRECT_RETRY_MS 10 /* pause if no extent could be made cold */
 
 /* ---- the reserve ---- */
 
-/* Filled slots become the table's, and free ones fill the reserve up. */
+/* Adopt the filled slots into the table, and fill the reserve with free slots. */
 static void direct_refill(struct direct *d)
 {
 	struct extents_filled filled[EXTENTS_RESERVE_MAX];
@@ -52,7 +52,7 @@ static bool direct_is_busy(void *arg, uint32_t extent)
 	return !may;
 }
 
-/* Forbid stores to it. False: stores were permitted until now. */
+/* Forbid stores to the extent. Returns false if stores were permitted until now. */
 static bool direct_is_unstored(struct direct *d, uint32_t extent)
 {
 	bool was_open;
@@ -71,7 +71,7 @@ static bool direct_is_unstored(struct direct *d, uint32_t extent)
 	return !was_open;
 }
 
-/* Give up its slot, unless it was opened again. 0 or -errno. */
+/* Give up the extent's slot, unless a store has opened the extent again. 0 or -errno. */
 static int direct_give_up_slot(struct direct *d, uint32_t extent)
 {
 	struct meta *meta = &d->m->hot.meta;
@@ -93,7 +93,7 @@ static int direct_give_up_slot(struct direct *d, uint32_t extent)
 	return rc;
 }
 
-/* False: none can be made cold now. */
+/* Make one extent cold. Returns false if none can be made cold now. */
 static bool direct_cool_one(struct direct *d)
 {
 	struct rpmirror *m = d->m;
@@ -121,7 +121,7 @@ static bool direct_should_flush(const struct direct *d)
 	return d->carried && !d->m->ended && !d->m->is_protected && !d->closing;
 }
 
-/* False: the flush failed, and is to be tried again. */
+/* Returns false if the flush failed and has to be tried again. */
 static bool direct_flush_carried(struct direct *d)
 {
 	struct rpmirror *m = d->m;
@@ -130,7 +130,7 @@ static bool direct_flush_carried(struct direct *d)
 	uint32_t n;
 	bool done;
 
-	d->carried = 0; /* members that join meanwhile are counted again */
+	d->carried = 0; /* members that join during the flush are added again */
 	v = direct_list(d, &n);
 	done = v && (!n || !flush_whole(m, v, n));
 	free(v);
@@ -146,21 +146,21 @@ static bool direct_flush_carried(struct direct *d)
 
 /* ---- the end ---- */
 
-/* Flush all that may be unflushed; no further store reaches the file. */
+/* Flush everything that may be unflushed. No further store reaches the file meanwhile. */
 static void direct_flush_all(struct direct *d)
 {
 	struct mirror_range *v;
 	uint32_t n;
 
 	/*
-	 * Wait for the handlers. After that none of them writes to the table of hot extents, which
-	 * may soon belong to the daemon.
+	 * Wait until no handler opens an extent. After that no handler writes to the table of hot
+	 * extents, which may soon belong to the daemon.
 	 */
 	siglock_take(&d->lock);
 	while (d->extents.opening)
 		siglock_wait(&d->lock, &d->change, siglock_seen(&d->change), DIRECT_SLEEP_MS);
 	siglock_release(&d->lock);
-	direct_refill(d); /* the filled slots join the table */
+	direct_refill(d); /* adopt the filled slots into the table */
 	v = direct_list(d, &n);
 
 	if (v && !d->m->ended)
@@ -172,7 +172,8 @@ static void direct_flush_all(struct direct *d)
 
 /* ---- the loop ---- */
 
-/* A store without a slot is safe as soon as no other member takes this copy for a good one. */
+/* After a failure of this copy, a store without a slot is safe as soon as no other member treats
+ * this copy as good. */
 static void direct_check_failure(struct direct *d)
 {
 	struct rpmirror *m = d->m;

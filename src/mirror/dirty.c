@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The first store to a page of a private mapping makes it anonymous memory, which the kernel shows
- * in /proc/self/pagemap.
+ * Finds the pages that were stored to: the first store to a page of a private mapping makes it
+ * anonymous memory, which the kernel shows in /proc/self/pagemap.
  */
 #include "mirror/dirty.h"
 
@@ -33,8 +33,8 @@ static bool dirty_is_private(uint64_t entry)
 	return entry & (DIRTY_PRESENT | DIRTY_SWAPPED) && !(entry & DIRTY_OF_FILE);
 }
 
-/* Returns how many entries of the page table were read, from the scan's place on; 0 or -errno:
- * none. */
+/* Read entries of the page table from the scan's position on. Returns their number; 0 or -errno:
+ * none were read. */
 static ssize_t dirty_read(const struct dirty_scan *scan, uint64_t *entries)
 {
 	size_t left = (scan->size - scan->at + scan->page - 1) / scan->page;
@@ -48,8 +48,8 @@ static ssize_t dirty_read(const struct dirty_scan *scan, uint64_t *entries)
 	return n / (ssize_t)sizeof(*entries);
 }
 
-/* Add the page at the scan's place to the runs: it continues the last one, or begins a new one.
- * False: there is no room. */
+/* Add the page at the scan's position to the runs: it continues the last run, or begins a new one.
+ * Returns false if the array is full. */
 static bool dirty_add(const struct dirty_scan *scan, struct rpmirror_range *v, unsigned max,
 		      unsigned *n)
 {

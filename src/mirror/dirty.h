@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dirty.h -- which pages of an isolated mapping the application has ever stored to. */
+/* dirty.h -- lists the pages of an isolated mapping to which the application has ever stored. */
 #ifndef MIRROR_DIRTY_H
 #define MIRROR_DIRTY_H
 
@@ -10,15 +10,15 @@
 #include "librpmirror.h"
 
 struct dirty_scan {
-	int fd; /* of the process's page table */
+	int fd; /* descriptor of the process's page table */
 	const uint8_t *base;
-	size_t size, at; /* of the mapping; the place of the scan in it */
+	size_t size, at; /* size of the mapping, and position of the scan in it */
 	size_t page;
 };
 
-/* False: this process may not look. */
+/* Begin a scan. Returns false if this process may not read its page table. */
 bool dirty_begin(struct dirty_scan *scan, const uint8_t *base, size_t size);
-/* The next runs of pages, at most `max`; 0: none is left; -errno. */
+/* Get the next runs of pages, at most `max`. Returns their number, 0 at the end, or -errno. */
 int dirty_next(struct dirty_scan *scan, struct rpmirror_range *v, unsigned max);
 void dirty_end(struct dirty_scan *scan);
 

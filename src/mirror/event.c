@@ -36,7 +36,7 @@ static uint64_t events_clock_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* For the application. */
+/* Put an event into the queue for the application. */
 static void events_offer(struct events *e, const struct rpmirror_event *event)
 {
 	if (e->count == EVENTS_MAX) {
@@ -62,7 +62,7 @@ void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member
 	vsnprintf(event.text, sizeof(event.text), fmt, ap);
 	va_end(ap);
 	events_offer(e, &event);
-	/* Keep the latest ones for the next report. */
+	/* If the queue is full, drop the oldest event: the next report gets the latest events. */
 	e->unreported[(e->unreported_first + e->unreported_count) % EVENTS_UNREPORTED] = event;
 	if (e->unreported_count < EVENTS_UNREPORTED)
 		e->unreported_count++;

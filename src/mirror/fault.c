@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Signal handlers read the list of watches, so no watch ever leaves the list. A watch that has
- * ended is reused. Neither handlers nor the calls here take a lock.
+ * ended is reused. Neither the handlers nor the functions here take a lock.
  */
 #include "mirror/fault.h"
 
@@ -16,9 +16,9 @@
 
 struct fault_watch {
 	struct fault_watch *next;
-	atomic_bool is_taken; /* by its user, which then owns the fields */
+	atomic_bool is_taken; /* set by the user of the watch, which then owns the fields */
 	atomic_bool is_on;    /* handlers may read the fields */
-	atomic_uint users;    /* handlers that use it now */
+	atomic_uint users;    /* number of handlers that use the watch now */
 	int sig;
 	pid_t pid;
 	uintptr_t base;
@@ -35,7 +35,8 @@ static bool fault_is_of(const struct fault_watch *w, const struct fault *fault)
 	       w->pid == getpid();
 }
 
-/* Either this function finds the watch off, or fault_unwatch() finds the user counted. */
+/* Ask a watch about a fault. fault_unwatch() may run at the same time: either this function finds
+ * the watch off, or fault_unwatch() finds this user counted. */
 static bool fault_ask(struct fault_watch *w, struct fault *fault)
 {
 	bool is_resolved = false;
@@ -62,7 +63,7 @@ static enum sigfault_verdict fault_resolve(const siginfo_t *info, void *uctx)
 	return fault.raises ? SIGFAULT_RAISE : SIGFAULT_PASS;
 }
 
-/* A watch that has ended, or a new one at the head of the list. */
+/* Returns a watch that has ended, or a new one at the head of the list. */
 static struct fault_watch *fault_take(void)
 {
 	struct fault_watch *w;

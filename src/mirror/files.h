@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * files.h -- the descriptors of a mapped set, which the application may have closed (closefrom(3)).
+ * files.h -- notices that the application has closed the descriptors of a mapped set
+ * (closefrom(3)).
  *
- * If it has, the set ends: each call returns an error, and no thread waits for these descriptors.
- * Their numbers may belong to other files by then, which are left alone. The sockets of librpma's
- * connections are closed as well, so none of its objects is used or deleted any more. Called with
- * the set's lock.
+ * After that the set ends: each call returns an error, and no thread waits for these descriptors.
+ * Their numbers may belong to other files by then, so these numbers are not used any more. The
+ * sockets of librpma's connections are closed as well, so none of librpma's objects is used or
+ * deleted any more. The functions are called with the set's lock.
  */
 #ifndef MIRROR_FILES_H
 #define MIRROR_FILES_H
@@ -14,9 +15,9 @@
 
 struct rpmirror;
 
-/* The set's files are open: record their identity. */
+/* Record the identity of the set's files, after they were opened. */
 void files_note(struct rpmirror *m);
-/* True: some are lost, and the set has ended, now or before. */
+/* Check the descriptors. Returns true if some are lost; the set has then ended. */
 bool files_look(struct rpmirror *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror_flush() and its two halves. */
+/* rpmirror_flush(), rpmirror_flush_start() and rpmirror_flush_wait(). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,36 +53,38 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
 /* ---- parts ---- */
 
 /*
- * A flush goes in parts, each with a number and an intent, which are posted one after the other.
- * Work that costs the same for many parts is done once for several: a flush operation on each lane
- * for a group of them, the write-back of the own file for a round of several groups. So members
- * write back one group while the next one travels. Other threads' flushes may come between two
- * parts.
+ * A flush is divided into parts, each with a number and an intent, which are posted one after the
+ * other. Work that costs the same for many parts is done once for several parts: one flush
+ * operation on each lane for a group of parts, and one write-back of the own file for a round,
+ * which is several groups. So members write back one group while the next group is in transfer.
+ * Other threads' flushes may come between two parts.
  *
- * Only the first part of a round waits. A later part might wait for something that needs the parts
- * before it to be durable, so its round ends instead.
+ * Only the first part of a round waits. If a later part has to wait, the round ends before it,
+ * because the wait may be for something that needs the earlier parts to be durable.
  */
-#define FLUSH_ROUND_PARTS 16u             /* 8 MiB */
-#define FLUSH_GROUP_PARTS 8u              /* 4 MiB; the staging memory has three of them */
-#define FLUSH_GROUP_OPS   (SET_QUEUE / 4) /* with small ranges */
+#define FLUSH_ROUND_PARTS 16u /* 8 MiB of parts */
+/* 4 MiB of parts; the staging memory has space for three groups */
+#define FLUSH_GROUP_PARTS 8u
+#define FLUSH_GROUP_OPS   (SET_QUEUE / 4) /* limit for parts with many small ranges */
 
 struct flush_cursor {
-	uint32_t range;      /* the parts so far contain this number of ranges, */
-	uint64_t skip;       /* and this number of bytes of the next range */
-	uint32_t parts, ops; /* posted since the last flush operation */
+	uint32_t range;      /* number of ranges that the parts so far contain */
+	uint64_t skip;       /* number of bytes of the next range that the parts so far contain */
+	uint32_t parts, ops; /* parts and operations posted since the last flush operation */
 };
 
 struct flush_round {
 	struct flush_cursor at;
-	uint32_t count; /* number of parts; seqs: the number of each */
+	uint32_t count; /* number of parts; seqs has the number of each part */
 	uint64_t seqs[FLUSH_ROUND_PARTS];
 };
 
-/* Returns how many ranges the next part touches, and moves *at past it. */
+/* Returns the number of ranges that the next part touches, and moves *at behind it. */
 static uint32_t flush_advance(const struct rpmirror *m, struct flush_cursor *at,
 			      const struct mirror_range *v, uint32_t n)
 {
-	/* A range of a part touches at most two extents, and all of them are hot together. */
+	/* A range of a part touches at most two extents, and all extents of a part are hot
+	 * together. */
 	uint32_t slots = m->hot.meta.super.hot_slots / 2, most = slots ? slots : 1, count = 0;
 	uint64_t left = SET_PART_BYTES;
 
@@ -101,8 +103,8 @@ static uint32_t flush_advance(const struct rpmirror *m, struct flush_cursor *at,
 	return count;
 }
 
-/* Take the ranges of the next part: these ranges themselves, or copies in `cut` if one has to be
- * cut. */
+/* Take the ranges of the next part: the given ranges themselves, or copies in `cut` if a range has
+ * to be cut. */
 static void flush_take_part(const struct rpmirror *m, struct flush_cursor *at,
 			    const struct mirror_range *v, uint32_t n, struct mirror_range *cut,
 			    struct flush_part *part)
@@ -122,8 +124,8 @@ static void flush_take_part(const struct rpmirror *m, struct flush_cursor *at,
 	part->v = cut;
 }
 
-/* Post the next part of a round. 0; 1: it would have to wait, so the round ends before it; or an
- * RPMIRROR_E_*. */
+/* Post the next part of a round. Returns 0; 1 if the part would have to wait, so that the round
+ * ends before it; or an RPMIRROR_E_*. */
 static int flush_next_part(struct rpmirror *m, struct flush_round *round,
 			   const struct mirror_range *v, uint32_t n, bool is_own)
 {
@@ -147,7 +149,7 @@ static int flush_next_part(struct rpmirror *m, struct flush_round *round,
 	round->at = at;
 	round->count++;
 	if (at.range < n &&
-	    round->count < FLUSH_ROUND_PARTS) /* the disk works beside the next part */
+	    round->count < FLUSH_ROUND_PARTS) /* the disk works while the next part is posted */
 		copy_write_out(&m->copy, part.v, part.n);
 	return 0;
 }
@@ -159,7 +161,7 @@ void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 			act_lost(m, slot, "it was made equal by a copy that has failed");
 }
 
-/* Make the parts of a round, which are these ranges, durable here. */
+/* Make the ranges of a round's parts durable in the own file. */
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
 			const struct flush_round *round)
 {
@@ -168,7 +170,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 
 	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
-	if (files_look(m)) { /* the result of the write-back is meaningless */
+	if (files_look(m)) { /* then the result of the write-back is meaningless */
 		set_notify(m);
 		pthread_mutex_unlock(&m->lock);
 		return;
@@ -176,7 +178,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	if (copy_has_cache(&m->copy))
 		restore_await_write(m);
 	if (rc) {
-		/* The failure may belong to an earlier flush that is not certain yet. */
+		/* The failure may belong to an earlier flush that is not certainly durable yet. */
 		uint64_t first = m->flush.local + 1;
 
 		if (!m->failed_seq)
@@ -191,7 +193,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Post a round of at least one part and write it back. 0, also if ranges are left; or an
+/* Post a round of at least one part and write it back. Returns 0, even if ranges are left; or an
  * RPMIRROR_E_*. */
 static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 		       struct flush_round *round)
@@ -216,10 +218,10 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, b
 	return rc < 0 ? rc : 0;
 }
 
-/* The ranges are normal, and are used up. *seq is the number of the last part; 0: there were no
- * ranges. is_own: the library's own flush, which is also made, and counts, while the set is given
- * up. A flush of the application waits for the end then, and fails, because the file lacks stores
- * made since. */
+/* Begin a flush of all ranges. The list is normal, and is changed by the call. *seq is the number
+ * of the last part; 0: there were no ranges. is_own: the library's own flush, which is also made,
+ * and counts, while the set is given up. A flush of the application then waits for the end of the
+ * set, and fails, because the file lacks stores that were made since. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 			   uint64_t *seq)
 {
@@ -264,9 +266,9 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 	return rc;
 }
 
-/* ---- the outcome ---- */
+/* ---- the result ---- */
 
-/* At most one event a second: a slow member stays slow for a while. */
+/* Report a slow flush, at most once a second: a slow member stays slow for a while. */
 static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 {
 	uint64_t now = clock_boot_ms(), took;
@@ -281,8 +283,8 @@ static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 		   (unsigned long long)took);
 }
 
-/* Locked. Returns 0 if the flush is acknowledged or the deadline has passed, else the reason why it
- * is not acknowledged. */
+/* Wait for an acknowledgement. Called with the set's lock. Returns 0 if the flush is acknowledged
+ * or the deadline has passed, else the reason why it is not acknowledged. */
 static int flush_await_number(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
 	uint64_t since = clock_boot_ms();
@@ -297,7 +299,7 @@ static int flush_await_number(struct rpmirror *m, uint64_t seq, uint64_t deadlin
 	return rc;
 }
 
-/* Locked. */
+/* Called with the set's lock. */
 static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
 	int rc = flush_await_number(m, seq, deadline);
@@ -352,7 +354,7 @@ int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
 		has_result = true;
 	}
 	pthread_mutex_unlock(&m->lock);
-	if (res && has_result) /* perhaps in a direct mapping: not under the lock */
+	if (res && has_result) /* without the lock, because *res may be in a direct mapping */
 		*res = result;
 	return rc;
 }

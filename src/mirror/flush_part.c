@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One part of a flush: laid out, recorded, copied as it is now, stored to the own file and
- * posted. */
+/* Makes one part of a flush: lays it out, records it, copies its present content, stores it to the
+ * own file and posts it. */
 #include "mirror/flush_part.h"
 
 #include <errno.h>
@@ -12,16 +12,17 @@
 #include "mirror/repair.h"
 #include "mirror/restore.h"
 
-/* The obstacle of a part. */
+/* The reason why a part has to wait. */
 enum flush_try {
 	FLUSH_READY,
-	FLUSH_PIECE, /* a piece of a resync */
+	FLUSH_PIECE, /* a piece of a resync touches the ranges */
 	FLUSH_ROOM,
 	FLUSH_UNREAD,   /* a page of the mapping has to be restored */
 	FLUSH_UNSTORED, /* a page of the file has to be restored */
 };
 
-/* Place each piece in the staging memory, with the same offset in a word as in the file. */
+/* Give each piece an address in the staging memory, with the same offset in a word as in the
+ * file. */
 static void flush_lay_out(struct lane_flush *f, const struct mirror_range *v, uint32_t n)
 {
 	uint64_t at = INTENT_BYTES;
@@ -42,13 +43,14 @@ static void flush_lay_out(struct lane_flush *f, const struct mirror_range *v, ui
 	f->bytes = at;
 }
 
-/* W2. False: all slots are in use by flushes under way. */
+/* W2: mark the extents as hot. Returns false if all slots are in use by outstanding flushes. */
 static bool flush_mark_hot(struct rpmirror *m, const struct flush_part *part)
 {
 	uint64_t seq = m->flush.begun + 1;
 	int rc;
 
-	if (m->failed_seq || m->direct) /* direct: the fault of the store has recorded it */
+	/* in a direct mapping the fault of the first store has marked the extent */
+	if (m->failed_seq || m->direct)
 		return true;
 	rc = hot_mark(&m->hot, part->v, part->n, seq, m->flush.retired);
 	if (rc && rc != -EBUSY)
@@ -75,7 +77,8 @@ static bool flush_has_room(struct rpmirror *m, const struct flush_part *part,
 struct flush_copying {
 	struct rpmirror *m;
 	const struct lane_flush *f;
-	uint64_t at; /* in the staging memory: the places of the pieces are relative to it */
+	/* position in the staging memory; the positions of the pieces are relative to it */
+	uint64_t at;
 };
 
 static void flush_take(void *arg)
@@ -105,7 +108,7 @@ static void flush_store(void *arg)
 	}
 }
 
-/* Copy the present content once, for all copies. */
+/* Copy the present content of the mapping once, for all members' copies. */
 static enum flush_try flush_snapshot(struct rpmirror *m, struct lane_flush *f, uint64_t at,
 				     uint64_t *offset)
 {
@@ -114,7 +117,7 @@ static enum flush_try flush_snapshot(struct rpmirror *m, struct lane_flush *f, u
 
 	if (!restore_try(m, flush_take, &c, offset))
 		tried = FLUSH_UNREAD;
-	/* The store may fail if the own copy has failed already. */
+	/* A failed store does not matter if the own copy has already failed. */
 	else if (!m->direct && !restore_try(m, flush_store, &c, offset) && !m->failed_seq)
 		tried = FLUSH_UNSTORED;
 	if (tried != FLUSH_READY) {
@@ -127,7 +130,7 @@ static enum flush_try flush_snapshot(struct rpmirror *m, struct lane_flush *f, u
 	return FLUSH_READY;
 }
 
-/* More ranges than fit are made coarser. */
+/* Encode the intent. If there are more ranges than fit, they are made coarser. */
 static uint32_t flush_encode_intent(const struct rpmirror *m, const struct lane_flush *f,
 				    const struct mirror_range *v, uint32_t n)
 {
@@ -173,7 +176,8 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct fl
 		flush_note_covered(m);
 	m->staged_to[f->seq % FLUSH_MAX] = m->staging.end;
 	m->queued_to[f->seq % FLUSH_MAX] = m->queued;
-	repair_on_begin(m); /* the time of the flush includes the send */
+	/* before the send, so that the measured time of the flush includes it */
+	repair_on_begin(m);
 	for (unsigned slot = 0; members; slot++, members >>= 1)
 		if (members & 1)
 			lane_post(m, slot, f);
@@ -188,13 +192,13 @@ static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
 	return rc ? rc : wait_check(m, since_ms);
 }
 
-/* Locked all the time. */
+/* Try to post a part. Called with the set's lock, which stays held. */
 static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *part,
 				struct lane_flush *f, struct repair_hold *hold, uint64_t *offset)
 {
 	uint64_t at;
 
-	/* flush operations that have ended at a member make room for one */
+	/* when a flush operation ends at a member, another one can be posted */
 	if (lane_is_flushing(m))
 		wait_poll(m);
 	if (!repair_flush_enter(m, hold, part->v, part->n))
@@ -207,7 +211,8 @@ static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *par
 	return flush_snapshot(m, f, at, offset);
 }
 
-/* Locked, with gaps. 0 or an RPMIRROR_E_*. */
+/* Wait until the part can be tried again. Called with the set's lock, which is released meanwhile.
+ * 0 or an RPMIRROR_E_*. */
 static int flush_wait_for(struct rpmirror *m, enum flush_try tried, uint64_t offset)
 {
 	if (tried == FLUSH_PIECE)

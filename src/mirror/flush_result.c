@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which members have a flush, and the result for its caller. */
+/* Finds out which members have a flush, and makes the result for the flush's caller. */
 #include "mirror/errmsg.h"
 #include "mirror/set.h"
 
-/* Members that have the flush by their lane, or by a resync from this copy while it was good. */
+/* Returns the members that have the flush by their lane, or by a resync from this copy while this
+ * copy was good. */
 static mirror_mask flush_durable_now(const struct rpmirror *m, uint64_t seq)
 {
 	mirror_mask own = MIRROR_BIT(m->self), insync = primary_counts(&m->primary);
@@ -25,8 +26,8 @@ void flush_note_durable(struct rpmirror *m, uint64_t from)
 		m->durable[seq % FLUSH_MAX] = flush_durable_now(m, seq);
 }
 
-/* A result has the members at the time of the acknowledgement: one may be lost before the caller
- * reads the result. */
+/* Returns the members that had the flush when it was acknowledged: a member may be lost before the
+ * caller reads the result. */
 static mirror_mask flush_durable(const struct rpmirror *m, uint64_t seq)
 {
 	bool is_noted = seq <= m->flush.retired && m->flush.begun - seq < FLUSH_MAX;
@@ -46,15 +47,16 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 	if (m->failed_seq && seq >= m->failed_seq)
 		res->flags |= RPMIRROR_LOCAL_FAILED;
 	res->durable_mask = durable;
-	res->failed_mask &= ~(uint32_t)durable; /* a joining member may have it, too */
+	res->failed_mask &= ~(uint32_t)durable; /* a joining member may have the flush, too */
 	if (durable != all)
 		res->flags |= RPMIRROR_DEGRADED;
 	if (__builtin_popcount(durable) < 2)
 		res->flags |= RPMIRROR_SOLO;
 }
 
-/* A direct mapping is the file. After a failed write-back it shows the medium's older words, and
- * the next flush would send these to the other members. */
+/* Returns true if flushes may go on after a failed write-back. A direct mapping is the file
+ * itself: after a failed write-back it shows the medium's older words, and the next flush would
+ * send these to the other members. */
 static bool flush_may_go_on(const struct rpmirror *m)
 {
 	return m->primary.rec.config.local_error_continues && !m->direct;

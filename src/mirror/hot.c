@@ -7,8 +7,8 @@
 #include "librpmirror.h"
 #include "mirror/errmsg.h"
 
-#define HOT_BATCH  256 /* extents recorded together */
-#define HOT_COOLED 16  /* slots made free together */
+#define HOT_BATCH  256 /* number of extents that are recorded together */
+#define HOT_COOLED 16  /* number of slots that are freed together */
 
 int hot_open(struct hot *hot, int fd)
 {
@@ -23,7 +23,8 @@ int hot_open(struct hot *hot, int fd)
 		hot_close(hot);
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "the copy's metadata: %s", err.text);
 	}
-	memset(hot->last, 0xff, sizeof(hot->last)); /* slots of former epochs stay */
+	/* all ones, so that slots of former epochs stay */
+	memset(hot->last, 0xff, sizeof(hot->last));
 	hot->is_loaded = true;
 	return 0;
 }
@@ -62,7 +63,7 @@ static int hot_warm(struct hot *hot, const uint32_t *extents, uint32_t n, uint64
 {
 	int rc = meta_hot_mark(&hot->meta, extents, n);
 
-	/* -ENOSPC may also mean a full medium: then no slot helps. */
+	/* -ENOSPC may also mean that the medium is full: then freeing slots does not help. */
 	while (rc == -ENOSPC && !hot->meta.broken) {
 		rc = hot_cool(hot, retired);
 		if (!rc)

@@ -5,9 +5,9 @@
 #include <sys/auxv.h>
 
 /*
- * The kernel draws these bytes at each execve(2). If this library drew a number itself, a second
- * copy of the library in the same process would draw another one and look like another program. The
- * bytes protect stacks, so only a digest of them leaves the process.
+ * The kernel makes these random bytes at each execve(2). If this library made a random number
+ * itself, a second copy of the library in the same process would make another number and look like
+ * another program. The bytes protect stacks, so only a digest of them leaves the process.
  */
 #define IMAGE_BYTES 16
 

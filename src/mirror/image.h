@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* image.h -- the number of the program that this process runs, for the daemon. */
+/* image.h -- makes a number that identifies the program that this process runs, for the daemon. */
 #ifndef MIRROR_IMAGE_H
 #define MIRROR_IMAGE_H
 
 #include <stdint.h>
 
-/* The same for all users in the process, another one after execve(2); 0: unknown. */
+/* Returns the number: the same for all users in the process, another one after execve(2); 0:
+ * unknown. */
 uint64_t image_number(void);
 
 #endif

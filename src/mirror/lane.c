@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes to one member: a batch of the intent and the writes, and one flush operation after the
- * last part of several. */
+/* Sends flushes to one member: a batch with the intent and the writes, and one flush operation
+ * after the last of several parts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,19 +8,21 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-/* A completion's context: number, generation of the lane, slot. */
+/* The context of a completion consists of the flush's number, the lane's generation, and the
+ * slot. */
 #define LANE_SLOT_BITS 3
 #define LANE_GEN_BITS  8
 #define LANE_GENS      (1u << LANE_GEN_BITS)
-/* If the placed bytes span more than this, everything placed is flushed, because the target has
- * noted the regions. */
+/* If the placed bytes span more than this, flush everything that was placed, because the target
+ * has noted the regions. */
 #define LANE_SPAN_MAX (64ull << 20)
-/* Flush operations under way: data placed meanwhile shares the next one (group commit). A target
- * executes one after the other, so a second one would only wait there. */
+/* Most outstanding flush operations of a lane: data that is placed meanwhile shares the next
+ * operation (group commit). A target executes one operation after the other, so a second one would
+ * only wait at the target. */
 #define LANE_FLUSHES 1u
-/* With more placed bytes than this, a flush operation does not wait for others. The bytes are a
- * part of a large flush: the member writes them back while the next part travels and this process
- * writes back its own file. */
+/* If more bytes than this were placed, a flush operation does not wait for others. The bytes are
+ * then a part of a large flush: the member writes them back while the next part is in transfer and
+ * this process writes back its own file. */
 #define LANE_SHARED_MAX (1ull << 20)
 
 static const void *lane_context(const struct set_member *member, unsigned slot, uint64_t seq)
@@ -67,9 +69,9 @@ void lane_end(struct rpmirror *m, unsigned slot)
 }
 
 /*
- * A file is flushed by the range of the data alone: its write-back costs the same for all its
- * pages, and the intent, in another file, need not be on the medium. Persistent memory is written
- * back line by line, so exactly the placed bytes are flushed.
+ * Add the flush operation of a lane. A file is flushed only by the range of the data: its
+ * write-back costs the same for all its pages, and the intent, in another file, need not be on the
+ * medium. Persistent memory is written back line by line, so exactly the placed bytes are flushed.
  */
 static int lane_add_flush_of(struct set_member *member, struct mirror_range span,
 			     const void *context)
@@ -89,8 +91,8 @@ static int lane_add_flush_of(struct set_member *member, struct mirror_range span
 				RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, context);
 }
 
-/* Add a flush operation for all that was placed, which belongs to flushes up to seq; or note
- * that one is due. */
+/* Add a flush operation for all bytes that were placed, which belong to flushes up to seq; or note
+ * that a flush operation is due. */
 static int lane_add_flush(struct rpmirror *m, unsigned slot, uint64_t seq)
 {
 	struct set_member *member = &m->members[slot];
@@ -174,7 +176,7 @@ bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
 void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size)
 {
 	const struct set_member *member = &m->members[slot];
-	/* flushes end in order: this is the first that has not ended */
+	/* flushes end in order, so this is the first that has not ended */
 	uint64_t seq = m->flush.members[slot].done + 1;
 	struct mirror_range span;
 

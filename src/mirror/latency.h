@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency.h -- how long the last flushes took: two histograms that take turns. */
+/* latency.h -- measures how long the last flushes took, with two histograms that are used
+ * alternately. */
 #ifndef MIRROR_LATENCY_H
 #define MIRROR_LATENCY_H
 
@@ -15,10 +16,10 @@ static inline void latency_add(struct latency *l, uint64_t took_us)
 	resync_latencies_add(&l->now, took_us);
 }
 
-/* Old times are forgotten, once there are enough new ones. */
+/* Forget old times, if there are enough new times. */
 void latency_tick(struct latency *l, uint64_t now_ms);
-/* The time within which so many of a hundred flushes ended, at most an eighth too high; 0: there
- * were none. */
+/* Returns the time within which `percent` of the flushes ended, at most an eighth too high; 0:
+ * there were none. */
 uint32_t latency_percentile(const struct latency *l, unsigned percent);
 
 #endif

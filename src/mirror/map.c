@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror_map(): become the primary, or map the copy as it is. */
+/* rpmirror_map(): becomes the primary, or maps the copy as it is. */
 #include "mirror/map.h"
 
 #include <errno.h>
@@ -18,9 +18,10 @@
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define MAP_TRIES 10 /* without a pause, if another host is faster each time */
+#define MAP_TRIES 10 /* attempts without a pause if another host is faster each time */
 
-/* Descriptors: the set's own, and those of a member: three connections, and one for a resync. */
+/* Number of descriptors: those of the set itself, and those of a member, for three connections and
+ * one for a resync. */
 #define MAP_FILES_OWN  16u
 #define MAP_FILES_EACH 20u
 
@@ -35,7 +36,8 @@ static uint64_t map_random(void *arg)
 
 /* ---- the device ---- */
 
-/* The address at which the other members are reached; without another member, this host's. */
+/* Returns the address at which the other members are reached; without another member, the address
+ * of this host. */
 static const char *map_address(const struct rpmirror *m)
 {
 	const struct mirror_config *config = &m->daemon.packet->mapped.record.config;
@@ -54,7 +56,7 @@ static int map_open_device(struct rpmirror *m)
 
 	if (!rc)
 		rc = rpma_peer_new(ctx, &m->peer);
-	if (!rc) /* there must also be room for all operations to fail at once */
+	if (!rc) /* the queue must also hold the completions if all operations fail at once */
 		rc = rpma_cq_new(m->peer, MIRROR_MEMBERS_MAX * (SET_QUEUE + LINK_SENDS), &m->cq);
 	if (rc)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "no device reaches member address %s: %s",
@@ -99,7 +101,7 @@ static struct rpmirror *map_new(const char *set)
 	return m;
 }
 
-/* ---- becoming primary ---- */
+/* ---- becoming the primary ---- */
 
 static int map_start(struct rpmirror *m)
 {
@@ -191,7 +193,7 @@ static int map_memory(struct rpmirror *m, void *hint, int protection)
 	return 0;
 }
 
-/* From now on the lease guards it. */
+/* Protect the mapping by the lease from now on. */
 static int map_open_memory(struct rpmirror *m, unsigned flags)
 {
 	int rc = 0;
@@ -208,7 +210,8 @@ static int map_open_memory(struct rpmirror *m, unsigned flags)
 	return rc;
 }
 
-/* Can as many more descriptors be opened? Other threads may take them all the same. */
+/* Returns true if this many descriptors can still be opened. Other threads may open them first all
+ * the same. */
 static bool map_has_files(const struct rpmirror *m, unsigned count)
 {
 	int fds[MAP_FILES_OWN + MAP_FILES_EACH * MIRROR_MEMBERS_MAX];
@@ -221,7 +224,8 @@ static bool map_has_files(const struct rpmirror *m, unsigned count)
 	return n == count;
 }
 
-/* If a connection lacks a descriptor the other member seems to be away, and would be excluded. */
+/* Check that enough descriptors are available. If a connection lacked a descriptor, the member
+ * would seem to be away, and would be excluded. */
 static int map_check_files(const struct rpmirror *m)
 {
 	const struct mirror_config *config = &m->daemon.packet->mapped.record.config;
@@ -241,7 +245,7 @@ static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 
 	m->copy.is_direct = flags & RPMIRROR_MAP_DIRECT;
 	if (!rc)
-		rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
+		rc = map_memory(m, hint, PROT_NONE); /* reserve the address */
 	if (!rc)
 		rc = map_open_device(m);
 	if (!rc)
@@ -287,7 +291,8 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 	return rc;
 }
 
-/* The call that failed may have given its descriptors back already. */
+/* Returns true if no descriptor is available. The call that failed may already have closed its
+ * descriptors. */
 static bool map_lacks_descriptors(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
@@ -298,7 +303,7 @@ static bool map_lacks_descriptors(void)
 	return strstr(rpmirror_errormsg(), strerror(EMFILE));
 }
 
-/* Many calls fail for want of a descriptor. Explain all of them here. */
+/* Many calls fail for lack of a descriptor, so add the explanation for all of them here. */
 static void map_explain(int rc)
 {
 	struct rlimit limit;

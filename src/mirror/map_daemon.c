@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The question of a process that maps a set to this host's daemon, and the wait for a daemon. */
+/* For a process that maps a set: asks this host's daemon, and waits for a daemon. */
 #include <string.h>
 #include <time.h>
 
@@ -9,8 +9,8 @@
 #include "mirror/image.h"
 #include "mirror/map.h"
 
-#define MAP_AGAIN_MS 200 /* between attempts to reach a daemon that is not there */
-/* after so many connections closed at once the daemon counts as one of another version */
+#define MAP_AGAIN_MS 200 /* pause between attempts to reach a daemon that is absent */
+/* if this many connections were closed at once, the daemon counts as one of another version */
 #define MAP_CLOSED 50
 
 int map_status(const struct rpmirror *m, unsigned status, const char *text)
@@ -94,7 +94,7 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 		rc = hot_open(&m->hot, fd);
 	if (!rc)
 		absent_open(m);
-	/* Until the daemon gets this packet, the end of the connection ends the grant. */
+	/* Before the daemon gets this packet, the end of the connection ends the grant. */
 	if (!rc)
 		daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 	return rc;

@@ -44,7 +44,8 @@ static void order_refuse(struct rpmirror *m, enum packet_status status, const ch
 
 /* ---- each order ---- */
 
-/* The member leaves the in-sync set, or the work with it ends; then it stays away. */
+/* Take the member out of the in-sync set, or end the work with it; afterwards the member stays
+ * away. */
 static bool order_exclude(struct rpmirror *m)
 {
 	uint8_t slot = m->order.what.member;
@@ -68,7 +69,8 @@ static void order_resync(struct rpmirror *m)
 {
 	uint8_t slot = m->order.what.member;
 
-	/* The member could not return to the in-sync set for as long as this primary serves. */
+	/* Do not exclude the member: it could not return to the in-sync set as long as this
+	 * primary serves. */
 	if (!primary_is_source(&m->primary)) {
 		order_end(m, PACKET_COPY_FAILED,
 			  "the primary's copy has failed, and makes no other one equal: promote a "
@@ -139,7 +141,7 @@ static bool order_is_possible(struct rpmirror *m)
 
 uint64_t order_deadline(const struct packet_order_request *what)
 {
-	/* The answer has to arrive before the time is over. */
+	/* Subtract an eighth, because the answer has to arrive before the time limit. */
 	return what->timeout_ms ? clock_boot_ms() + what->timeout_ms - what->timeout_ms / 8
 				: UINT64_MAX;
 }
@@ -166,7 +168,7 @@ void order_begin(struct rpmirror *m, const struct packet *p)
 
 /* ---- orders that take time ---- */
 
-/* The role ended otherwise than by a demotion. */
+/* Returns the status for a role that ended otherwise than by a demotion. */
 static enum packet_status order_ended_status(const struct rpmirror *m)
 {
 	return m->ended == RPMIRROR_E_FENCED ? PACKET_EPOCH : PACKET_BAD;
@@ -194,7 +196,7 @@ static void order_look_resync(struct rpmirror *m)
 {
 	if (m->order.what.flag && order_is_insync(m) &&
 	    m->primary.members[m->order.what.member].kept_out)
-		return; /* it is on its way out */
+		return; /* the member is leaving the in-sync set */
 	primary_readmit(&m->primary, m->order.what.member);
 	order_end(m, PACKET_OK, "");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order.h -- an operator's order to the primary: the daemon's ORDER, answered by ORDERED when it is
- * done, is refused, or has run out of time. In the last case the answer gives the reason, and the
- * work continues.
+ * order.h -- carries out an operator's order to the primary: the daemon's ORDER is answered by
+ * ORDERED when it is done, is refused, or has reached its time limit. In the last case the answer
+ * gives the reason, and the work continues.
  *
- * One order at a time. An order that was answered while its work continues gives way to the next
- * one. All under the set's lock.
+ * One order at a time. An order that was answered while its work continues is replaced by the next
+ * order. All calls need the set's lock.
  */
 #ifndef MIRROR_ORDER_H
 #define MIRROR_ORDER_H
@@ -16,18 +16,18 @@ struct rpmirror;
 
 struct order {
 	bool is_open, is_answered;
-	uint32_t id; /* of the packet */
+	uint32_t id; /* id of the ORDER packet */
 	struct packet_order_request what;
 	uint64_t deadline_ms;
 };
 
-/* The time for an answer to an order given now; UINT64_MAX: no limit. */
+/* Returns the deadline for the answer to an order that is given now; UINT64_MAX: no limit. */
 uint64_t order_deadline(const struct packet_order_request *what);
 void order_begin(struct rpmirror *m, const struct packet *p);
-/* Send the answer to an order; verified: the findings of VERIFY, or NULL. */
+/* Send the answer to an order. verified: the findings of VERIFY, or NULL. */
 void order_answer(struct rpmirror *m, uint32_t id, enum packet_status status, const char *text,
 		  const struct packet_verified *verified);
-/* In each turn of the thread. */
+/* The set's thread calls this in each pass. */
 void order_step(struct rpmirror *m, uint64_t now_ms);
 
 #endif

@@ -18,14 +18,15 @@ static bool reader_send(struct rpmirror *m, enum packet_type type)
 	if (type == PACKET_MAP)
 		p->map.flags = PACKET_MAP_READONLY;
 	if (daemon_send_unsent(&m->daemon) && daemon_has_unsent(&m->daemon))
-		return false; /* one question that a stopped daemon has not taken is enough */
+		return false; /* one question that a stopped daemon has not read is enough */
 	if (!daemon_has_unsent(&m->daemon) && daemon_send(&m->daemon, p))
 		return true;
 	daemon_close(&m->daemon);
 	return false;
 }
 
-/* Wait for the answer to the question. False: none came in time, or the daemon has ended. */
+/* Wait for the answer to the question. Returns false if none came in time, or the daemon has
+ * ended. */
 static bool reader_await(struct rpmirror *m, enum packet_type type)
 {
 	uint64_t deadline = poll_deadline(READER_ANSWER_MS);
@@ -39,7 +40,8 @@ static bool reader_await(struct rpmirror *m, enum packet_type type)
 	return false;
 }
 
-/* Does the daemon's answer concern the mapped file, and not one that replaced it? */
+/* Returns true if the daemon's answer is about the mapped file, and not about a file that replaced
+ * it. */
 static bool reader_is_same(const struct rpmirror *m)
 {
 	struct stat mapped, now;
@@ -49,7 +51,7 @@ static bool reader_is_same(const struct rpmirror *m)
 	       mapped.st_dev == now.st_dev && mapped.st_ino == now.st_ino;
 }
 
-/* The daemon was restarted. */
+/* Connect to the daemon again, after it was restarted. */
 static bool reader_connect(struct rpmirror *m)
 {
 	daemon_close(&m->daemon);
@@ -75,7 +77,7 @@ static bool reader_ask(struct rpmirror *m)
 	return true;
 }
 
-/* Without an answer the former state holds, and is older. */
+/* If no answer comes, the former state holds, with a greater age. */
 void reader_fill(struct rpmirror *m, struct rpmirror_state *st)
 {
 	bool is_asked = reader_ask(m);

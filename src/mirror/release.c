@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gives the copy back to this host's daemon. */
+/* Returns the copy to this host's daemon. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -19,7 +19,8 @@ static bool release_ask(struct rpmirror *m, bool clean)
 	return true;
 }
 
-/* Flushes are refused since the end, under the same lock; no thread writes to the copy any more. */
+/* Stop all writes to the copy. Flushes have been refused since the end of the role, under the same
+ * lock, so no thread writes to the copy any more. */
 static void release_freeze(struct rpmirror *m)
 {
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The beginning of the work that makes a member equal. */
+/* Begins the work that makes a member equal. */
 #include "mirror/repair.h"
 
 #include <errno.h>
@@ -186,7 +186,7 @@ struct repair_member *repair_make_ready(struct rpmirror *m, unsigned slot)
 	return rm && repair_make_buffers(m->repair) && repair_start_thread(m->repair) ? rm : NULL;
 }
 
-/* The preparation that EQUALISE and RESYNC share. */
+/* Do the preparation that EQUALISE and RESYNC share. */
 static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, bool is_equalise)
 {
 	struct repair_member *rm = repair_make_ready(m, slot);
@@ -202,7 +202,7 @@ static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, b
 
 /* ---- EQUALISE ---- */
 
-/* List the bitmap as extents: that is the form in which it is recorded. */
+/* List the bitmap as extents, because it is recorded in this form. */
 static bool repair_list_bits(struct rpmirror *m, struct repair_member *rm)
 {
 	const uint64_t words = MIRROR_EXTENT / MIRROR_BLOCK / 64, all = resync_words(m->size);
@@ -221,7 +221,7 @@ static bool repair_list_bits(struct rpmirror *m, struct repair_member *rm)
 	return true;
 }
 
-/* List the ranges that both ends are to record. */
+/* List the ranges that both ends have to record. */
 static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, bool serving,
 			       bool whole)
 {
@@ -242,7 +242,7 @@ void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 	unsigned slot = action->slot;
 	bool whole = action->whole;
 
-	/* The set serves if flushes go to the member from now on. */
+	/* If flushes go to the member from now on, the set already serves. */
 	bool serving = primary_sends_to(&m->primary) & MIRROR_BIT(slot);
 	struct repair_member *rm;
 
@@ -253,8 +253,8 @@ void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 	rm = repair_prepare(m, slot, true);
 	if (!rm)
 		return;
-	/* If the set serves, the member lacks the flushes since it was lost; from now on it gets
-	 * all flushes. */
+	/* If the set already serves, the member lacks the flushes since it was lost; from now on
+	 * it gets all flushes. */
 	whole = whole || (serving && !rm->covers);
 	if (!serving || whole)
 		repair_clear_bits(m, rm);
@@ -271,7 +271,8 @@ void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 
 /* ---- RESYNC ---- */
 
-/* Mark the file's data; the rest of an empty copy has the zeros of holes already. */
+/* Mark the ranges of the file that have data; the rest of an empty copy already has the zeros of
+ * holes. */
 static void repair_mark_data(struct rpmirror *m, struct repair_member *rm)
 {
 	off_t at = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The questions to a member's daemon around the pieces: records (W9), begin (W4) and end (W5). */
+/* Asks a member's daemon before and after the pieces: records (W9), begin (W4) and end (W5). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "mirror/file/badblocks.h"
 #include "mirror/repair_impl.h"
 
-/* Send a question to `to`, for the sake of member `slot`. */
+/* Send a question to member `to`, for the work with member `slot`. */
 static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct message *question)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -22,9 +22,9 @@ static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct m
 		act_lost(m, slot, "its daemon cannot be asked");
 }
 
-/* W9 at the source: while this process holds the copy, the hot slots are its own. In a promotion
- * no slot turns cold before the records go. If the ranges do not fit, the daemon records that
- * all may differ. */
+/* W9 at the primary: while this process holds the copy, the hot slots belong to this process. In a
+ * promotion no slot is made cold before the records are removed. If the ranges do not fit, the
+ * daemon records that every byte may differ. */
 static void repair_note(struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair->members[slot];
@@ -44,8 +44,8 @@ static void repair_note(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* Begin a resync. This host first records all blocks that it will send, so that they survive an end
- * of the member or of this process. Blocks that are cleared at the member are among them. */
+/* Begin a resync. First record all blocks that this host will send, so that the record survives an
+ * end of the member or of this process. Blocks that are cleared at the member are among them. */
 static void repair_begin(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -89,7 +89,7 @@ static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_ty
 	repair_send(m, slot, slot, &q);
 }
 
-/* The next part that is to be cleared; false: none is left. */
+/* Get the next part that has to be cleared. Returns false if none is left. */
 static bool repair_next_bad(const struct repair_member *rm, struct message_clear *clear)
 {
 	for (uint32_t i = 0; i < rm->bad.count; i++) {
@@ -164,7 +164,8 @@ void repair_on_open(struct rpmirror *m, unsigned slot)
 	struct repair_member *rm = m->repair->members[slot];
 	bool is_volatile = rm->bulk.grant.durability == RPMA_DURABILITY_VOLATILE;
 
-	/* Digests are of bytes on a medium: without one everything is sent. */
+	/* Digests are made of bytes on a medium: if the member has no medium, send everything
+	 * without a comparison. */
 	if (is_volatile)
 		memset(rm->unsure, 0, resync_words(m->size) * sizeof(uint64_t));
 	if (rm->is_compare && is_volatile)
@@ -194,7 +195,7 @@ static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct mes
 		repair_begin(m, slot);
 }
 
-/* The stage's question was answered positively. */
+/* Continue after a positive answer to the stage's question. */
 static void repair_on_done(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -232,7 +233,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* The text is as long as the room for it in the status. */
+/* Report that blocks could not be cleared. The text is as long as its field in the status. */
 static void repair_on_not_cleared(struct rpmirror *m, unsigned slot,
 				  const struct message_cleared *cleared)
 {
@@ -285,12 +286,14 @@ static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct mess
 	else if (answer->done.status == GREETING_OK)
 		repair_on_done(m, slot);
 	else if (answer->done.status == GREETING_FULL && is_record)
-		repair_on_done(m, slot); /* the member counts as uncertain, which is safe, too */
+		/* the member then counts as uncertain, which is safe, too */
+		repair_on_done(m, slot);
 	else
 		act_lost(m, slot, greeting_status_2str(answer->done.status));
 }
 
-/* A question about this host's copy was asked for another member's sake: find that member. */
+/* Handle an answer. If a question to this host's daemon was asked for the work with another
+ * member, find that member. */
 void repair_on_answer(struct rpmirror *m, unsigned from, const struct message *answer)
 {
 	(void)from;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of the work that makes a member equal: it has everything, or is lost. */
+/* Ends the work that makes a member equal: the member has all bytes, or is lost. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
-/* Locked. List the stores of a direct mapping that may not be flushed. */
+/* List the stores of a direct mapping that may not be flushed. Called with the set's lock. */
 static bool repair_list_stored(const struct rpmirror *m, struct repair_member *rm)
 {
 	struct mirror_range *v;
@@ -21,7 +21,7 @@ static bool repair_list_stored(const struct rpmirror *m, struct repair_member *r
 	return done;
 }
 
-/* List the ranges that only the resync has given to the member: flushes that are not acknowledged,
+/* List the ranges that only the resync has sent to the member: flushes that are not acknowledged,
  * and stores of a direct mapping. */
 static bool repair_list_carried(const struct rpmirror *m, struct repair_member *rm)
 {
@@ -79,7 +79,7 @@ static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct re
 	}
 }
 
-/* A member is not excluded because it cannot be compared. */
+/* Give up the work with the member. A member is not excluded because it cannot be compared. */
 void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 {
 	if (m->repair->members[slot]->is_compare)
@@ -88,7 +88,7 @@ void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 		act_lost(m, slot, why);
 }
 
-/* If there is no memory, the piece is noted after its next failure. */
+/* If memory is missing, the piece is noted after its next failure. */
 void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piece *piece)
 {
 	struct mirror_range range = {piece->offset, piece->len};
@@ -98,7 +98,8 @@ void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piec
 	(void)ranges_union_add(&m->repair->members[slot]->bad, &range, 1);
 }
 
-/* The piece's bits survive the member's loss. A piece that is copied is not read at the member. */
+/* Mark the piece's bits, which survive the member's loss. A piece that is copied is not read at
+ * the member. */
 void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		       const char *why)
 {
@@ -146,7 +147,8 @@ void repair_note_equal(struct rpmirror *m, unsigned slot)
 		return;
 	rm = repair_member_get(m, slot);
 	if (!rm || rm->covers)
-		return; /* without memory the member is compared when it returns */
+		/* without memory for the note, the member is compared as a whole when it returns */
+		return;
 	repair_clear_bits(m, rm);
 	rm->covers = true;
 	repair_init_resync(m, rm, RESYNC_CATCH_UP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The effects of flushes and resyncs on each other. */
+/* Applies the effects of flushes and resyncs on each other. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,7 +7,8 @@
 #include "mirror/core/ranges.h"
 #include "mirror/repair_impl.h"
 
-#define REPAIR_CALM_COUNT 1000 /* number of flushes whose slowest hundredth gives the calm time */
+/* number of flushes over which the calm time is measured, as the slowest hundredth */
+#define REPAIR_CALM_COUNT 1000
 
 bool repair_flush_enter(struct rpmirror *m, struct repair_hold *hold, const struct mirror_range *v,
 			uint32_t n)
@@ -36,7 +37,7 @@ void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold)
 			resync_flush_leave(&m->repair->members[slot]->rs, &hold->holds[slot]);
 }
 
-/* Another thread takes the completion that ends a piece. */
+/* Wait for the end of a piece, whose completion another thread takes. */
 void repair_wait(struct rpmirror *m)
 {
 	struct timespec until;
@@ -105,8 +106,8 @@ uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq)
 	return repair_now_us() - m->repair->sent[seq % FLUSH_MAX].begun_us;
 }
 
-/* The flush waited for a copy or the register, while the set was blocked: its time is no
- * measure. */
+/* Returns true if the flush waited for a copy or the register while the set was blocked: its
+ * duration is then no measure. */
 static bool repair_flush_has_waited(const struct rpmirror *m, uint64_t seq)
 {
 	return m->blocked || m->repair->sent[seq % FLUSH_MAX].begun_us <= m->blocked_until_us;

@@ -2,11 +2,11 @@
 /*
  * Posts on bulk connections.
  *
- * The set's lock covers the decision which bytes go out. The copy into registered memory and the
- * posts are made without it, as flushes would wait for them. A piece is in flight by then
- * (core/resync.h), so a flush that changes it meanwhile counts as later, or waits. Only the thread
- * of resyncs fills buffers and posts. If a member is dropped meanwhile, its connection is left to
- * that thread.
+ * The decision which bytes are sent is made under the set's lock. The copy into registered memory
+ * and the posts are made without the lock, because flushes would have to wait for them. At that
+ * time the piece is already in flight (core/resync.h), so a flush that changes the piece meanwhile
+ * counts as later, or waits. Only the thread of resyncs fills buffers and posts. If a member is
+ * dropped meanwhile, that thread closes the member's connection.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +22,12 @@ struct post {
 	struct rpma_mr_remote *data;
 	const void *context;
 	bool is_flush;
-	enum rpma_flush_type type;  /* of a flush, and */
-	uint64_t first, len;        /* the range that it covers */
-	struct resync_piece piece;  /* of a work, and */
-	unsigned buffer;            /* where it is */
-	struct rpma_digest *theirs; /* for digests */
-	bool is_unreadable;         /* the outcome: this host's copy, at */
+	enum rpma_flush_type type;  /* kind of a flush operation */
+	uint64_t first, len;        /* range that the flush operation covers */
+	struct resync_piece piece;  /* the piece to write or compare */
+	unsigned buffer;            /* the buffer of the piece */
+	struct rpma_digest *theirs; /* destination of the member's digests */
+	bool is_unreadable;         /* result: this host's copy cannot be read at `offset` */
 	uint64_t offset;
 	int rc;
 	char why[200];
@@ -38,9 +38,9 @@ struct posts {
 	unsigned count;
 };
 
-/* ---- locked: the bytes to send ---- */
+/* ---- under the lock: the bytes to send ---- */
 
-/* Take the next run of blocks of a piece out of *blocks. */
+/* Remove the next run of blocks of a piece from *blocks, and return it. */
 static struct mirror_range post_next_run(const struct repair *r, const struct resync_piece *piece,
 					 uint64_t *blocks)
 {
@@ -123,7 +123,7 @@ static void post_add_flush(struct repair *r, unsigned slot, struct posts *posts)
 	rm->unflushed = 0;
 }
 
-/* False: there is no room for all posts. */
+/* Collect the posts. Returns false if not all posts fit. */
 static bool post_collect(struct repair *r, unsigned slot, bool flush_all, struct posts *posts)
 {
 	struct repair_member *rm = r->members[slot];
@@ -158,7 +158,7 @@ static bool post_collect_all(struct repair *r, bool flush_all, struct posts *pos
 	return all;
 }
 
-/* ---- not locked ---- */
+/* ---- without the lock ---- */
 
 struct post_filling {
 	uint8_t *to;
@@ -173,7 +173,7 @@ static void post_copy(void *arg)
 	copy_words(f->to, f->from, f->len);
 }
 
-/* False: this host's copy cannot be read there now. */
+/* Fill the buffer of a post. Returns false if this host's copy cannot be read there now. */
 static bool post_fill(struct repair *r, struct post *p)
 {
 	struct post_filling f = {r->buffers + (size_t)p->buffer * REPAIR_PIECE +
@@ -227,10 +227,11 @@ static void post_carry_out(struct repair *r, struct post *p)
 		snprintf(p->why, sizeof(p->why), "%s", rpma_err_last());
 }
 
-/* ---- locked: the results ---- */
+/* ---- under the lock: the results ---- */
 
-/* While this member promotes itself, no other member has its content yet. So the page cannot be
- * restored, and another host has to be the primary. */
+/* Handle an unreadable page of this host's copy. During a promotion no other member has the
+ * content of this copy yet, so the page cannot be restored, and another host has to be the
+ * primary. */
 static void post_on_unreadable(struct repair *r, const struct post *p)
 {
 	if (r->m->serving)
@@ -253,7 +254,7 @@ static void post_conclude(struct repair *r, const struct posts *posts)
 		    rm->generation != p->generation || rm->stage != REPAIR_RUNNING)
 			continue;
 		lost |= MIRROR_BIT(p->slot);
-		if (p->is_unreadable) /* it is tried again when the member returns */
+		if (p->is_unreadable) /* the piece is tried again when the member returns */
 			act_lost(r->m, p->slot, "a part of this host's copy cannot be read");
 		else
 			repair_on_end(r, p->slot, p->why);
@@ -264,7 +265,8 @@ static void post_conclude(struct repair *r, const struct posts *posts)
 
 void repair_leave_link(struct repair *r, struct repair_member *rm)
 {
-	/* If an older connection was left already, nothing is being posted on this newer one. */
+	/* If a former connection was left to the thread, the thread is not posting to this newer
+	 * one. */
 	if (!r->is_posting || rm->left.state != LINK_DOWN) {
 		link_close(&rm->bulk);
 		return;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pieces: written and flushed, or compared by digests; repair_post.c has their posts.
+ * Moves pieces: writes and flushes them, or compares them by digests; repair_post.c posts the
+ * operations.
  *
- * A buffer has room for the 64 KiB of the file in which its piece lies; members that get the same
- * piece at the same time share it. A flush operation at the member covers all writes before it: one
- * every 4 MiB, or when no write is left. If flushes of the set may wait for pieces, each piece has
- * a flush operation of its own.
+ * A buffer holds the 64 KiB of the file in which its piece lies; members that get the same piece
+ * at the same time share it. A flush operation at the member covers all writes before it: it is
+ * posted after 4 MiB, or when no write is left. If flushes of the set may wait for pieces, each
+ * piece has its own flush operation.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static void repair_pump_free(struct repair *r, struct repair_work *w)
 	w->is_used = false;
 }
 
-/* ---- the beginning of pieces ---- */
+/* ---- begin of pieces ---- */
 
 static bool repair_pump_has_work(const struct repair_member *rm)
 {
@@ -65,7 +66,7 @@ static void repair_pump_start(struct repair *r, unsigned slot, const struct resy
 	w->buffer = buffer;
 }
 
-/* Nothing is left or in flight. */
+/* Handle the end of the work: no block is left, and no piece is in flight. */
 static void repair_pump_finish(struct repair *r, unsigned slot)
 {
 	struct repair_member *rm = r->members[slot];
@@ -110,7 +111,8 @@ static void repair_pump_list(struct repair *r, struct turn *t)
 	}
 }
 
-/* Members that copy the same piece share the buffer; a piece to be compared may be read again. */
+/* Returns the buffer of a piece. Members that copy the same piece share a buffer; a piece that is
+ * compared may be read again. */
 static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
 				   unsigned i)
 {
@@ -148,7 +150,7 @@ uint64_t repair_pump_begin(struct repair *r)
 	struct turn t;
 	bool any = true;
 
-	repair_post(r, false); /* for pieces whose digests differ */
+	repair_post(r, false); /* for the pieces whose digests differ */
 	while (any && !r->m->ended && repair_pump_free_buffers(r) >= MIRROR_MEMBERS_MAX) {
 		repair_pump_list(r, &t);
 		any = resync_next_of(t.list, t.count, repair_now_us(), t.pieces, t.steps, &wake);
@@ -196,7 +198,7 @@ static void repair_pump_digest_one(struct repair *r, struct repair_work *w)
 {
 	struct repair_work seen = {.piece = w->piece, .buffer = w->buffer};
 
-	/* The buffer stays as it is: only this thread fills buffers. */
+	/* The buffer does not change without the lock, because only this thread fills buffers. */
 	pthread_mutex_unlock(&r->m->lock);
 	repair_pump_compute(r, &seen, seen.ours);
 	set_lock_in_turn(r->m);
@@ -221,9 +223,9 @@ void repair_pump_digest(struct repair *r)
 	}
 }
 
-/* ---- the end of pieces ---- */
+/* ---- end of pieces ---- */
 
-/* Blocks that are equal by now leave the bitmap. */
+/* Remove blocks that are equal by now from the bitmap. */
 static void repair_pump_unset(struct repair *r, unsigned slot, const struct repair_work *w)
 {
 	const struct repair_member *rm = r->members[slot];
@@ -255,7 +257,7 @@ static void repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		repair_pump_free(r, w);
 		return;
 	}
-	/* From now on a flush counts as later. */
+	/* Read the piece again: flushes that come from now on count as later. */
 	r->filled[w->buffer] = false;
 	w->waits = true;
 }
@@ -278,8 +280,8 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 	set_notify(r->m);
 }
 
-/* The piece whose digest failed because of the member's medium; NULL: another operation failed.
- * Operations after the failed one never ran. */
+/* Returns the piece whose digest failed because of the member's medium; NULL: another operation
+ * failed. Operations behind the failed one never ran. */
 static const struct resync_piece *repair_pump_unreadable(const struct repair_member *rm,
 							 const struct ibv_wc *wc)
 {
@@ -293,8 +295,8 @@ static const struct resync_piece *repair_pump_unreadable(const struct repair_mem
 	return w->is_used && w->piece.op != RESYNC_OP_COPY ? &w->piece : NULL;
 }
 
-/* A write to an unreadable page faults at the member. Which write it was is unknown, so all of
- * them are noted. */
+/* A write to an unreadable page faults at the member. It is unknown which write faulted, so note
+ * all of them. */
 static void repair_pump_note_writes(struct repair *r, unsigned slot, const struct ibv_wc *wc)
 {
 	struct repair_member *rm = r->members[slot];

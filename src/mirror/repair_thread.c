@@ -27,7 +27,7 @@ static void repair_step_member(struct repair *r, unsigned slot)
 		repair_on_open(r->m, slot);
 	else if (rm->stage != REPAIR_RUNNING || repair_pump_collect(r, slot))
 		return;
-	set_wake(r->m); /* the set's thread carries out the consequences of a loss */
+	set_wake(r->m); /* so that the set's thread handles a loss */
 }
 
 static unsigned repair_list_fds(const struct repair *r, struct pollfd *fds)
@@ -49,7 +49,7 @@ static unsigned repair_list_fds(const struct repair *r, struct pollfd *fds)
 	return n;
 }
 
-/* Sleep until `wake_us`, or for a while; as long as no member is made equal, until woken. */
+/* Sleep until `wake_us` or a limit. If no member is being made equal, sleep until woken. */
 static void repair_sleep(struct repair *r, uint64_t wake_us)
 {
 	struct pollfd fds[REPAIR_FDS];

@@ -8,9 +8,10 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-#define REPORT_STUCK 3 /* times replica_timeout without any progress */
+/* a wait of this many times replica_timeout without any progress is reported */
+#define REPORT_STUCK 3
 
-/* ---- words of members ---- */
+/* ---- the status of members ---- */
 
 static enum mirror_flow report_flow(const struct rpmirror *m, unsigned slot)
 {
@@ -53,7 +54,8 @@ static enum mirror_copy report_copy(const struct rpmirror *m, unsigned slot)
 									 : MIRROR_COPY_UNKNOWN;
 }
 
-/* A member that is kept out has no time of a next attempt: only an operator lets it return. */
+/* Fill in the times until the next attempts. A member that is kept out has no such time, because
+ * only an operator lets it return. */
 static void report_fill_waits(const struct rpmirror *m, unsigned slot, struct packet_report *r)
 {
 	const struct primary_member *member = &m->primary.members[slot];
@@ -65,7 +67,8 @@ static void report_fill_waits(const struct rpmirror *m, unsigned slot, struct pa
 	r->deadline_ms[slot] = member->deadline_ms;
 }
 
-/* An error of the member's connection explains more than its silence. */
+/* Returns the reason why a member is not in-sync. An error of the member's connection explains
+ * more than its silence. */
 static const char *report_reason(const struct rpmirror *m, unsigned slot)
 {
 	const char *trouble = m->primary.members[slot].trouble;
@@ -94,7 +97,7 @@ static void report_fill_member(const struct rpmirror *m, unsigned slot, struct p
 	text_cut(r->reasons[slot], PACKET_WHY, report_reason(m, slot));
 }
 
-/* ---- of the set ---- */
+/* ---- the status of the set ---- */
 
 static enum mirror_health report_health(const struct rpmirror *m)
 {
@@ -103,7 +106,7 @@ static enum mirror_health report_health(const struct rpmirror *m)
 	if (m->blocked || m->is_protected)
 		return MIRROR_HEALTH_BLOCKED;
 	if (m->lease_over)
-		return MIRROR_HEALTH_DEGRADED; /* no read is confirmed */
+		return MIRROR_HEALTH_DEGRADED; /* without a lease no read can be confirmed */
 	return primary_is_whole(&m->primary) ? MIRROR_HEALTH_HEALTHY : MIRROR_HEALTH_DEGRADED;
 }
 
@@ -148,7 +151,7 @@ static void report_fill(struct rpmirror *m, struct packet_report *r)
 			report_fill_member(m, slot, r);
 }
 
-/* Remove the numbers that change all the time. */
+/* Remove the numbers that change all the time, so that reports can be compared. */
 static void report_strip(struct packet_report *r)
 {
 	r->status.flushes = r->status.acked = 0;
@@ -206,7 +209,7 @@ static bool report_event_what(enum rpmirror_event_type type, uint8_t *what)
 			return true;
 		}
 	}
-	return false; /* the daemon notices that itself */
+	return false; /* the daemon notices this itself */
 }
 
 static void report_send_events(struct rpmirror *m)
@@ -227,7 +230,8 @@ static void report_send_events(struct rpmirror *m)
 
 /* ---- members without progress ---- */
 
-/* False: it is not stuck, or was reported already. */
+/* Returns true if a wait has become stuck. Returns false if it is not stuck, or was already
+ * reported. */
 static bool report_got_stuck(const struct rpmirror *m, struct report_wait *wait, uint64_t token,
 			     uint64_t now_ms)
 {
@@ -243,14 +247,15 @@ static bool report_got_stuck(const struct rpmirror *m, struct report_wait *wait,
 	return true;
 }
 
-/* A number that changes with each step of the work that makes the member equal. */
+/* Returns a number that changes with each step of the work that makes the member equal. */
 static uint64_t report_token(const struct rpmirror *m, unsigned slot)
 {
 	enum primary_member_state state = m->primary.members[slot].state;
 	struct resync_progress p;
 
 	if (!repair_get_progress(m, slot, &p))
-		return state < PRIMARY_MEMBER_RANGES ? 1 : 2; /* attempts are no progress */
+		/* an attempt to connect is no progress */
+		return state < PRIMARY_MEMBER_RANGES ? 1 : 2;
 	return 3 + p.copied + p.equal + p.differing + p.pass;
 }
 

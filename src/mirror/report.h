@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h -- the primary's reports to this host's daemon, for the tool: its status, once a second
- * and at each change, and events. It also detects members without progress. Under the set's lock.
+ * report.h -- the primary's reports to this host's daemon, for the tool: the status, once a second
+ * and at each change, and events. It also detects members without progress. All calls need the
+ * set's lock.
  */
 #ifndef MIRROR_REPORT_H
 #define MIRROR_REPORT_H
@@ -10,7 +11,7 @@
 
 struct rpmirror;
 
-/* One wait, and its progress. */
+/* A wait, and the progress during it. */
 struct report_wait {
 	uint64_t token, since_ms;
 	bool is_stuck;
@@ -18,13 +19,13 @@ struct report_wait {
 
 struct report {
 	uint64_t next_ms;
-	struct packet_report last; /* its words; numbers are zero */
+	struct packet_report last; /* the last report, for comparison; its numbers are zero */
 	struct report_wait members[MIRROR_MEMBERS_MAX], blocked;
 };
 
-/* In each turn of the thread. */
+/* The set's thread calls this in each pass. */
 void report_step(struct rpmirror *m, uint64_t now_ms);
-/* The daemon is another one: report everything again. */
+/* Report everything again, because the daemon is another process. */
 void report_again(struct rpmirror *m);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This code runs in the thread that touched the page, in a handler of SIGBUS: only
- * async-signal-safe calls, little stack, no lock.
+ * Runs in the thread that touched the page, in a handler of SIGBUS: it may make only
+ * async-signal-safe calls, use little stack, and take no lock.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -15,28 +15,29 @@
 #include "mirror/restore_impl.h"
 
 #define RESTORE_LOOK_NS (50 * NSEC_PER_MS)
-#define RESTORE_POINTS  8 /* at most so many sets of one thread have a backtrack point */
+#define RESTORE_POINTS  8 /* most sets for which one thread can have a backtrack point */
 
-/* Read by handlers: initial-exec, so that an access never allocates. */
+/* For variables that handlers read. Initial-exec, so that an access never allocates. */
 #define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
 
-/* An access of the library's own. */
+/* An access of the library itself. */
 struct restore_trial {
 	struct restore *restore;
-	/* of the application's mapping: the application may have forbidden the store */
+	/* a store to the application's mapping, which the application may have forbidden */
 	bool is_store;
-	uint64_t offset; /* where it faulted */
+	uint64_t offset; /* offset at which the access faulted */
 	sigjmp_buf env;
 };
 TLS_FOR_HANDLER struct restore_trial *restore_trial;
 
 TLS_FOR_HANDLER struct {
-	uint64_t serial; /* of the mapping; 0: free */
+	uint64_t serial; /* serial number of the mapping; 0: the entry is free */
 	sigjmp_buf *env;
 } restore_points[RESTORE_POINTS];
 
-/* The last fault that was passed on. A handler that has replaced this one may call it again for the
- * same fault, deeper in the stack. A new fault at the same address is not deeper. */
+/* The last fault that was passed on. A handler that has replaced this handler may call it again
+ * for the same fault, in a frame further down the stack. The frame of a new fault at the same
+ * address is not further down. */
 TLS_FOR_HANDLER struct {
 	const void *uctx, *at;
 	uintptr_t frame;
@@ -55,7 +56,8 @@ static struct restore_request *restore_take_request(struct restore *r)
 	return NULL;
 }
 
-/* The request took too long without progress. Give it up, unless it is being done just now. */
+/* Give up a request that took too long without progress, unless the restore thread works on it
+ * now. */
 static bool restore_abandon(struct restore_request *q)
 {
 	unsigned state = RESTORE_ASKED;
@@ -174,7 +176,8 @@ static bool restore_on_shared_fault(void *arg, struct fault *fault)
 	return restore_on_fault(r, fault, r->m->copy.shared);
 }
 
-/* In an isolated mapping; direct.c has all faults of a direct one. */
+/* Handles forbidden stores to an isolated mapping. direct.c handles all faults of a direct
+ * mapping. */
 static bool restore_on_forbidden(void *arg, struct fault *fault)
 {
 	const struct restore *r = arg;
@@ -288,7 +291,7 @@ void restore_later(struct rpmirror *m, uint64_t offset)
 	restore_wake(m->restore);
 }
 
-/* ---- where a thread goes on ---- */
+/* ---- backtrack points ---- */
 
 int rpmirror_set_backtrack(struct rpmirror *m, void *env)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection to each member that has all flushes, only for reading bytes that this host's copy
+ * Connections to each member that has all flushes, only for reading bytes that this host's copy
  * has lost. The background thread makes and closes them; the restore thread reads, without
  * allocating memory.
  */
@@ -14,8 +14,9 @@
 
 #define RESTORE_QUEUE    4
 #define RESTORE_RETRY_MS 500
-#define RESTORE_BUSY_NS  (2 * NSEC_PER_MS) /* of polling, before naps in between */
-#define RESTORE_NAP_NS   (100 * NSEC_PER_US)
+/* duration of polling; after this time the thread sleeps between polls */
+#define RESTORE_BUSY_NS (2 * NSEC_PER_MS)
+#define RESTORE_NAP_NS  (100 * NSEC_PER_US)
 
 /* ---- the background thread ---- */
 
@@ -35,7 +36,7 @@ static void restore_connect(struct rpmirror *m, unsigned slot, uint64_t now_ms)
 	link_open(&lane->link, &m->restore->place, to->host, to->port, &greeting, now_ms);
 }
 
-/* Not while it is read from: then in a later turn. */
+/* Disconnect, but not while the connection is read from: then a later pass disconnects. */
 static void restore_disconnect(struct restore_lane *lane)
 {
 	unsigned idle = RESTORE_IDLE;
@@ -128,7 +129,7 @@ static void restore_pause(uint64_t since)
 		nanosleep(&nap, NULL);
 }
 
-/* By polling only. A completion of an earlier read is skipped. */
+/* Wait for a completion by polling only. A completion of an earlier read is skipped. */
 static bool restore_poll(struct restore *r, struct rpma_conn *conn)
 {
 	uint64_t since = clock_now_ns();
@@ -196,7 +197,7 @@ const uint8_t *restore_read(struct restore *r, uint64_t offset, uint32_t len, un
 	uint64_t since = clock_now_ns();
 
 	while (!restore_read_one(r, offset, len, slot)) {
-		/* A connection may be on the way. */
+		/* A connection may be about to be made. */
 		if (!atomic_load(&r->sources) || atomic_load(&r->stopping) ||
 		    clock_now_ns() - since > r->patience_ns)
 			return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Restored and lost pages, from the restore thread to the set's errors and events: a ring with one
- * writer and, under the set's lock, one reader. Neighbouring pages are reported together.
+ * Passes reports about restored and lost pages from the restore thread to the set's errors and
+ * events: a ring with one writer and, under the set's lock, one reader. Neighbouring pages are
+ * reported together.
  */
 #include <errno.h>
 #include <sched.h>
@@ -29,7 +30,8 @@ static void restore_widen(struct restore_news *held, const struct restore_news *
 		held->verdict = news->verdict;
 }
 
-/* False: the ring is full until its reader takes some, and wakes this thread. */
+/* Put the held report into the ring. Returns false if the ring is full; its reader wakes this
+ * thread after taking some. */
 static bool restore_push(struct restore *r)
 {
 	unsigned in = atomic_load(&r->news_in);
@@ -54,7 +56,7 @@ void restore_send_held(struct restore *r)
 	}
 }
 
-/* A loss is in the ring before the thread that lost the bytes continues. */
+/* Report a page. A loss must be in the ring before the thread that lost the bytes continues. */
 void restore_report(struct restore *r, const struct restore_news *news)
 {
 	if (restore_is_next(&r->held, news) || !restore_push(r))
@@ -100,8 +102,8 @@ void restore_collect(struct rpmirror *m)
 	}
 	if (atomic_load(&r->is_full))
 		restore_wake(r);
-	/* the failure may belong to a flush that is not certain yet: the kernel reports it to
-	 * only one */
+	/* the failure may belong to a flush that is not certainly durable yet: the kernel reports
+	 * it to only one write-back */
 	if (failed)
 		set_local_failed(m, m->flush.local + 1, -failed);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The decision about a page that cannot be accessed.
+ * Decides what to do about a page that cannot be accessed.
  *
- * An isolated mapping is private. A page that was stored to is a copy in memory, and its accesses
- * do not reach the medium. So if an access fails because of the medium, the page has no stores of
- * this process: it is clean, and the file has all that was flushed from it. Only two kinds of pages
- * are lost: a private page whose memory is bad, and all private pages beyond the end of a file that
- * another program has truncated, as the kernel drops them.
+ * An isolated mapping is private. A page that was stored to is a copy in memory, and accesses to
+ * it do not reach the medium. So if an access fails because of the medium, the page has no stores
+ * of this process: it is clean, and the file has all bytes that were flushed from it. Only two
+ * kinds of pages are lost: a private page whose memory is bad, and all private pages beyond the
+ * end of a file that another program has truncated, because the kernel drops these.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -19,12 +19,13 @@
 #include "mirror/restore_impl.h"
 
 /* After RESTORE_TIMES faults of one page, each within RESTORE_WITHIN of the last one, restoring
- * counts as useless. The number is above that of threads that may have the same fault. */
+ * counts as useless. The number is greater than the number of threads that may have the same
+ * fault. */
 #define RESTORE_TIMES  1000
 #define RESTORE_WITHIN (1 * NSEC_PER_SEC)
 #define RESTORE_TRY_NS (200 * NSEC_PER_US)
 
-/* /proc/PID/pagemap */
+/* Bits of an entry in /proc/PID/pagemap */
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
 #define PAGEMAP_FILE    (1ull << 61)
@@ -44,7 +45,7 @@ static struct restore_past *restore_find_past(struct restore *r, uint64_t offset
 	return found;
 }
 
-/* False: restoring this page does not help. */
+/* Remember a restoration. Returns false if restoring this page does not help. */
 static bool restore_remember(struct restore *r, uint64_t offset, uint64_t len,
 			     enum restore_verdict verdict)
 {
@@ -62,7 +63,8 @@ static bool restore_remember(struct restore *r, uint64_t offset, uint64_t len,
 	return times <= RESTORE_TIMES;
 }
 
-/* A direct mapping's open extent may have stores that only the lost page had. */
+/* Returns true if the pages belong to an open extent of a direct mapping, so that only the lost
+ * page may have had their stores. */
 static bool restore_may_have_stores(const struct restore *r, uint64_t offset, uint64_t len)
 {
 	struct direct *d = r->m->direct;
@@ -87,7 +89,7 @@ static enum restore_verdict restore_settle(struct restore *r, uint64_t offset, u
 	return news.verdict;
 }
 
-/* ---- no flush under way ---- */
+/* ---- no outstanding flush ---- */
 
 static bool restore_lock(struct restore *r, uint64_t deadline)
 {
@@ -113,8 +115,9 @@ static bool restore_is_quiet(const struct restore *r)
 }
 
 /*
- * From here to restore_calm_end() no flush begins, and those that began are on each member that is
- * read from. Otherwise the file would get bytes older than those that a flush wrote to it.
+ * Hold flushes: from here to restore_calm_end() no flush begins, and the flushes that began are on
+ * each member from which bytes are read. Otherwise the file could get older bytes than those that
+ * a flush wrote to it.
  */
 static bool restore_calm_begin(struct restore *r)
 {
@@ -131,7 +134,7 @@ static bool restore_calm_begin(struct restore *r)
 	return is_quiet;
 }
 
-/* Waiting threads check every few milliseconds. */
+/* Permit flushes again. The threads that wait check every few milliseconds. */
 static void restore_calm_end(struct restore *r)
 {
 	atomic_store(&r->holds_flushes, false);
@@ -155,7 +158,8 @@ static int restore_write_file(struct restore *r, const uint8_t *bytes, uint64_t 
 	return fdatasync(r->m->copy.fd) ? errno : 0;
 }
 
-/* Either this function finds the copy frozen, or restore_freeze() finds it being written to. */
+/* Write restored bytes to the file. restore_freeze() may run at the same time: either this
+ * function finds the copy frozen, or restore_freeze() finds that it is being written to. */
 static bool restore_write(struct restore *r, const uint8_t *bytes, uint64_t offset, uint32_t len)
 {
 	int failed = 0;
@@ -185,8 +189,8 @@ static enum restore_verdict restore_copy_page(struct restore *r, uint64_t offset
 }
 
 /*
- * The file is shorter than it was. It grows only by restored bytes that are written at its end: if
- * it grew before, its zeros would count as data.
+ * Restore a file that has become shorter. The file grows only by restored bytes that are written
+ * at its end: if the file were extended first, its zeros would count as data.
  */
 static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 {
@@ -208,8 +212,8 @@ static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 
 /* ---- the mappings ---- */
 
-/* The check is made now: after an earlier fault of another thread the page may be restored already,
- * and stored to since. A page that the lease protects counts as readable. */
+/* Returns true if the page can be read now: after an earlier fault of another thread it may be
+ * restored already, and stored to since. A page that the lease protects counts as readable. */
 static bool restore_is_readable(const struct restore *r, uint8_t *page)
 {
 	struct iovec theirs = {page, 1}, ours;
@@ -222,7 +226,7 @@ static bool restore_is_readable(const struct restore *r, uint8_t *page)
 
 static uint64_t restore_look(const struct restore *r, const uint8_t *page)
 {
-	uint64_t entry = PAGEMAP_SWAPPED; /* if unknown, the page counts as lost */
+	uint64_t entry = PAGEMAP_SWAPPED; /* if the entry is unknown, the page counts as lost */
 	off_t at = (off_t)((uintptr_t)page / MIRROR_BLOCK * sizeof(entry));
 
 	if (pread(r->pagemap_fd, &entry, sizeof(entry), at) != sizeof(entry))
@@ -230,7 +234,8 @@ static uint64_t restore_look(const struct restore *r, const uint8_t *page)
 	return entry;
 }
 
-/* The page of the application's mapping is bad memory: drop it, so that the file's page shows. */
+/* Drop a page of the application's mapping whose memory is bad, so that the mapping shows the
+ * file's page. */
 static enum restore_verdict restore_drop_page(struct restore *r, uint64_t offset)
 {
 	if (madvise(r->m->app + offset, MIRROR_BLOCK, MADV_DONTNEED))
@@ -255,7 +260,7 @@ static enum restore_verdict restore_page_of_app(struct restore *r, const struct 
 	return verdict;
 }
 
-/* Does the file end before this offset? Its last page is not whole. */
+/* Returns true if the file ends before this offset. The file's last page is then not whole. */
 static bool restore_is_short(const struct restore *r, uint64_t *end)
 {
 	struct stat st;

@@ -8,7 +8,7 @@
 #include "base/ownfd.h"
 #include "mirror/restore_impl.h"
 
-/* Also in a handler. */
+/* May also be called in a signal handler. */
 void restore_wake(struct restore *r)
 {
 	ownfd_wake(r->wake_fd);
@@ -33,7 +33,7 @@ static bool restore_serve_one(struct restore *r, struct restore_request *q)
 	if (!atomic_compare_exchange_strong(&q->state, &state, RESTORE_SERVED))
 		return false;
 	verdict = restore_page(r, q);
-	/* The flush that asks takes the report before it ends. */
+	/* The flush that made the request takes the report before the flush ends. */
 	if (q->flags & RESTORE_LIBRARY)
 		restore_send_held(r);
 	restore_answer(q, verdict);

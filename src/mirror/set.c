@@ -7,7 +7,7 @@
 
 #include "mirror/errmsg.h"
 
-/* 0: not watched; else 1 + the number of forks on the way to this process */
+/* 0: forks are not watched; else 1 + the number of forks between the first process and this one */
 static unsigned set_forks;
 static pthread_mutex_t set_forks_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -35,7 +35,7 @@ bool set_is_usable(const struct rpmirror *m)
 	return m && m->forks == __atomic_load_n(&set_forks, __ATOMIC_RELAXED);
 }
 
-/* For the application a demotion is as final as a fence. */
+/* Returns the result for the application, for which a demotion is as final as a fence. */
 int set_end_code(const struct rpmirror *m)
 {
 	int ended = __atomic_load_n(&m->ended, __ATOMIC_ACQUIRE);

@@ -9,7 +9,7 @@
 #include "mirror/errmsg.h"
 
 #define STAGING_ALIGN 64u
-/* If nothing is in use, begin again with the first bytes: they are in the cache, and their pages
+/* If no byte is in use, begin again with the first bytes: they are in the cache, and their pages
  * exist. */
 #define STAGING_NEAR (64ull << 10)
 
@@ -42,7 +42,7 @@ bool staging_take(struct staging *s, uint64_t len, uint64_t *at)
 
 	len = (len + STAGING_ALIGN - 1) & ~(uint64_t)(STAGING_ALIGN - 1);
 	left = s->size - begin % s->size;
-	if (left < len) /* it would not be in one piece */
+	if (left < len) /* the piece would wrap around the end of the memory */
 		begin += left;
 	if (begin + len - s->begin > s->size)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of a set, and whether its lease holds. */
+/* Returns the state of a set, and whether its lease holds. */
 #include <stdio.h>
 #include <string.h>
 
@@ -114,7 +114,8 @@ int rpmirror_get_state(struct rpmirror *m, struct rpmirror_state *st)
 	return 0;
 }
 
-/* Compares a clock with a number that only the thread writes: no lock, as it is called often. */
+/* Compares a clock with a number that only the set's thread writes. It takes no lock, because it
+ * is called often. */
 int rpmirror_confirm(struct rpmirror *m)
 {
 	if (!set_is_usable(m) || !m->has_thread)

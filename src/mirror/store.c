@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror_sync() and rpmirror_store8(), in terms of flushes. */
+/* rpmirror_sync() and rpmirror_store8(), made of flushes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define STORE_RUNS 256 /* of pages, in one flush */
+#define STORE_RUNS 256 /* most runs of pages in one flush */
 
-/* Flush the pages that were stored to, a few at a time; all others are as the file has them. */
+/* Flush the pages that were stored to, a few at a time; all other pages are equal to the file. */
 static int store_sync_isolated(struct rpmirror *m)
 {
 	struct rpmirror_range v[STORE_RUNS], all = {m->app, m->size};
@@ -28,8 +28,9 @@ static int store_sync_isolated(struct rpmirror *m)
 	return rpmirror_flush(m, &all, !n ? 0 : 1, 0, NULL);
 }
 
-/* Locked, with gaps. From the moment the set is given up, stores to a direct mapping are private
- * and name no extent: a list of extents made after that lacks them. */
+/* Wait if the set is being given up: from that moment on, stores to a direct mapping are private
+ * and mark no extent, so a list of extents that is made later lacks them. Called with the set's
+ * lock, which is released meanwhile. */
 static int store_await_list(struct rpmirror *m)
 {
 	uint64_t since_ms = clock_boot_ms();
@@ -40,7 +41,7 @@ static int store_await_list(struct rpmirror *m)
 	return rc;
 }
 
-/* Extents that were never stored to, or were flushed since, are equal everywhere. */
+/* Flush the extents that may have unflushed stores. Other extents are equal in all copies. */
 static int store_sync_direct(struct rpmirror *m)
 {
 	struct mirror_range *v = NULL;
@@ -67,7 +68,8 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* Another thread may close the extent again before the store, but hardly so many times. */
+/* Limit of repetitions. Another thread may close the extent again before the store, but hardly
+ * this often. */
 #define STORE_REFUSED_MAX 1000
 
 struct store_word {
@@ -82,8 +84,9 @@ static void store_put(void *arg)
 	__atomic_store_n(word->p, word->value, __ATOMIC_RELEASE);
 }
 
-/* Locked. 0; 1: not yet, as the lease is over or the page has to be restored; or an
- * RPMIRROR_E_*. Stores to a direct mapping wait for other threads that need the lock (direct.h). */
+/* Try the store. Called with the set's lock. Returns 0; 1: not yet, because the lease is over or
+ * the page has to be restored; or an RPMIRROR_E_*. Stores to a direct mapping wait for other
+ * threads that need the lock (direct.h). */
 static int store_try(struct rpmirror *m, struct store_word *word)
 {
 	uint64_t offset = UINT64_MAX;
@@ -116,7 +119,7 @@ static int store_try(struct rpmirror *m, struct store_word *word)
 	return !is_done;
 }
 
-/* While the lease is over the mapping may not permit the store. */
+/* Store the word. While the lease is over, the mapping may not permit the store. */
 static int store_word(struct rpmirror *m, struct store_word *word)
 {
 	uint64_t since_ms = clock_boot_ms();
@@ -134,9 +137,9 @@ static int store_word(struct rpmirror *m, struct store_word *word)
 }
 
 /*
- * Flushes copy aligned words whole, and reach each copy in the order of their numbers. This
- * thread's earlier flushes are acknowledged, so the word cannot overtake them. The store happens
- * before the snapshot that contains it.
+ * Flushes copy aligned words as a whole, and reach each copy in the order of their numbers. This
+ * thread's earlier flushes are acknowledged, so no copy gets the word before them. The store
+ * happens before the snapshot that contains it.
  */
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror_unmap(): the end of the role, and of the object. */
+/* rpmirror_unmap(): ends the role of primary, and deletes the object. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,8 +22,8 @@ void map_stop_thread(struct rpmirror *m)
 }
 
 /* The application has closed the set's descriptors. Their numbers, and those of the connections,
- * may belong to its own files by now. Release only objects that use none of them; the kernel
- * releases the rest at the end of the process. */
+ * may belong to files of the application by now. Release only objects that use no descriptor; the
+ * kernel releases the rest when the process ends. */
 static void map_abandon(struct rpmirror *m)
 {
 	map_stop_thread(m);
@@ -64,7 +64,8 @@ void map_delete(struct rpmirror *m)
 	free(m);
 }
 
-/* After the last flush the register gets as much time as a flush that waits for it. */
+/* Returns true if the register has had enough time since the last flush: as much as a flush that
+ * waits for the register. */
 static bool map_is_late(const struct rpmirror *m)
 {
 	uint64_t limit = m->primary.rec.config.blocked_ms;

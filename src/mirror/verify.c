@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror_flush_verify(): flush, then compare digests of the bytes on each copy's medium. */
+/* rpmirror_flush_verify(): flushes, then compares digests of the bytes on each copy's medium. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,15 +20,17 @@
 
 struct verify_chunk {
 	const uint8_t *app;
-	uint8_t *room; /* the mapping's bytes, and after them the file's */
+	uint8_t *room; /* memory for the mapping's bytes, followed by the file's */
 	uint64_t offset;
 	size_t len;
-	unsigned generations[MIRROR_MEMBERS_MAX]; /* of the lanes that were asked */
+	/* generations of the lanes on which digests were requested */
+	unsigned generations[MIRROR_MEMBERS_MAX];
 };
 
 /* ---- this host's copy ---- */
 
-/* Read past the page cache, where the file system permits that; else what the mapping shows. */
+/* Read the file past the page cache, if the file system permits that; otherwise use the bytes that
+ * the mapping shows. */
 static bool verify_read(struct rpmirror *m, uint64_t offset, size_t len, uint8_t *room,
 			const uint8_t **bytes)
 {
@@ -65,7 +67,8 @@ static void verify_load(void *arg)
 	copy_words(c->room, c->app + c->offset, c->len);
 }
 
-/* Locked, with gaps. While the lease is over the mapping cannot be read. 0 or an RPMIRROR_E_*. */
+/* Wait until the mapping can be read: it cannot while the lease is over. Called with the set's
+ * lock, which is released meanwhile. 0 or an RPMIRROR_E_*. */
 static int verify_await_app(struct rpmirror *m, uint64_t since_ms)
 {
 	int rc;
@@ -75,7 +78,8 @@ static int verify_await_app(struct rpmirror *m, uint64_t since_ms)
 	return rc;
 }
 
-/* Copy the content once: it may be protected again as soon as the lock is released. */
+/* Copy the content once, because the mapping may be protected again as soon as the lock is
+ * released. */
 static int verify_snapshot(struct rpmirror *m, struct verify_chunk *c)
 {
 	uint64_t since_ms = clock_boot_ms(), offset;
@@ -89,7 +93,7 @@ static int verify_snapshot(struct rpmirror *m, struct verify_chunk *c)
 	return rc;
 }
 
-/* ---- the others, under the lock ---- */
+/* ---- the other members, under the lock ---- */
 
 static mirror_mask verify_post(struct rpmirror *m, struct verify_chunk *c, mirror_mask who)
 {
@@ -104,7 +108,7 @@ static mirror_mask verify_post(struct rpmirror *m, struct verify_chunk *c, mirro
 	return posted;
 }
 
-/* The digest was answered, not ended by the loss of the lane. */
+/* Returns true if the digest was answered, and not ended by the loss of the lane. */
 static bool verify_is_answered(const struct rpmirror *m, const struct verify_chunk *c,
 			       unsigned slot)
 {
@@ -114,7 +118,8 @@ static bool verify_is_answered(const struct rpmirror *m, const struct verify_chu
 	       member->generation == c->generations[slot];
 }
 
-/* The members that have answered: not those that were lost meanwhile, or take too long. */
+/* Returns the members that have answered, without those that were lost meanwhile or take too
+ * long. */
 static mirror_mask verify_collect(struct rpmirror *m, const struct verify_chunk *c, mirror_mask who)
 {
 	uint64_t deadline = poll_deadline(m->control_place.timeout_ms);
@@ -133,7 +138,7 @@ static mirror_mask verify_collect(struct rpmirror *m, const struct verify_chunk 
 	return answered;
 }
 
-/* Members of `who` whose chunk differs. */
+/* Returns the members of `who` whose chunk differs. */
 static mirror_mask verify_members(struct rpmirror *m, struct verify_chunk *c, mirror_mask who)
 {
 	mirror_mask differ = 0, answered = verify_post(m, c, who);
@@ -157,7 +162,7 @@ static int verify_range(struct rpmirror *m, struct verify_chunk *c, mirror_mask 
 
 	for (; len && !rc; c->offset += c->len, len -= c->len) {
 		c->len = len < VERIFY_CHUNK ? len : VERIFY_CHUNK;
-		pthread_mutex_unlock(&m->lock); /* the set's thread has its turn */
+		pthread_mutex_unlock(&m->lock); /* so that the set's thread can take the lock */
 		set_lock_in_turn(m);
 		rc = verify_snapshot(m, c);
 		if (rc)
@@ -169,7 +174,7 @@ static int verify_range(struct rpmirror *m, struct verify_chunk *c, mirror_mask 
 	return rc;
 }
 
-/* Members that differ leave the set, unless too few copies would be left. */
+/* Let members that differ leave the set, unless too few copies would be left. */
 static int verify_judge(struct rpmirror *m, mirror_mask differ)
 {
 	mirror_mask others = differ & (mirror_mask)~MIRROR_BIT(m->self);
@@ -186,8 +191,8 @@ static int verify_judge(struct rpmirror *m, mirror_mask differ)
 			set_local_failed(m, m->flush.begun, -EIO);
 		} else {
 			/*
-			 * The copy may differ elsewhere, too: it is compared as a whole when it
-			 * returns.
+			 * The copy may differ in other ranges, too, so it is compared as a whole
+			 * when the member returns.
 			 */
 			act_lost(m, slot, "its copy differs from what was flushed");
 			repair_forget(m, slot);
@@ -221,7 +226,8 @@ static int verify_all(struct rpmirror *m, struct verify_chunk *c,
 	}
 	m->verify_busy = false;
 	set_notify(m);
-	/* Another primary may write to all copies now, and the metadata are the daemon's. */
+	/* Another primary may write to all copies now, and the metadata belong to the daemon
+	 * again. */
 	if (set_end_code(m)) {
 		*differ = 0;
 		return errmsg_fail(set_end_code(m), "%s", m->ended_why);
@@ -237,8 +243,8 @@ static int verify_all(struct rpmirror *m, struct verify_chunk *c,
 	return rc;
 }
 
-/* Flush without the members that differ, so that the ranges are recorded as missing there. The text
- * stays that of the comparison. */
+/* Flush again without the members that differ, so that the ranges are recorded as missing there.
+ * The error text stays that of the comparison. */
 static void verify_flush_again(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			       struct rpmirror_result *res)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completions: one thread takes them, the others sleep until it has taken theirs. */
+/* Handles completions: one thread takes them, and the others sleep until it has taken theirs. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "mirror/set.h"
 
 #define WAIT_TAKE 32
-/* A thread that waits for completions does not notice other changes. */
+/* Longest wait for completions: the thread that waits for them does not notice other changes. */
 #define WAIT_LOOK_MS 10
 
 static void wait_take(struct rpmirror *m, const struct ibv_wc *wcs, int count)
@@ -28,8 +28,8 @@ void wait_poll(struct rpmirror *m)
 		wait_take(m, wcs, count);
 }
 
-/* The last flush that each member of the ack set has. For the own copy the result of the local
- * write-back counts. */
+/* Returns the last flush that each member which has to acknowledge has. For the own copy the
+ * result of the local write-back counts. */
 static uint64_t wait_common(const struct rpmirror *m)
 {
 	mirror_mask must = primary_must_have(&m->primary), own = MIRROR_BIT(m->self);
@@ -59,7 +59,7 @@ void wait_settle(struct rpmirror *m)
 	set_notify(m);
 }
 
-/* Members that are away, or lack something: "b (10.0.0.2:7640), c (10.0.0.3:7640)". */
+/* Write the members that are away, or lack something: "b (10.0.0.2:7640), c (10.0.0.3:7640)". */
 static void wait_name_absent(const struct rpmirror *m, char *text, size_t size)
 {
 	const struct mirror_record *rec = &m->primary.rec;
@@ -75,7 +75,8 @@ static void wait_name_absent(const struct rpmirror *m, char *text, size_t size)
 	}
 }
 
-/* The lease is over, or a member does not answer: name the members, and what to do. */
+/* Report that the lease is over, or that a member does not answer: with the members' names, and
+ * what to do. */
 int wait_fail_blocked(const struct rpmirror *m)
 {
 	bool needs_register = m->is_protected || m->primary.swap_failures;
@@ -115,7 +116,7 @@ static int wait_ms(uint64_t deadline_ns)
 	return ms < 0 || ms > WAIT_LOOK_MS ? WAIT_LOOK_MS : ms;
 }
 
-/* Without the lock: spin for a while, then sleep for a little. */
+/* Take completions without the lock: spin for a while, then sleep for at most ms. */
 static int wait_look(struct rpmirror *m, struct ibv_wc *wcs, int ms)
 {
 	uint64_t until = clock_now_ns() + SET_SPIN_NS;
@@ -140,7 +141,7 @@ static void wait_as_poller(struct rpmirror *m, int ms)
 	pthread_mutex_lock(&m->lock);
 	m->polling = false;
 	wait_take(m, wcs, count);
-	set_notify(m); /* another one takes over */
+	set_notify(m); /* so that another thread takes completions */
 }
 
 bool wait_step(struct rpmirror *m, uint64_t deadline_ns)

@@ -10,7 +10,7 @@
 
 struct badblocks_file {
 	int fd;
-	/* descriptor that bypasses the page cache; the same as fd where the file system has no
+	/* descriptor that bypasses the page cache; equal to fd if the file system has no
 	 * O_DIRECT */
 	int direct;
 	enum rpma_durability durability;
@@ -20,17 +20,17 @@ typedef uint8_t badblocks_block[MIRROR_BLOCK];
 
 static const _Alignas(MIRROR_BLOCK) badblocks_block badblocks_zeros;
 
-/* Errors of the block layer and file systems for bad media (block/blk-core.c) and wrong
- * checksums. EFAULT: persistent memory has poison that its driver has not found yet; the
- * reader's own memory is good. */
+/* Errors that the block layer and file systems return for bad media (block/blk-core.c) and wrong
+ * checksums. EFAULT: persistent memory has poison that its driver has not found yet; the memory of
+ * the reader is good. */
 bool badblocks_is_of_medium(int error)
 {
 	return error == EIO || error == ENODATA || error == EILSEQ || error == EBADMSG ||
 	       error == EHWPOISON || error == EFAULT;
 }
 
-/* Returns 0 or a positive errno. A read stops before the first unreadable byte; the next read
- * returns the cause. */
+/* Find out whether a block is bad. Returns 0 or a positive errno. A read stops before the first
+ * unreadable byte; the next read returns the cause. */
 static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 {
 	_Alignas(MIRROR_BLOCK) badblocks_block block;
@@ -49,14 +49,14 @@ static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 }
 
 /* Read the block both through the page cache (like a fault of the mapping) and from the medium
- * (like a digest), because the cached block may be the only copy left. */
+ * (like a digest), because the cached block may be the only one left. */
 static int badblocks_look(const struct badblocks_file *f, uint64_t offset, bool *is_bad)
 {
 	int rc = badblocks_read(f->fd, offset, is_bad);
 
 	if (!rc && f->direct != f->fd) {
 		rc = badblocks_read(f->direct, offset, is_bad);
-		if (rc == EINVAL) /* the disk has larger sectors */
+		if (rc == EINVAL) /* the disk has larger sectors than a block */
 			rc = 0;
 	}
 	return rc;
@@ -73,7 +73,8 @@ static int badblocks_write(const struct badblocks_file *f, uint64_t offset)
 	return n == MIRROR_BLOCK ? 0 : EIO;
 }
 
-/* Before Linux 6.0 a write to poisoned persistent memory fails: give the block another place. */
+/* Give the block another location on the medium: before Linux 6.0 a write to poisoned persistent
+ * memory fails. */
 static int badblocks_move(const struct badblocks_file *f, uint64_t offset)
 {
 	if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
@@ -91,7 +92,7 @@ static int badblocks_zero(const struct badblocks_file *f, uint64_t offset)
 		rc = badblocks_move(f, offset);
 	if (!rc && fdatasync(f->fd))
 		rc = errno;
-	if (!rc) /* drop the cached block: the next read comes from the medium */
+	if (!rc) /* drop the cached block, so that the next read comes from the medium */
 		posix_fadvise(f->fd, (off_t)offset, MIRROR_BLOCK, POSIX_FADV_DONTNEED);
 	return rc;
 }

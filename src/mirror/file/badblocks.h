@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * badblocks.h -- blocks of a copy's data file that the medium cannot read.
+ * badblocks.h -- finds and clears blocks of a copy's data file that the medium cannot read.
  *
  * A store into an unreadable mapped page faults, because the kernel reads the page first. A write
  * of whole blocks that bypasses the page cache does not fail: a disk then uses another sector, and
@@ -16,18 +16,18 @@
 #include "mirror/core/types.h"
 
 struct badblocks {
-	uint32_t cleared; /* number of blocks that could not be read and now are zeros, durably */
+	uint32_t cleared; /* number of blocks that could not be read and are now zeros, durably */
 	uint64_t offset;  /* offset of the block that failed */
 };
 
-/* Does this errno show a bad block of the medium? */
+/* Returns true if this errno shows a bad block of the medium. */
 bool badblocks_is_of_medium(int error);
 
 /*
- * The blocks of the range that cannot be read become zeros; the others are not written to. The
- * range has whole blocks, and nothing else writes to it meanwhile. Returns 0 if the whole range can
- * be read afterwards, else -errno (ENODATA: the file ends before the range does). May take long,
- * because a disk repeats its attempts.
+ * Overwrite the blocks of the range that cannot be read by zeros; the other blocks are not written
+ * to. The range has whole blocks, and nothing else writes to it meanwhile. Returns 0 if the whole
+ * range can be read afterwards, else -errno (ENODATA: the file ends before the range does). The
+ * call may take long, because a disk repeats its attempts.
  */
 int badblocks_clear(int fd, enum rpma_durability durability, struct mirror_range range,
 		    struct badblocks *found);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* create.c -- a copy is made: the data file first, then the metadata that make it one. */
+/* create.c -- creates a copy: first the data file, then the metadata file, without which the data
+ * file is no copy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "base/newfile.h"
 #include "mirror/file/metafile.h"
 
-/* Does nothing: the file has no name yet, and is made durable as a whole when it gets its name. */
+/* Does nothing: the file has no name yet, and becomes durable as a whole when it gets its name. */
 static int create_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;
@@ -51,7 +52,7 @@ static int create_fill(const struct metafile_new *opts, const struct newfile *nf
 
 	if (rc)
 		return rc;
-	super.files.data_time_ns = 0; /* the value that a running daemon stores */
+	super.files.data_time_ns = 0; /* zero, as a running daemon stores it */
 	store.base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, nf->fd, 0);
 	if (store.base == MAP_FAILED)
 		return -errno;

@@ -33,12 +33,12 @@ static int metafile_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	struct metafile *f = arg;
 
-	/* atomic: signal handlers count, too */
+	/* atomic, because signal handlers count as well */
 	__atomic_add_fetch(&f->persists, 1, __ATOMIC_RELAXED);
 	return metafile_write_back(f->addr, f->durability, offset, len);
 }
 
-/* The mapping is read-only, so a call of a setter is a mistake of the caller. */
+/* The mapping is read-only, so calling a setter is an error of the caller. */
 static int metafile_refuse(void *arg, uint64_t offset, uint64_t len)
 {
 	return -EROFS;
@@ -54,7 +54,8 @@ struct meta_store metafile_store(struct metafile *f)
 				   .arg = f};
 }
 
-/* A load from a page that the disk cannot read raises SIGBUS; a read returns EIO. */
+/* Read the file once: a load from a page that the disk cannot read raises SIGBUS, but a read
+ * returns EIO. */
 static int metafile_try_reading(const struct metafile *f, const char *name, struct error *err)
 {
 	char page[METAFILE_PAGE];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metafile.h -- the metadata of a copy as a mapped file; and the creation of a copy.
+ * metafile.h -- maps the metadata file of a copy, and creates the files of a copy.
  *
- * Each class of durability has its own write-back: msync for a file system, flushes of processor
- * caches for persistent memory, none for memory that a power cut clears. Errors are ERROR_LOCAL
- * with an errno as cause. One thread at a time.
+ * Each class of durability has its own kind of write-back: msync for a file system, flushes of
+ * processor caches for persistent memory, none for memory that a power cut clears. Errors are
+ * ERROR_LOCAL with an errno as cause. One thread at a time.
  */
 #ifndef MIRROR_FILE_METAFILE_H
 #define MIRROR_FILE_METAFILE_H
@@ -21,7 +21,7 @@ struct metafile {
 	void *addr;
 	uint64_t len;
 	enum rpma_durability durability;
-	uint32_t persists; /* number of calls so far, for measurements */
+	uint32_t persists; /* number of persist calls so far, for measurements */
 };
 
 enum metafile_mode {
@@ -29,27 +29,27 @@ enum metafile_mode {
 	METAFILE_OWN   /* read, write and lock; EWOULDBLOCK: another process has the lock */
 };
 
-/* EIO: the file cannot be read. */
+/* Open and map the metadata file. EIO: the file cannot be read. */
 int metafile_open(struct metafile *f, const char *path, enum metafile_mode mode, struct error *err);
-/* For the library, which gets the descriptor from the daemon: takes no lock. The function owns
- * the descriptor from then on, even on failure. */
+/* For the library, which gets the descriptor from the daemon: map the file without locking it. The
+ * function owns the descriptor from then on, even on failure. */
 int metafile_attach(struct metafile *f, int fd, struct error *err);
 void metafile_close(struct metafile *f);
 /* Write bytes of a mapped file, which starts at addr, back to the medium. 0 or -errno. */
 int metafile_write_back(void *addr, enum rpma_durability durability, uint64_t offset, uint64_t len);
-/* The store is valid until the file is closed. */
+/* Returns the store of the metadata, which is valid until the file is closed. */
 struct meta_store metafile_store(struct metafile *f);
 
 /* Read the present identity of both files, for meta_super.files. Returns 0 or -errno. */
 int metafile_identify(const char *data_path, int meta_fd, struct meta_files *files);
 
 struct metafile_new {
-	const char *data, *meta; /* paths */
+	const char *data, *meta; /* paths of the two files */
 	/* the data file exists with the set's size, and stays unchanged */
 	bool keep;
 	/* only the owner may open the files; otherwise the umask decides */
 	bool is_private;
-	const struct meta_super *super; /* all but `files` */
+	const struct meta_super *super; /* the superblock, except `files` */
 	const struct meta_members *members;
 };
 
@@ -58,18 +58,20 @@ struct metafile_new {
  * are removed. */
 int metafile_create(const struct metafile_new *opts, struct error *err);
 
-/* A copy's open files; the paths are for error texts and to find the folders. */
+/* The open files of a copy. The paths are for error texts, and to find the folders. */
 struct metafile_room {
 	int data_fd, meta_fd;
 	const char *data, *meta;
-	/* bytes of the data file to keep; the rest is cut off, so that it reads as zeros */
+	/* number of bytes of the data file to keep; the rest is cut off, so that it reads as
+	 * zeros */
 	uint64_t keep;
-	uint64_t size; /* size of the set that needs the room; not below `keep` */
+	/* size of the set for which the files must be long enough; not less than `keep` */
+	uint64_t size;
 };
 
-/* Make both files as long as a set of that size needs, reserved on the disk and durable. Bytes
- * in use do not change, and other processes may go on using them. On failure, such as ENOSPC,
- * the files get their former length back. May take long. */
+/* Extend both files to the length that a set of that size needs, reserved on the disk and durable.
+ * Bytes in use do not change, and other processes may continue to use them. On failure, such as
+ * ENOSPC, the files get their former length again. The call may take long. */
 int metafile_make_room(const struct metafile_room *room, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* room.c -- the files of a copy get longer before the set's size grows. */
+/* room.c -- extends the files of a copy before the set's size grows. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
 
-/* Make the file at least `size` bytes long; *was: its length before. */
+/* Make the file at least `size` bytes long. *was gets the length before. */
 static int room_extend(int fd, const char *path, uint64_t size, uint64_t *was, struct error *err)
 {
 	struct newfile_opts opts = {.path = path, .size = size};
@@ -23,8 +23,7 @@ static int room_extend(int fd, const char *path, uint64_t size, uint64_t *was, s
 	return rc ? rc : newfile_settle(fd, path, err);
 }
 
-/* Give the reserved blocks back to the disk. A failure changes nothing: nothing uses these
- * blocks. */
+/* Free the reserved blocks. A failure is harmless, because nothing uses these blocks. */
 static void room_give_back(int fd, uint64_t was)
 {
 	struct stat st;

@@ -7,8 +7,8 @@
 
 #include "mirror/peer/link_impl.h"
 
-/* The kind of the connection, for error texts: all kinds go to the same port, and perhaps only
- * some get through. */
+/* Returns the kind of the connection, for error texts: all kinds use the same port, and perhaps
+ * only some kinds succeed. */
 static const char *link_what(const struct link *l)
 {
 	switch (l->exchange.greeting.kind) {
@@ -137,8 +137,8 @@ unsigned link_fds(const struct link *l, int fds[2])
 	return 2;
 }
 
-/* Is a send slot free? Sends of a lane complete in the shared queue of all lanes, which reports
- * only failures; but a lane sends only its proof. */
+/* Returns true if a send slot is free. Sends of a lane complete in the shared queue of all lanes,
+ * which reports only failures; but the only message that a lane sends is its proof. */
 static bool link_has_room(struct link *l)
 {
 	struct rpma_cq *cq = NULL;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.h -- one connection to a member's daemon: control, lane or bulk, or one that observes.
+ * link.h -- one connection to a member's daemon. Its kind is control, lane, bulk, observe or
+ * restore (wire/greeting.h).
  *
- * A connection connects, greets, proves the secret and gets its grant, or ends. No call here waits.
- * The background thread calls link_step() when one of the descriptors is readable, or in each turn
- * of its loop.
+ * A connection connects, greets, proves the secret and gets its grant, or ends. No call here
+ * waits. The background thread calls link_step() when one of the descriptors is readable, and in
+ * each pass of its loop.
  */
 #ifndef MIRROR_PEER_LINK_H
 #define MIRROR_PEER_LINK_H
@@ -14,27 +15,28 @@
 #include "mirror/wire/message.h"
 #include "mirror/wire/proof.h"
 
-#define LINK_MESSAGES 8 /* messages that are received and not taken */
-#define LINK_SENDS    8 /* sends under way */
+#define LINK_MESSAGES 8 /* most messages that are received and not taken */
+#define LINK_SENDS    8 /* most outstanding sends */
 
 enum link_state {
 	LINK_DOWN,
 	LINK_CONNECTING,
 	LINK_PROVING,
 	LINK_READY,
-	LINK_ENDED /* `why` has the reason; close it */
+	LINK_ENDED /* `why` has the reason; the caller has to close the link */
 };
 
-/* The part that is the same for all connections to a member. */
+/* The data that all connections to a member share. */
 struct link_place {
 	struct rpma_peer *peer;
-	struct rpma_cq *cq; /* queue for operations; NULL: the connection gets its own */
+	struct rpma_cq *cq; /* queue for operations; NULL: the connection gets a separate queue */
 	uint32_t sq_size;
 	int timeout_ms; /* time limit for a connect, and for silence of the peer */
 	/* PROOF_KEY bytes; *key NULL: the set has no secret. *key and the bytes may change when
 	 * a set gets its first secret. */
 	const uint8_t *const *key;
-	const char *self; /* this end, for texts about versions: "this librpmirror" */
+	/* name of this end for texts about versions, such as "this librpmirror" */
+	const char *self;
 };
 
 struct link_buffers {
@@ -50,27 +52,28 @@ struct link {
 	struct rpma_mr_local *mr;
 	uint64_t sent, sends_done;
 	struct proof_exchange exchange;
-	struct message_grant grant;  /* valid once READY */
-	struct rpma_mr_remote *data; /* with LANE and BULK */
-	struct rpma_mr_remote *ring; /* with LANE */
-	enum greeting_status status; /* ENDED by a refusal: its status */
-	bool lacks_secret;           /* ENDED because only one end has a secret */
+	struct message_grant grant;  /* valid in the state READY */
+	struct rpma_mr_remote *data; /* valid for LANE and BULK */
+	struct rpma_mr_remote *ring; /* valid for LANE */
+	enum greeting_status status; /* ENDED by a refusal: the status of the refusal */
+	bool lacks_secret;           /* ENDED because only one of the two ends has a secret */
 	struct mirror_epoch known;   /* the epoch that the refusing daemon has promised */
 	uint64_t deadline_ms;        /* time limit for READY */
 	struct message inbox[LINK_MESSAGES];
 	unsigned inbox_first, inbox_count;
 	char why[256];
-	/* ENDED because the member's medium has failed: its errno; else 0 */
+	/* ENDED because the member's medium has failed: the errno; else 0 */
 	uint32_t medium_error;
 };
 
-/* Begin a connection that is DOWN. A failure is reported like a failure of a later step. */
+/* Begin a connection; l must be DOWN. A failure is reported like a failure of a later step. */
 void link_open(struct link *l, const struct link_place *place, const char *host, uint16_t port,
 	       const struct greeting *greeting, uint64_t now_ms);
-/* After the return nothing is sent any more, and the connection's memory is not read any more. */
+/* Close the connection. After the return nothing is sent, and the connection's memory is not read
+ * any more. */
 void link_close(struct link *l);
 
-/* Stores the descriptors to wait for, and returns their number (0 to 2). */
+/* Store the descriptors to wait for in fds, and return their number (0 to 2). */
 unsigned link_fds(const struct link *l, int fds[2]);
 void link_step(struct link *l, uint64_t now_ms);
 /* Break the connection: the next link_step() finds it ENDED. */
@@ -78,7 +81,7 @@ void link_fail(struct link *l, const char *why);
 /* Break the connection because of a failed completion. */
 void link_fail_by(struct link *l, const struct ibv_wc *wc);
 
-/* Send while READY. On false the connection ends. */
+/* Send a message in the state READY. If the call returns false, the connection ends. */
 bool link_send(struct link *l, const struct message *m);
 bool link_receive(struct link *l, struct message *m);
 

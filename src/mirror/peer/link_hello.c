@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection's beginning: the daemon's greeting,
- * this end's proof, the daemon's proof and grant. */
+/* Begins a connection: the daemon's reply to the greeting, this end's proof, the daemon's proof
+ * and grant. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void link_prove(struct link *l)
 	link_send(l, &m);
 }
 
-/* End the link: only one end has a secret. */
+/* End the link, because only one end has a secret. there: the other end has it. */
 static void link_lacks_secret(struct link *l, bool there)
 {
 	l->lacks_secret = true;
@@ -89,7 +89,7 @@ static int link_take_region(const struct message_desc *desc, struct rpma_mr_remo
 	return rpma_mr_remote_from_descriptor(desc->bytes, desc->len, mr);
 }
 
-/* Does the grant have every registration that this kind of connection needs? */
+/* Returns true if the grant has every registration that this kind of connection needs. */
 static bool link_is_complete(const struct link *l)
 {
 	switch (l->exchange.greeting.kind) {

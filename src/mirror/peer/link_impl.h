@@ -5,7 +5,7 @@
 
 #include "mirror/peer/link.h"
 
-/* link_hello.c: greeting, proof and grant; each may end the link. */
+/* link_hello.c: handles greeting, proof and grant. Each call may end the link. */
 void link_on_established(struct link *l);
 void link_on_grant(struct link *l, const struct message *m);
 

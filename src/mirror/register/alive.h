@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alive.h -- the alive key's text: {"epoch":N,"nonce":"16 digits","counter":N}. */
+/* alive.h -- encodes the alive key's text: {"epoch":N,"nonce":"16 digits","counter":N}. */
 #ifndef MIRROR_REGISTER_ALIVE_H
 #define MIRROR_REGISTER_ALIVE_H
 
@@ -8,7 +8,7 @@
 
 #include "mirror/core/types.h"
 
-#define ALIVE_MAX 128 /* bytes of the text, with its NUL */
+#define ALIVE_MAX 128 /* size of the text in bytes, with its NUL */
 
 void alive_encode(struct mirror_epoch epoch, uint64_t counter, char text[ALIVE_MAX]);
 /* Accepts only the form that alive_encode() makes. 0 or -EPROTO. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.h -- a store's calls for register.c: two keys with texts and revisions, read and changed
- * together. Only register.c handles records and nonces.
+ * backend.h -- the calls that a store (etcd or a file) provides for register.c: two keys with
+ * texts and revisions, which are read and changed together. Only register.c handles records and
+ * nonces.
  */
 #ifndef MIRROR_REGISTER_BACKEND_H
 #define MIRROR_REGISTER_BACKEND_H
@@ -16,7 +17,7 @@
 
 enum backend_key { BACKEND_RECORD, BACKEND_ALIVE, BACKEND_KEYS };
 
-/* Revision 0: the key is absent. */
+/* The value of a key. Revision 0: the key is absent. */
 struct backend_value {
 	uint64_t revision;
 	size_t len;
@@ -27,7 +28,7 @@ struct backend_keys {
 	struct backend_value key[BACKEND_KEYS];
 };
 
-/* The source of a read's answer: all members of the store, or one member, which may lack the
+/* Which members of the store answer a read: all of them, or a single one, which may lack the
  * newest values. */
 enum backend_word { BACKEND_OF_ALL, BACKEND_OF_ONE };
 
@@ -43,8 +44,8 @@ struct backend_txn {
 };
 
 struct backend_ops {
-	/* Reads both keys; linearizable unless word is BACKEND_OF_ONE. Returns 0 or -errno as
-	 * register_get() does. */
+	/* Read both keys. The read is linearizable unless word is BACKEND_OF_ONE. Returns 0 or
+	 * -errno, as register_get() does. */
 	int (*read)(struct mirror_register *r, uint64_t deadline, enum backend_word word,
 		    struct backend_keys *now, struct error *err);
 	/* DONE: *revision is the new revision of the changed keys. CHANGED: *now has both keys.
@@ -59,16 +60,17 @@ struct backend_ops {
 	void (*close)(struct mirror_register *r);
 };
 
-/* The beginning of each backend's handle. */
+/* The first member of each backend's handle. */
 struct mirror_register {
 	const struct backend_ops *ops;
 	char set[MIRROR_SET_MAX + 1];
 	unsigned limit_ms;
-	struct backend_keys now; /* the keys as the last call found them */
+	struct backend_keys now; /* the keys as the last call has found them */
 	struct backend_value expect[BACKEND_KEYS], put[BACKEND_KEYS];
 };
 
-/* rest: the uri after its scheme. uri: the whole uri. The new handle is zeroed except for ops. */
+/* Open a register. rest: the uri after its scheme. uri: the whole uri. The new handle is zeroed
+ * except for ops. */
 int file_register_open(const char *rest, struct mirror_register **r, struct error *err);
 int etcd_register_open(const char *uri, const char *set, struct mirror_register **r,
 		       struct error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register in etcd: keys, transactions and their answers in the form of the v3 JSON gateway. */
+/* The register in etcd: makes requests for keys and transactions, and parses their answers, in the
+ * form of the v3 JSON gateway. */
 #include "mirror/register/etcd.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Base64 of a value, for json_pack() with the format "o"; NULL: out of memory. */
+/* Returns a value in base64, for json_pack() with the format "o"; NULL: out of memory. */
 static json_t *etcd_text64(const char *text, size_t len)
 {
 	size_t size = sodium_base64_ENCODED_LEN(len, sodium_base64_VARIANT_ORIGINAL);
@@ -64,7 +65,7 @@ static int etcd_add_reads(json_t *list, const struct etcd_register *e, enum back
 	return 0;
 }
 
-/* Returns NULL if out of memory. */
+/* Returns NULL if memory is missing. */
 static json_t *etcd_build_txn(const struct etcd_register *e, const struct backend_txn *txn)
 {
 	json_t *compare = json_array(), *success = json_array(), *failure = json_array();
@@ -85,7 +86,7 @@ static json_t *etcd_build_txn(const struct etcd_register *e, const struct backen
 	return NULL;
 }
 
-/* Parse one key of an answer: the list of a range's results. */
+/* Parse one key of an answer. kvs: the list of results of a range. */
 static int etcd_parse_value(const json_t *kvs, struct backend_value *value)
 {
 	const json_t *kv = json_array_get(kvs, 0);
@@ -106,7 +107,7 @@ static int etcd_parse_value(const json_t *kvs, struct backend_value *value)
 	return 0;
 }
 
-/* The answers to etcd_add_reads(). */
+/* Parse the answers to etcd_add_reads(). */
 static int etcd_parse_reads(const json_t *answer, struct backend_keys *now)
 {
 	const json_t *responses = json_object_get(answer, "responses");
@@ -121,8 +122,8 @@ static int etcd_parse_reads(const json_t *answer, struct backend_keys *now)
 	return 0;
 }
 
-/* A transaction that compares nothing and only reads goes through the leader, as a range does,
- * unless all of its reads are serializable. */
+/* Returns the request of a read. A transaction that compares nothing and only reads is answered by
+ * way of the leader, like a range, unless all its reads are serializable. */
 static json_t *etcd_build_read(const struct etcd_register *e, enum backend_word word)
 {
 	json_t *success = json_array();

@@ -16,9 +16,9 @@
 
 struct etcd_register {
 	struct mirror_register base;
-	/* number of members; the member to try first, which answered last */
+	/* number of members; index of the member to try first, which has answered last */
 	unsigned endpoints, preferred;
-	char endpoint[ETCD_ENDPOINTS][ETCD_TEXT]; /* HOST:PORT */
+	char endpoint[ETCD_ENDPOINTS][ETCD_TEXT]; /* HOST:PORT of each member */
 	char ca[ETCD_TEXT], cert[ETCD_TEXT], key[ETCD_TEXT], user[ETCD_SECRET],
 		password[ETCD_SECRET];
 	char password_file[ETCD_TEXT];
@@ -27,7 +27,7 @@ struct etcd_register {
 	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys in the gateway's form, base64 */
 	CURL *curl;
 	CURLM *asks;      /* the connections of reads; NULL: no read was made yet */
-	uint64_t watched; /* revisions up to here were reported by the watch */
+	uint64_t watched; /* the watch has reported all revisions up to this one */
 };
 
 static inline struct etcd_register *etcd_of(struct mirror_register *r)
@@ -36,7 +36,7 @@ static inline struct etcd_register *etcd_of(struct mirror_register *r)
 	return (struct etcd_register *)r;
 }
 
-/* The result of an attempt at one member, or at all of them. */
+/* The result of an attempt at one member, or at all members. */
 enum etcd_outcome {
 	ETCD_ANSWERED,
 	ETCD_NOT_SENT,  /* no member received the request */
@@ -63,40 +63,41 @@ struct etcd_answer {
 	size_t len;
 };
 
-/* Apply the settings of every connection: TLS, no proxy, no signals. */
+/* Apply the settings that all connections share: TLS, no proxy, no signals. */
 void etcd_http_prepare(const struct etcd_register *e, CURL *curl);
-/* The header lines of a request; NULL: out of memory. */
+/* Returns the header lines of a request; NULL: out of memory. */
 struct curl_slist *etcd_http_headers(const struct etcd_register *e);
 void etcd_http_url(const struct etcd_register *e, unsigned endpoint, const char *path,
 		   char url[2 * ETCD_TEXT]);
 
-/* One POST to one member, within limit_ms. */
+/* Make one POST to one member, within limit_ms. */
 enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, const char *path,
 				 const json_t *body, unsigned limit_ms, struct etcd_reply *reply);
-/* The two parts of etcd_http_post(): the settings of a POST, and the outcome at its end. */
+/* The two parts of etcd_http_post(): set up a POST, and find its outcome at its end. */
 void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd_request *request,
 		    unsigned limit_ms, struct etcd_answer *answer);
 enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoint,
 				  const struct etcd_answer *answer, struct etcd_reply *reply);
 enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome outcome, int cause,
 				 const char *endpoint, const char *text);
-/* Ask one member after the other until one answers, again and again until the deadline, with a
+/* Ask one member after the other until one answers, and repeat this until the deadline, with a
  * token if a user is configured. */
 enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
 			    uint64_t deadline, struct etcd_reply *reply);
-/* The same for a request without effects: if a member is silent, the next one is asked
+/* Like etcd_call(), for a request without effects: if a member is silent, the next one is asked
  * meanwhile. */
 enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json_t *body,
 			   uint64_t deadline, struct etcd_reply *reply);
 /* Read the password file again; on failure the former password stays. Kinds of error.h. */
 int etcd_read_password(struct etcd_register *e, struct error *err);
-/* Get a token if one is needed and missing. Returns 0 or an outcome of etcd_http_post(). */
+/* Get a token if a token is needed and missing. Returns 0 or an outcome of etcd_http_post(). */
 enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, unsigned limit_ms,
 				    struct etcd_reply *reply);
 
-/* Writes the base64 form of len bytes. Returns false if `size`, the room for it, is too small. */
+/* Write len bytes in base64 to text. Returns false if `size`, the length of text, is too small. */
 bool etcd_base64(const void *bytes, size_t len, char *text, size_t size);
-/* Reads an integer from the gateway, which writes 64-bit numbers as strings; 0 if absent. */
+/* Read an integer from the gateway, which writes 64-bit numbers as strings. Returns 0 if the key
+ * is absent. */
 uint64_t etcd_number(const json_t *object, const char *key);
 
 bool etcd_watch(struct mirror_register *r, uint64_t revision, unsigned timeout_ms, int wake_fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads of etcd. They have no effect, so several members may be asked at once. A member may be
- * silent because its host has died or because it waits for a leader: after ETCD_ASK_MS the next one
- * is asked as well. A member that fails is asked again later. The first answer counts, and the
- * member that gave it is asked first from then on.
+ * Reads from etcd. A read has no effect, so several members may be asked at once. A member may be
+ * silent because its host has died or because it waits for a leader: after ETCD_ASK_MS the next
+ * member is asked as well. A member that fails is asked again later. The first answer counts, and
+ * from then on its member is asked first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define ETCD_PAUSE_MS 20 /* pause after all members have failed */
 
 struct etcd_asked {
-	CURL *curl; /* NULL: this member is not being asked */
+	CURL *curl; /* NULL: this member has no request now */
 	struct etcd_answer answer;
 };
 
@@ -22,7 +22,7 @@ struct etcd_asking {
 	struct etcd_register *e;
 	struct etcd_request request;
 	const char *path;
-	uint64_t deadline, next; /* end of the request; time at which another member is asked */
+	uint64_t deadline, next; /* end of the request, and time at which another member is asked */
 	unsigned begun, waiting;
 	struct etcd_asked of[ETCD_ENDPOINTS];
 	unsigned first;
@@ -56,7 +56,7 @@ static void etcd_ask_one(struct etcd_asking *a, unsigned endpoint)
 	a->waiting++;
 }
 
-/* Ask the next member in turn that is not being asked yet. */
+/* Ask the next member that has no request now. */
 static void etcd_ask_another(struct etcd_asking *a)
 {
 	for (unsigned i = 0; i < a->e->endpoints; i++) {
@@ -113,7 +113,7 @@ static unsigned etcd_ask_whose(const struct etcd_asking *a, const CURL *curl)
 	return endpoint;
 }
 
-/* Returns true if the request has its outcome. */
+/* Handle the requests that have ended. Returns true if the whole request has its outcome. */
 static bool etcd_ask_take(struct etcd_asking *a)
 {
 	const CURLMsg *msg;
@@ -149,7 +149,8 @@ static void etcd_ask_end(struct etcd_asking *a)
 	bool is_over = a->outcome != ETCD_UNCERTAIN && a->outcome != ETCD_NOT_SENT;
 
 	for (unsigned i = 0; i < a->e->endpoints; i++) {
-		if (a->of[i].curl && !is_over) /* the member has not answered in time */
+		/* this member has not answered before another one did */
+		if (a->of[i].curl && !is_over)
 			etcd_ask_judge(a, i, CURLE_OPERATION_TIMEDOUT);
 		etcd_ask_forget(a, i);
 	}
@@ -189,6 +190,6 @@ enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json
 		e->asks = curl_multi_init();
 	if (e->asks && (!e->user[0] || e->token[0]))
 		outcome = etcd_ask_all(e, path, body, deadline, reply);
-	/* If the token has expired, ask one member after the other, with a new token. */
+	/* If the token has expired, ask one member after the other instead, with a new token. */
 	return outcome == ETCD_TOKEN_ENDED ? etcd_call(e, path, body, deadline, reply) : outcome;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests to etcd's JSON gateway: one POST, the meaning of its failure, and fail-over. */
+/* Sends requests to etcd's JSON gateway: makes one POST, finds the meaning of its failure, and
+ * fails over to other members. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -11,10 +12,10 @@
 #include "mirror/register/etcd.h"
 
 #define ETCD_ANSWER_MAX (1u << 20)
-#define ETCD_PAUSE_MS   20 /* pause after no member could be reached */
-#define ETCD_ATTEMPT_MS 20 /* least time that is worth an attempt */
+#define ETCD_PAUSE_MS   20 /* pause if no member could be reached */
+#define ETCD_ATTEMPT_MS 20 /* an attempt with less time than this is not made */
 
-/* Codes of gRPC that the gateway passes on. */
+/* gRPC's codes, which the gateway passes on. */
 enum {
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_PERMISSION_DENIED = 7,
@@ -104,7 +105,7 @@ enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome out
 	return outcome;
 }
 
-/* There is no HTTP answer: decide whether the request can have arrived. */
+/* Without an HTTP answer, decide whether the request can have arrived. */
 static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, const char *endpoint,
 						   struct etcd_reply *reply)
 {
@@ -129,8 +130,8 @@ static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, co
 	}
 }
 
-/* An error that etcd itself reports. The request may have been done nevertheless if only this
- * member could not do it, or gave up waiting. */
+/* Decide about an error that etcd itself reports. The request may have been done nevertheless if
+ * only this member could not do it, or did not wait any longer. */
 static enum etcd_outcome etcd_http_judge_error(const json_t *json, const char *endpoint,
 					       struct etcd_reply *reply)
 {
@@ -148,7 +149,7 @@ static enum etcd_outcome etcd_http_judge_error(const json_t *json, const char *e
 	case GRPC_INVALID_ARGUMENT:
 	case GRPC_FAILED_PRECONDITION:
 	case GRPC_UNIMPLEMENTED:
-		/* Users or roles were changed after the token was given. */
+		/* Users or roles were changed after the token was issued. */
 		if (strstr(text, "auth") && strstr(text, "old"))
 			return etcd_http_fail(reply, ETCD_TOKEN_ENDED, EACCES, endpoint, text);
 		return etcd_http_fail(reply, ETCD_REFUSED, strstr(text, "user") ? EACCES : EINVAL,
@@ -204,8 +205,9 @@ void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
 }
 
-/* A request that is given up ends by a reset. Otherwise its unsent bytes would be sent after a
- * cut link is mended, and would carry out a swap that its caller has reported as failed. */
+/* Let the socket end by a reset when a request is given up. Otherwise a broken link, when it works
+ * again, would deliver the unsent bytes, which could carry out a swap that was already reported as
+ * failed. */
 static int etcd_http_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
 	const struct linger reset = {.l_onoff = 1};
@@ -280,7 +282,7 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 	return ETCD_ANSWERED;
 }
 
-/* Send with a token; if the token has expired, send once more with a new one. */
+/* Send a request with a token; if the token has expired, send it once more with a new token. */
 static enum etcd_outcome etcd_call_one(struct etcd_register *e, const char *path,
 				       const json_t *body, unsigned limit_ms,
 				       struct etcd_reply *reply)
@@ -322,7 +324,7 @@ enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const jso
 		uint64_t left_ms = now < deadline ? (deadline - now) / NSEC_PER_MS : 0;
 		enum etcd_outcome outcome;
 
-		/* Limit this attempt, so that the other members keep their share of the time if
+		/* Limit the time of this attempt, so that time is left for the other members if
 		 * this member is silent. */
 		if (tried && left_ms / in_round < ETCD_ATTEMPT_MS)
 			return uncertain ? ETCD_UNCERTAIN : ETCD_NOT_SENT;

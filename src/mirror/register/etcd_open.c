@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The uri of a register in etcd. */
+/* Parses the uri of a register in etcd. */
 #include <errno.h>
 #include <pthread.h>
 #include <sodium.h>
@@ -115,8 +115,8 @@ static int etcd_open_options(struct etcd_register *e, char *query, struct error 
 	return rc;
 }
 
-/* Check the file now. A connect would report a bad file later and less clearly; when credentials
- * are read again, that is too late. */
+/* Check the file now. A later connect would report a wrong file less clearly, and after
+ * credentials were read again, that is too late. */
 static int etcd_check_pem(const char *path, const char *words, struct error *err)
 {
 	char line[ETCD_TEXT];

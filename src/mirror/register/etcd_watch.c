@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A wait for news from etcd: two streams, changes of the record and deletions of the alive key
- * (renewals, several a second, do not matter). After an error the watch only waits.
+ * Waits for changes in etcd by two streams: changes of the record, and deletions of the alive key
+ * (renewals, several a second, are left out). After an error the watch only waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "mirror/register/etcd.h"
 
 #define ETCD_LINE_MAX (256u << 10)
-#define ETCD_RETRY_MS 100 /* pause after a stream has broken off */
+#define ETCD_RETRY_MS 100 /* pause after a stream has broken */
 
 struct etcd_stream {
 	CURL *curl;
@@ -19,7 +19,7 @@ struct etcd_stream {
 	char line[ETCD_LINE_MAX];
 	size_t len;
 	uint64_t seen; /* revision of the newest event */
-	bool begun;    /* the stream has had an answer */
+	bool begun;    /* an answer has come on the stream */
 	bool broken;
 };
 
@@ -28,8 +28,8 @@ struct etcd_streams {
 	struct etcd_stream of[BACKEND_KEYS];
 };
 
-/* Parse one object of a stream. A cancelled stream has two causes: etcd has compacted the
- * stream's start away, so there are changes, or the user lacks the right. */
+/* Parse one object of a stream. A stream is cancelled for one of two reasons: etcd has compacted
+ * the revisions from which the stream starts, so there are changes, or the user lacks the right. */
 static void etcd_watch_parse(struct etcd_stream *s, const char *line, size_t len)
 {
 	json_t *json = json_loadb(line, len, 0, NULL);
@@ -157,7 +157,7 @@ static enum etcd_wait etcd_watch_once(struct etcd_register *e, uint64_t revision
 	if (streams->multi && etcd_watch_start(e, streams, BACKEND_RECORD, from) &&
 	    etcd_watch_start(e, streams, BACKEND_ALIVE, from))
 		wait = etcd_watch_run(streams, deadline, wake_fd);
-	/* Next time, ask a member last that was silent all the time. */
+	/* If a member was silent all the time, ask it last next time. */
 	if (wait == ETCD_WAIT_ENDED && !streams->of[BACKEND_RECORD].begun)
 		e->preferred = (e->preferred + 1) % e->endpoints;
 	for (unsigned key = 0; key < BACKEND_KEYS; key++)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The register in a file: text, replaced as a whole under a lock. All processes that share the file
- * system can use it. The lock is on a second file, which is never replaced or removed. The form of
- * the text:
+ * The register in a file: a text, which is replaced as a whole under a lock. All processes that
+ * share the file system can use it. The lock is on a second file, which is never replaced or
+ * removed. The form of the text:
  *
  *     rpmirror register 1
  *     revision 12
  *     record 11 {"format":1,...}
  *     alive 12 {"epoch":...}
  *
- * with revision 0 and no text if a key is absent.
+ * If a key is absent, its line has revision 0 and no text.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,8 @@ static int file_error(struct error *err, const char *path, const char *what, int
 	return -cause;
 }
 
-/* Returns the descriptor of the lock, or -errno. flock(2) has no time limit. */
+/* Lock the file. Returns the descriptor of the lock, or -errno. The call polls, because flock(2)
+ * has no time limit. */
 static int file_lock(struct file_register *f, int kind, uint64_t deadline, struct error *err)
 {
 	struct timespec pause = {.tv_nsec = 100000};
@@ -73,7 +74,7 @@ static int file_lock(struct file_register *f, int kind, uint64_t deadline, struc
 	return fd;
 }
 
-/* One line "name REVISION[ TEXT]"; *at moves past it. */
+/* Parse one line "name REVISION[ TEXT]", and move *at behind it. */
 static int file_parse_key(const char **at, const char *name, struct backend_value *value)
 {
 	const char *line = *at, *end = strchr(line, '\n');
@@ -119,7 +120,7 @@ static int file_parse(struct file_register *f, struct backend_keys *now)
 	return 0;
 }
 
-/* An absent file is an empty register. */
+/* Load the file. An absent file is an empty register. */
 static int file_load(struct file_register *f, struct backend_keys *now, struct error *err)
 {
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
@@ -154,7 +155,8 @@ static int file_read(struct mirror_register *r, uint64_t deadline, enum backend_
 {
 	(void)word; /* the store is one file, so both kinds of read are the same */
 	struct file_register *f = file_of(r);
-	/* A value that is not durable yet must not be read: a power failure could undo it. */
+	/* Take the lock for the read, because a value that is not durable yet must not be read: a
+	 * power failure could undo it. */
 	int lock = file_lock(f, LOCK_SH, deadline, err);
 	int rc;
 
@@ -172,7 +174,7 @@ static bool file_holds(const struct backend_value *now, const struct backend_val
 					       !memcmp(now->text, expect->text, now->len))));
 }
 
-/* Only the lock's holder writes the new file. So one fixed name is enough, and the next writer
+/* Only the lock's holder writes the new file. So a fixed name is sufficient, and the next writer
  * overwrites the remains of a killed process. */
 static int file_write_new(struct file_register *f, size_t len)
 {
@@ -255,7 +257,8 @@ static enum register_result file_txn(struct mirror_register *r, uint64_t deadlin
 	return result;
 }
 
-/* Is there a newer record, or was the alive key cleared? An unreadable file counts as news, too. */
+/* Returns true if there is a newer record, or the alive key was cleared. An unreadable file counts
+ * as a change, too. */
 static bool file_has_news(struct file_register *f, uint64_t revision, bool was_alive)
 {
 	struct backend_keys *now = &f->base.now;
@@ -297,7 +300,7 @@ static bool file_watch(struct mirror_register *r, uint64_t revision, unsigned ti
 	bool seen;
 
 	strcpy(folder, f->path);
-	/* without inotify the call only waits */
+	/* without inotify the watch only waits */
 	if (notify >= 0)
 		inotify_add_watch(notify, dirname(folder), IN_MOVED_TO | IN_DELETE);
 	seen = file_wait(f, notify, revision, deadline, wake_fd);

@@ -116,9 +116,9 @@ static bool register_is_put(const struct backend_value *now, const char *put)
 }
 
 /*
- * Was the change made although its comparison failed? A request without an answer is sent again, by
- * this file or inside of HTTP, and then finds its own value. The value's nonce proves that this
- * handle wrote it.
+ * Send a change, and find out whether it was made although its comparison failed. A request
+ * without an answer is sent again, by this file or by HTTP, and then finds its own value. The
+ * value's nonce proves that this handle wrote it.
  */
 static enum register_result register_send(struct mirror_register *r, const struct backend_txn *txn,
 					  enum backend_key key, uint64_t *revision,
@@ -135,8 +135,8 @@ static enum register_result register_send(struct mirror_register *r, const struc
 	return result;
 }
 
-/* For swap and create. If the comparison fails and the present value is absent or no record,
- * *now has revision 0. */
+/* The common part of swap and create. If the comparison fails and the present value is absent or
+ * is no record, *now has revision 0. */
 static enum register_result register_put_record(struct mirror_register *r,
 						const struct backend_txn *txn,
 						const struct mirror_record *next,
@@ -245,8 +245,9 @@ static bool register_alive_is_of(const struct register_alive *alive, struct mirr
 	return alive->is_set && mirror_epoch_is_equal(alive->epoch, epoch);
 }
 
-/* Only one daemon writes for an epoch. So a key with the epoch's nonce is this daemon's own,
- * perhaps from a renewal that seemed lost. The renewal then continues from that counter, once. */
+/* Renew the alive key. Only one daemon writes for an epoch. So a key with the epoch's nonce was
+ * written by this daemon, perhaps by a renewal that seemed lost. The renewal then continues once
+ * from that counter. */
 static enum register_result register_alive_renew(struct mirror_register *r,
 						 struct mirror_epoch epoch,
 						 struct register_alive *now, struct error *err)
@@ -295,7 +296,8 @@ enum register_result register_alive_clear(struct mirror_register *r, struct mirr
 
 	if (register_alive_get(r, &now, err))
 		return REGISTER_UNKNOWN;
-	/* Two attempts, because a renewal of this epoch may have come between. */
+	/* Try twice, because a renewal of this epoch may have come between the read and the
+	 * change. */
 	for (int attempt = 0; attempt < 2; attempt++) {
 		if (!now.is_set)
 			return REGISTER_DONE;

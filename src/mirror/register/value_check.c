@@ -21,7 +21,7 @@ bool value_is_name(const char *name, size_t max)
 	return true;
 }
 
-/* Is the text UTF-8 without control characters, safe for JSON and terminals? */
+/* Returns true if the text is UTF-8 without control characters, safe for JSON and terminals. */
 static bool value_is_text(const char *text)
 {
 	json_t *string;
@@ -34,7 +34,7 @@ static bool value_is_text(const char *text)
 	return string != NULL;
 }
 
-/* record_check() has checked the NUL of each text. */
+/* record_check() has already checked the NUL of each text. */
 static const char *value_check_member(const struct mirror_member *m)
 {
 	if (!value_is_name(m->name, MIRROR_NAME_MAX))
@@ -62,7 +62,7 @@ static const char *value_check_config(const struct mirror_config *config)
 	return wrong;
 }
 
-/* JSON's integers have 63 bits. */
+/* Check the numbers: JSON's integers have 63 bits. */
 static const char *value_check_numbers(const struct mirror_record *record)
 {
 	const struct mirror_view *view = &record->view;

@@ -11,7 +11,8 @@
 #include "mirror/core/version.h"
 #include "mirror/core/words.h"
 
-/* The first defect is recorded; values read after it do not count. */
+/* Reads members of a JSON object. The first defect is recorded; values read after it do not
+ * count. */
 struct value_reader {
 	const char *wrong;
 };
@@ -63,7 +64,7 @@ static void value_copy(struct value_reader *r, const json_t *object, const char 
 	memcpy(text, value, strlen(value) + 1);
 }
 
-/* Reads n hexadecimal digits; value_check_form() refuses upper-case ones. */
+/* Reads hexadecimal digits; value_check_form() refuses upper-case digits. */
 static uint64_t value_hex(struct value_reader *r, const json_t *object, const char *key)
 {
 	const char *value = value_string(r, object, key, 16);
@@ -198,7 +199,7 @@ static void value_record(struct value_reader *r, const json_t *object, struct mi
 		value_ended(r, json_array_get(history, i), &record->history[i]);
 }
 
-/* A newer program's format is not damage, so it is reported first. */
+/* Check the format first: a newer program's format is not damage, so it has its own error. */
 static int value_check_format(const json_t *object, struct error *err)
 {
 	const json_t *format = json_object_get(object, "format");

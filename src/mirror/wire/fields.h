@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fields.h -- the building blocks of this room's codecs. A value outside its bounds sets `bad`,
- * like a read past the end. */
+/* fields.h -- reads and writes fields of the messages, packets and greetings. A value outside its
+ * bounds sets `bad`, like a read past the end. */
 #ifndef MIRROR_WIRE_FIELDS_H
 #define MIRROR_WIRE_FIELDS_H
 
@@ -27,7 +27,7 @@ bool fields_get_bool(struct rcursor *c);
 uint8_t fields_get_flags(struct rcursor *c, uint8_t known);
 /* Reads a text without a NUL inside, and ends it with a NUL. */
 void fields_get_text(struct rcursor *c, char *text, size_t size);
-/* The remaining bytes must be zeros. */
+/* Read the remaining bytes, which must be zeros. */
 void fields_get_padding(struct rcursor *c);
 
 #endif

@@ -33,7 +33,8 @@ static size_t greeting_finish(struct wcursor *c, unsigned version)
 	return wcursor_len(c);
 }
 
-/* Bytes beyond the length must be zeros. A newer program may have unknown bytes before that. */
+/* Read magic, versions and kind. Bytes beyond the length must be zeros. A newer program may have
+ * unknown bytes before that. */
 static int greeting_open(struct rcursor *c, uint32_t magic, struct mirror_versions *versions,
 			 uint8_t *kind)
 {
@@ -59,7 +60,7 @@ static int greeting_open(struct rcursor *c, uint32_t magic, struct mirror_versio
 	return c->bad ? -EPROTO : 0;
 }
 
-/* All fields of this version are read; only a newer version may have more. */
+/* Check the end: all fields of this version were read, and only a newer version may have more. */
 static int greeting_close(struct rcursor *c, struct mirror_versions versions)
 {
 	version_get_tail(c, versions.newest);
@@ -98,7 +99,7 @@ int greeting_decode(const void *buf, size_t len, struct greeting *g)
 	fields_get_uuid(&c, &g->uuid);
 	g->epoch = epoch_get(&c);
 	g->copy_id = rcursor_le(&c, 8);
-	/* Only a connection that observes has no epoch. */
+	/* Only a connection of kind OBSERVE has no epoch. */
 	if (!g->kind || g->kind >= GREETING_KIND_END ||
 	    (g->kind == GREETING_OBSERVE) != !g->epoch.number)
 		c.bad = true;

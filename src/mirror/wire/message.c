@@ -127,7 +127,7 @@ static void message_get_ranges(struct rcursor *c, struct message *m)
 
 		range->offset = rcursor_le(c, 8);
 		range->len = rcursor_le(c, 8);
-		/* bounded, because the receiver may add offset and len */
+		/* limited, because the receiver may add offset and len */
 		if (range->offset > MIRROR_SIZE_MAX || range->len > MIRROR_SIZE_MAX || !range->len)
 			c->bad = true;
 	}
@@ -328,7 +328,7 @@ void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 	epoch_put(&c, m->epoch);
 	if (message_codecs[m->type].put)
 		message_codecs[m->type].put(&c, m);
-	/* Version 1 lacks the field, and refuses unknown flags. */
+	/* A message of version 1 lacks this field, and its receiver refuses unknown flags. */
 	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
 		wcursor_u8(&c, m->status.flags & MESSAGE_STATUS_FINDINGS);
 	version_put_tail(&c, version);

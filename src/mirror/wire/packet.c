@@ -312,8 +312,8 @@ static int packet_decode_body(struct rcursor *c, struct packet *p)
 	unsigned version = p->versions.newest;
 	bool is_newer = version > version_newest();
 
-	/* A refusal has the same form in all versions; a newer version may add fields at the
-	 * end. */
+	/* A refusal has the same form in all versions, except that a newer version may add fields
+	 * at the end. */
 	if (p->type == PACKET_DONE && !version_is_known(version)) {
 		packet_get_done(c, p);
 		return c->bad || p->done.status != PACKET_VERSION ? -EPROTO : 0;

@@ -1,45 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * packet.h -- packets between the library and the daemon of its host: a UNIX socket of type
- * SOCK_SEQPACKET, one packet a send, at most PACKET_MAX bytes.
+ * SOCK_SEQPACKET, one packet for each send, at most PACKET_MAX bytes.
  *
- * One connection belongs to one process and one set. SO_PEERCRED identifies the peer. A
- * packet that begins with '{' is a request of the tool instead (src/mirrord/README.md).
+ * One connection belongs to one process and one set. SO_PEERCRED identifies the peer. A packet
+ * that begins with '{' is a request of the tool instead (src/mirrord/REQUESTS.md).
  *
- * Each packet states its version and the lowest version of its sender. MAP has the library's newest
- * version. The daemon answers in the version that both understand, or with DONE and PACKET_VERSION,
- * whose form is the same in all versions. Packets that the library sends before the answer have the
- * library's lowest version.
+ * Each packet states its version and the lowest version of its sender. MAP has the library's
+ * newest version. The daemon answers in the newest version that both support, or with DONE and
+ * PACKET_VERSION, whose form is the same in all versions. Packets that the library sends before
+ * the answer have the library's lowest version.
  *
- *   of the library   answer, with the same id
+ *   from the library answer, with the same id
  *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; descriptors come with it
- *                    (SCM_RIGHTS): the data file and the metadata file, both O_RDWR, and unless
- *                    with PACKET_MAP_RESUME the data file once more, O_RDONLY, to ask for LOST
- *                    (data only and O_RDONLY with PACKET_MAP_READONLY)
- *   UNMAP            DONE: no process maps the copy. The daemon notices a process that ends without
- *                    it. A process that only loses its connection (the daemon was restarted)
- *                    continues: PACKET_MAP_RESUME. A process that loses it before its first packet
- *                    after MAPPED, such as HEARTBEAT, maps nothing; neither does a program that
- *                    the process executes, as it has another number
+ *                    (SCM_RIGHTS): the data file and the metadata file, both O_RDWR. Without
+ *                    PACKET_MAP_RESUME the data file comes once more, O_RDONLY, for LOST. With
+ *                    PACKET_MAP_READONLY only the data file comes, O_RDONLY
+ *   UNMAP            DONE: no process maps the copy. If a process ends without UNMAP, the daemon
+ *                    notices its end. A process that only loses its connection (the daemon was
+ *                    restarted) continues by PACKET_MAP_RESUME. If a process loses the connection
+ *                    before its first packet after MAPPED, such as HEARTBEAT, it has mapped
+ *                    nothing;
+ *                    neither has a program that the process executes, whose `image` is another
  *   GET_RECORD       RECORD
  *   GET_AGE          AGE, of the copy that is mapped read-only
  *   SWAP             SWAPPED
  *   MEMBER           MEMBER: a control message for the member of this host, as if it had come
  *                    through a control connection: PROMISE, ranges, RETIRE, VIEW
- *   HEARTBEAT        none: every PACKET_HEARTBEAT_MS; without them the alive key is not renewed
+ *   HEARTBEAT        none. Sent every PACKET_HEARTBEAT_MS; without heartbeats the alive key is not
+ *                    renewed
  *   SERVE            DONE, when it is durable that the copy holds this epoch's flushes. From the
- *                    swap that promotes on the alive key is renewed while heartbeats come
- *   FAIL             DONE: the medium of this host's copy has failed
- *   LOST             DONE: after PACKET_MAP_RESUME, whether a write-back has failed since the copy
- *                    was mapped, as the daemon may have got no report of it
- *   STATUS           none: what `rpmirror status` prints about the set
- *   EVENT            none: a line for `rpmirror events`
- *   ORDERED          none: the end of an ORDER
+ *                    swap that promotes on, the alive key is renewed while heartbeats come
+ *   FAIL             DONE. Reports that the medium of this host's copy has failed
+ *   LOST             DONE. Reports after PACKET_MAP_RESUME whether a write-back has failed since
+ *   the
+ *                    copy was mapped, because the daemon may have got no report of it
+ *   STATUS           none. Reports what `rpmirror status` prints about the set
+ *   EVENT            none. Reports a line for `rpmirror events`
+ *   ORDERED          none. Reports the end of an ORDER
  *
- *   of the daemon, unasked
+ *   from the daemon, without a request
  *   LEASE            the alive key was renewed by a request that was sent at that time
- *   CHANGED          the register had this record (a hint: it may be old already)
- *   FENCED           a higher epoch was promised here, and cut the connections of lower ones
+ *   CHANGED          the register had this record (a hint: the record may already be old)
+ *   FENCED           this host's copy has promised a higher epoch, and ended the connections of
+ *                    lower epochs
  *   ORDER            an operator's order to the primary; answered by ORDERED
  */
 #ifndef MIRROR_WIRE_PACKET_H
@@ -49,7 +53,7 @@
 #include "mirror/wire/message.h"
 
 #define PACKET_MAX          65536
-#define PACKET_FILES        3   /* greatest number of descriptors that come with a packet */
+#define PACKET_FILES        3   /* largest number of descriptors that come with a packet */
 #define PACKET_TEXT         512 /* size of a text, with the NUL */
 #define PACKET_HEARTBEAT_MS 100
 #define PACKET_STATUS_MS    1000
@@ -80,16 +84,16 @@ enum packet_type {
 	PACKET_TYPE_END
 };
 
-/* The outcome of a request. */
+/* The result of a request. */
 enum packet_status {
 	PACKET_OK,
 	PACKET_BAD,         /* the request is invalid */
 	PACKET_NO_SET,      /* the set is not configured on this host */
-	PACKET_PERMISSION,  /* this user may not map the set */
+	PACKET_PERMISSION,  /* the client's user may not map the set */
 	PACKET_BUSY,        /* another process maps the set, or another host's primary lives */
-	PACKET_NOT_INSYNC,  /* the copy here is not in S */
+	PACKET_NOT_INSYNC,  /* this host's copy is not in-sync */
 	PACKET_SPLIT,       /* copies or the register contradict each other: an operator decides */
-	PACKET_COPY_FAILED, /* the copy here, or its metadata, has failed */
+	PACKET_COPY_FAILED, /* this host's copy or its metadata have failed */
 	PACKET_REGISTER,    /* the register does not answer */
 	PACKET_IO,          /* a file of this host cannot be used */
 	PACKET_COPIES,      /* too few copies would be left */
@@ -103,27 +107,29 @@ enum packet_status {
 #define PACKET_MAP_WAIT     (1 << 0)
 #define PACKET_MAP_READONLY (1 << 1) /* map a copy that may be stale; the process gets no role */
 /* map even if the copy may lack acknowledged bytes or a primary lives */
-#define PACKET_MAP_FORCE  (1 << 2)
-#define PACKET_MAP_RESUME (1 << 3) /* this process has the copy mapped: the daemon was restarted */
+#define PACKET_MAP_FORCE (1 << 2)
+/* this process already maps the copy, and continues after a restart of the daemon */
+#define PACKET_MAP_RESUME (1 << 3)
 
 struct packet_map {
 	uint8_t flags; /* PACKET_MAP_* */
 	char set[MIRROR_SET_MAX + 1];
-	struct mirror_epoch epoch; /* RESUME: the epoch that the process is primary of, or none */
-	/* The number of the program that the process runs. execve(2) changes it, and the former
-	 * program's mapping is gone. 0: unknown; a library of version 1 sends it. */
+	/* RESUME: the epoch in which the process is primary; zero: it is not primary */
+	struct mirror_epoch epoch;
+	/* Identifies the program that the process runs. execve(2) changes the number, and the
+	 * former program's mapping is then gone. 0: unknown; a library of version 1 sends 0. */
 	uint64_t image;
 };
 
 struct packet_unmap {
-	bool clean; /* everything is flushed, bitmaps and slots are written (W7) */
+	bool clean; /* everything is flushed, and bitmaps and slots are written (W7) */
 };
 
 struct packet_mapped {
 	uint8_t status; /* enum packet_status */
 	uint8_t slot;   /* slot of this host's member */
 	bool has_secret;
-	/* an operator promotes this member even if it lacks bytes or a primary lives */
+	/* an operator promotes this member even if it lacks bytes or another primary lives */
 	bool is_forced;
 	bool is_silent; /* the former primary's host was silent for a lease */
 	struct mirror_uuid uuid;
@@ -131,8 +137,8 @@ struct packet_mapped {
 	uint8_t key[32]; /* derived from the secret; proves the secret to other daemons */
 	char data_path[MIRROR_PATH_MAX + 1], meta_path[MIRROR_PATH_MAX + 1];
 	uint64_t revision;           /* revision of `record` */
-	struct mirror_record record; /* the register's record, which was just read */
-	char text[PACKET_TEXT];      /* unless the status is OK: advice for the user */
+	struct mirror_record record; /* the register's record, which was read just now */
+	char text[PACKET_TEXT];      /* advice for the user, unless the status is OK */
 };
 
 struct packet_record {
@@ -153,10 +159,11 @@ enum packet_swap {
 };
 
 struct packet_swap_request {
-	/* A promotion: the alive key must be the one that the daemon has found abandoned. If the
-	 * key is another one, the daemon answers CHANGED, or FAILED with a text. */
+	/* The swap is a promotion: the alive key must be the key that the daemon has found
+	 * abandoned. If the key is another one, the daemon answers CHANGED, or FAILED with a
+	 * text. */
 	bool promotes;
-	uint64_t revision; /* revision of the record that is to be replaced */
+	uint64_t revision; /* revision of the record that will be replaced */
 	struct mirror_record before, after;
 };
 
@@ -176,7 +183,7 @@ struct packet_lost {
 	uint16_t error; /* an errno; 0: no write-back has failed */
 };
 
-/* Times of CLOCK_BOOTTIME; the library computes its lease (core/lease.h) from the first one. */
+/* Times by CLOCK_BOOTTIME. The library computes its lease (core/lease.h) from the first one. */
 struct packet_lease {
 	uint64_t sent_ns, confirmed_ns;
 };
@@ -187,30 +194,30 @@ struct packet_fenced {
 
 enum packet_order {
 	PACKET_ORDER_DEMOTE = 1,
-	PACKET_ORDER_RESYNC, /* of the member; flag: the whole copy */
-	PACKET_ORDER_PAUSE,  /* the resync of the member */
+	PACKET_ORDER_RESYNC, /* resync the member; flag: the whole copy */
+	PACKET_ORDER_PAUSE,  /* stop the resync of the member */
 	PACKET_ORDER_RESUME,
-	PACKET_ORDER_VERIFY, /* the member, or all (MIRROR_NO_SLOT); flag: repair */
+	PACKET_ORDER_VERIFY, /* compare the member, or all members (MIRROR_NO_SLOT); flag: repair */
 	PACKET_ORDER_FENCE,  /* exclude the member */
 	PACKET_ORDER_END
 };
 
 struct packet_order_request {
 	uint8_t order;       /* enum packet_order */
-	uint8_t member;      /* slot, or MIRROR_NO_SLOT */
+	uint8_t member;      /* slot of the member, or MIRROR_NO_SLOT */
 	bool flag;           /* its meaning depends on the order */
-	bool is_automatic;   /* VERIFY: no operator asks. Only what a majority of copies decides is
-				repaired */
+	bool is_automatic;   /* VERIFY without an operator: only differences about which a majority
+	                      * of copies agrees are repaired */
 	uint32_t timeout_ms; /* time limit for the answer */
-	uint64_t rate;       /* VERIFY: bytes a second and member; 0: no limit */
+	uint64_t rate;       /* VERIFY: bytes a second for each member; 0: no limit */
 };
 
 /* The age of this host's copy, for a process that maps it read-only. */
 struct packet_age {
-	/* CLOCK_BOOTTIME at which the copy had all acknowledged data; 0: unknown */
+	/* time by CLOCK_BOOTTIME at which the copy had all acknowledged data; 0: unknown */
 	uint64_t fresh_ns;
 	uint64_t epoch, view_seq;
-	uint64_t flush_seq; /* the last flush of the epoch that has arrived; 0: none */
+	uint64_t flush_seq; /* the last flush of the epoch that has reached the copy; 0: none */
 };
 
 struct packet_done {
@@ -218,7 +225,7 @@ struct packet_done {
 	char text[PACKET_TEXT];
 };
 
-/* Number of a scrub's ORDER; operators' orders have small numbers. */
+/* The id of a scrub's ORDER. Operators' orders have small ids. */
 #define PACKET_SCRUB_ID UINT32_MAX
 
 #define PACKET_DIFFERENCES 64
@@ -231,7 +238,7 @@ enum packet_mended {
 };
 
 struct packet_difference {
-	uint8_t member; /* slot */
+	uint8_t member; /* slot of the member */
 	uint8_t wrong;  /* enum finding_wrong */
 	uint8_t mended; /* enum packet_mended */
 	struct mirror_range range;
@@ -239,33 +246,35 @@ struct packet_difference {
 
 /* The progress of a comparison of copies, or its result. */
 struct packet_verified {
-	uint64_t compared, different; /* in bytes, all members together */
+	uint64_t compared, different; /* in bytes, summed over all members */
 	mirror_mask members;          /* members whose copies were compared as a whole */
 	uint64_t left;                /* bytes that were not repaired */
 	mirror_mask left_members;     /* members that have bytes in `left` */
-	uint8_t count;                /* number of listed differences, the first ones found */
+	/* number of listed differences, which are the first ones found */
+	uint8_t count;
 	struct packet_difference differences[PACKET_DIFFERENCES];
 };
 
 struct packet_ordered {
 	uint8_t status; /* enum packet_status */
 	char text[PACKET_TEXT];
-	struct packet_verified verified; /* VERIFY */
+	struct packet_verified verified; /* used for VERIFY */
 };
 
 /* Size of a text that explains the state of a member or of the set, with the NUL. */
 #define PACKET_WHY 128
 
-/* The primary's report, at least every PACKET_STATUS_MS. */
+/* The primary's report, sent at least every PACKET_STATUS_MS. */
 struct packet_report {
 	struct message_status status;
-	/* why the set is blocked or stuck; "": it is not */
+	/* the reason why the set is blocked or stuck; "" if it is neither */
 	char why[PACKET_WHY];
-	char reasons[MIRROR_MEMBERS_MAX][PACKET_WHY]; /* why a member is not in-sync */
-	/* CLOCK_BOOTTIME in ms: the next attempt to reach an absent member, and the time at
-	 * which a member that flushes wait for counts as lost; 0: none. */
+	char reasons[MIRROR_MEMBERS_MAX][PACKET_WHY]; /* the reason why a member is not in-sync */
+	/* In ms by CLOCK_BOOTTIME: the time of the next attempt to reach an absent member, and the
+	 * time at which a member for which flushes wait counts as lost; 0: none. */
 	uint64_t retry_ms[MIRROR_MEMBERS_MAX], deadline_ms[MIRROR_MEMBERS_MAX];
-	uint64_t verify_total, verify_compared; /* progress of a comparison; total 0: none runs */
+	/* progress of a comparison; total 0: no comparison is running */
+	uint64_t verify_total, verify_compared;
 	uint64_t verify_different;
 };
 
@@ -283,14 +292,14 @@ enum packet_event_what {
 
 struct packet_event {
 	uint8_t what;   /* enum packet_event_what */
-	uint8_t member; /* slot, or MIRROR_NO_SLOT */
+	uint8_t member; /* slot of the member, or MIRROR_NO_SLOT */
 	char text[PACKET_TEXT];
 };
 
 struct packet {
 	enum packet_type type;
-	uint32_t id; /* id of the request; 0 in a packet that is no answer */
-	/* version of the packet, and the lowest one of its sender */
+	uint32_t id; /* id of the request; 0 in a packet that is not an answer */
+	/* version of the packet, and lowest version of its sender */
 	struct mirror_versions versions;
 	/* The body, by type. GET_RECORD, GET_AGE, FAIL and HEARTBEAT have no body; RECORD and
 	 * CHANGED share one. */
@@ -317,17 +326,17 @@ struct packet {
 
 /* Clear the packet, set type and id, and return it. */
 struct packet *packet_begin(struct packet *p, enum packet_type type, uint32_t id);
-/* Encodes in that version; returns the number of bytes written to buf[PACKET_MAX]. Only texts
- * may be cut (assert). */
+/* Encode in that version. Returns the number of bytes written to buf[PACKET_MAX]. Only texts may
+ * be cut (assert). */
 size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf);
 /* Returns 0; -EPROTO: no valid packet; -EPROTONOSUPPORT: another version, and only type, id and
  * versions are set. *p is large, about 25 KiB. */
 int packet_decode(const void *buf, size_t len, struct packet *p);
 
 const char *packet_type_2str(unsigned type);
-/* The word for the event, such as "slow". */
+/* Returns the word for the event, such as "slow". */
 const char *packet_event_2str(unsigned what);
-/* One line for people. */
+/* Returns one line for people. */
 const char *packet_status_2str(unsigned status);
 
 #endif

@@ -6,13 +6,13 @@
 #include "base/cursor.h"
 #include "mirror/wire/packet.h"
 
-/* Does the packet have the fields that version 2 has added? */
+/* Returns true if the packet has the fields that version 2 has added. */
 static inline bool packet_has_findings(const struct packet *p)
 {
 	return p->versions.newest >= VERSION_FINDINGS;
 }
 
-/* packet_report.c: the bodies of STATUS, EVENT, ORDER and ORDERED. */
+/* packet_report.c: encodes the bodies of STATUS, EVENT, ORDER and ORDERED. */
 void packet_put_report(struct wcursor *c, const struct packet *p);
 void packet_get_report(struct rcursor *c, struct packet *p);
 void packet_put_event(struct wcursor *c, const struct packet *p);

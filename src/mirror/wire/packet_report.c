@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The primary's reports and its orders: status, events, orders and their ends. */
+/* Encodes the primary's reports and its orders: status, events, orders and the ends of orders. */
 #include <assert.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@ _Static_assert(MESSAGE_MAC == MAC_SIZE && PROOF_KEY == MAC_KEY, "one length");
 
 enum proof_role { PROOF_ASKING = 'C', PROOF_DAEMON = 'S' };
 
-/* Every part has a fixed length, so that two exchanges never give the same bytes. */
+/* Every part has a fixed length, so that two different exchanges never give the same bytes. */
 static void proof_hash(const uint8_t *key, enum proof_role role,
 		       const struct proof_exchange *exchange, const uint8_t *grant,
 		       uint8_t mac[MESSAGE_MAC])

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.h -- how both ends of a connection prove that they have a set's secret.
+ * proof.h -- the proofs by which both ends of a connection show that they have a set's secret.
  *
  * A proof is a keyed code (base/mac.h) of a label, the role of the proving end, the greeting, the
  * reply with the daemon's nonce, the other end's nonce and, in the daemon's proof, the grant. So a
- * proof cannot be sent back to its maker, nor be used again for another set, epoch, kind or
+ * proof cannot be sent back to its maker, nor used again for another set, epoch, kind or
  * registration.
  */
 #ifndef MIRROR_WIRE_PROOF_H
@@ -23,13 +23,13 @@ struct proof_exchange {
 	uint8_t nonce[GREETING_NONCE]; /* nonce of the end that connected */
 };
 
-/* The proof by the end that connected. */
+/* Make the proof of the end that connected. */
 void proof_make(const uint8_t key[PROOF_KEY], const struct proof_exchange *exchange,
 		uint8_t mac[MESSAGE_MAC]);
-/* The proof by the daemon; it covers the grant except for its mac. */
+/* Make the daemon's proof, which covers the grant except for the mac in it. */
 void proof_make_grant(const uint8_t key[PROOF_KEY], const struct proof_exchange *exchange,
 		      const struct message_grant *grant, uint8_t mac[MESSAGE_MAC]);
-/* Fills the nonce with random bytes. */
+/* Fill the nonce with random bytes. */
 void proof_nonce(uint8_t nonce[GREETING_NONCE]);
 
 #endif
