@@ -391,7 +391,28 @@ inline view_steps()
 			proposed[n] = BIT(r);
 			printf("%d asks to add %d to S, no answer\n", n, r)
 		fi
-	:: n != r && HAS_EPOCH(n) && serving[n] && IN(joining[n], r) && !IN(proposed[n], r) ->
+	/* Before serving: r is made equal while members of S are away, and takes their place by one
+	 * swap. No record of r names what may differ there. */
+	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && !serving[n] && !IN(insync[n], r) &&
+		!IN(joining[n], r) && up[r] && OBEYS(r, n) && KNOWS(n, r) ->
+		data[r] = data[n]; named[r] = 0; blank[r] = 0; unclean[r] = 0;
+		fence(r, n);
+		joined[n] = joined[n] | BIT(r); joining[n] = joining[n] | BIT(r);
+		printf("%d fills %d\n", n, r)
+	:: n != r && HAS_EPOCH(n) && !serving[n] && IN(joining[n], r) && MAY_SWAP(n) && !proposed[n] &&
+		!late && (insync[n] & ~joined[n]) ->
+		x = (MUTATED(FILL_KEEPS_LOST) -> insync[n] : insync[n] & joined[n]) | BIT(r);
+		if
+		:: true -> /* the swap is answered at once */
+			reg_insync = x; insync[n] = x; joining[n] = joining[n] & ~BIT(r);
+			swapped(n);
+			printf("%d takes in %d: S %d\n", n, r, reg_insync)
+		:: LATE -> /* no answer */
+			late = 1; late_insync = x; proposed[n] = BIT(r);
+			printf("%d asks to take in %d, no answer\n", n, r)
+		fi;
+		x = 0
+	:: n != r && HAS_EPOCH(n) && IN(joining[n], r) && !IN(proposed[n], r) ->
 		printf("%d gives up to join %d\n", n, r);
 		joined[n] = joined[n] & ~BIT(r); joining[n] = joining[n] & ~BIT(r);
 		settle(n)

@@ -33,4 +33,5 @@
 #define PROMOTE_WITHOUT_KEY    29 /* lease: a promotion does not compare the alive key */
 #define ORDER_OUTLIVES_REQUEST 30 /* orders: an order by force counts after its tool has ended */
 #define ORDER_OF_ANY_VIEW      31 /* orders: an order by force counts in a set that has changed since */
+#define FILL_KEEPS_LOST        33 /* records: a copy that is filled before serving enters S beside the lost one */
 #define ORDER_ASKED_ONCE       32 /* orders: a process that was let in by force goes on without the order */

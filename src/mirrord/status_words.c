@@ -223,8 +223,9 @@ static const char *status_next(const struct set *s, const struct primary_words *
 		return status_next_of_split(s->split_reason);
 	case MIRROR_HEALTH_DOWN:
 		if (status_waits_for_member(s, words))
-			return "start the host of the member that the primary waits for; if it is "
-			       "lost for ever: rpmirror member replace; to serve without it until it "
+			return "start the host of the member that the primary waits for, or of another "
+			       "member: its copy is filled first then; if a host is lost for ever: "
+			       "rpmirror member replace; to serve with fewer copies until one "
 			       "returns: rpmirror set SET min-copies=1";
 		return status_next_of_down(s);
 	case MIRROR_HEALTH_DEGRADED:

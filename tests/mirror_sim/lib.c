@@ -236,6 +236,8 @@ static void lib_resync(struct world *w, struct lib *lib, unsigned slot, bool who
 {
 	struct peer *peer = &lib->peers[slot];
 
+	if (w->mode == SIM_FILL_BY_BITMAP && lib->p.state == PRIMARY_RECOVERING)
+		whole = false;
 	whole |= !meta_bitmap_is_usable(&lib->meta, (uint8_t)slot, peer->copy_epoch);
 	w->count.wholes += whole;
 	sync_begin(w, lib, slot, SYNC_CATCH_UP, whole);

@@ -60,7 +60,8 @@ static void report(void)
 
 #define SHOW(x) printf("%s %llu ", #x, (unsigned long long)c->x)
 	SHOW(runs), SHOW(events), SHOW(flushes), SHOW(acks), SHOW(serves), SHOW(shrinks);
-	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
+	SHOW(expands), SHOW(fills), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes),
+		SHOW(powercuts);
 	SHOW(stops), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
 	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots), SHOW(replaced);
 	SHOW(forces), SHOW(discards), SHOW(grows), SHOW(refused), SHOW(taken);

@@ -73,6 +73,11 @@
 	X(NO_LIVENESS, "no-liveness") /* an end does not notice that its peer is silent */ \
 	X(JOIN_UNSETTLED, "join-unsettled") \
 	X(OLD_BITS, "old-bits") /* when a member is lost, flushes under way get no bits */ \
+	/* --- a copy that is filled before its primary serves --- */ \
+	/* the lost member stays in S beside the filled one */ \
+	X(FILL_KEEPS_LOST, "fill-keeps-lost") \
+	/* the ranges of the primary's own records are not compared */ \
+	X(FILL_BY_BITMAP, "fill-by-bitmap") \
 	/* --- flushes in parts --- */ \
 	/* a flush operation covers only the part just before it */ \
 	X(PART_NOT_COVERED, "part-not-covered") \

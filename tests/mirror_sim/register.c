@@ -121,6 +121,7 @@ static void register_carry_out(struct world *w, const struct swap *s)
 			    s->next.view.primary, s->next.view.forced ? " by force" : "");
 	w->count.shrinks += (before & ~after) != 0;
 	w->count.expands += (after & ~before) != 0;
+	w->count.fills += (after & ~before) && s->next.view.phase == MIRROR_PHASE_RECOVERING;
 	r->rec = s->next;
 	w->gave_up |= r->rec.view.forced;
 	r->revision++;
@@ -228,6 +229,9 @@ void register_swap(struct world *w, struct lib *lib, const struct primary_action
 
 	s->expected = *a->expected;
 	s->next = *a->record;
+	if (w->mode == SIM_FILL_KEEPS_LOST && joins &&
+	    s->next.view.phase == MIRROR_PHASE_RECOVERING)
+		s->next.view.insync |= s->expected.view.insync;
 	s->revision = a->revision;
 	s->promotion = a->promotion;
 	s->is_wanted = orders_want(w, &w->host[lib->host], a);

@@ -256,9 +256,9 @@ struct host {
 };
 
 struct counters {
-	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
-		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, stops,
-		step_checks, rots, replaced, forces, discards, grows, refused, taken, media,
+	uint64_t runs, events, flushes, acks, serves, shrinks, expands, fills, crashes, powercuts,
+		demotes, splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs,
+		stops, step_checks, rots, replaced, forces, discards, grows, refused, taken, media,
 		local_failures, lost, orders;
 };
 

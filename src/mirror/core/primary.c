@@ -76,6 +76,19 @@ bool primary_all_equal(const struct primary *p)
 	return true;
 }
 
+bool primary_fills(const struct primary *p)
+{
+	mirror_mask lost = primary_lost(p);
+
+	if (p->state != PRIMARY_RECOVERING || !lost || view_may_shrink(&p->rec, lost, NULL))
+		return false;
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		if (primary_in_s(p, i) && !(lost & MIRROR_BIT(i)) &&
+		    p->members[i].state != PRIMARY_MEMBER_EQUAL)
+			return false;
+	return true;
+}
+
 bool primary_is_whole(const struct primary *p)
 {
 	return p->rec.view.insync == mirror_config_members(&p->rec.config) && primary_all_equal(p);
@@ -121,6 +134,13 @@ static const char *primary_first_trouble(const struct primary *p, mirror_mask ma
 	return trouble ? trouble : "not reached";
 }
 
+/* Can a copy outside of S take a lost member's place before the set serves? */
+static bool primary_may_fill(const struct primary *p)
+{
+	return primary_is_recovering(p) &&
+	       mirror_config_members(&p->rec.config) & ~p->rec.view.insync;
+}
+
 /* Returns the reason why no flush is acknowledged, or why the promotion does not continue. NULL:
  * there is no obstacle. */
 static const char *primary_obstacle(struct primary *p)
@@ -138,8 +158,9 @@ static const char *primary_obstacle(struct primary *p)
 						       : "",
 			 copies, copies == 1 ? "copy is" : "copies are", p->rec.config.min_copies);
 	} else if (lost && !view_may_shrink(&p->rec, lost, &why)) {
-		snprintf(p->text, sizeof(p->text), "waits for '%s' (%s), since %s", first,
-			 primary_first_trouble(p, lost), why);
+		snprintf(p->text, sizeof(p->text), "waits for '%s' (%s)%s, since %s", first,
+			 primary_first_trouble(p, lost),
+			 primary_may_fill(p) ? ", or until another copy is filled" : "", why);
 	} else if (primary_is_recovering(p) && p->members[p->slot].trouble) {
 		snprintf(p->text, sizeof(p->text), "waits for the own daemon: %s",
 			 p->members[p->slot].trouble);

@@ -47,6 +47,14 @@ static inline bool primary_is_recovering(const struct primary *p)
 	return p->state == PRIMARY_RECOVERING || p->state == PRIMARY_STARTING;
 }
 
+/*
+ * Before serving: members of S are lost that S cannot do without (min_copies), and all others are
+ * equal. Then members outside of S are made equal, and one swap exchanges them for the lost ones.
+ * The lost ones leave in that swap, because the records of the new ones name no range in which the
+ * lost ones may differ.
+ */
+bool primary_fills(const struct primary *p);
+
 static inline bool primary_in_s(const struct primary *p, unsigned slot)
 {
 	return p->rec.view.insync & MIRROR_BIT(slot);

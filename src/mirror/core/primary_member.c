@@ -125,9 +125,10 @@ static bool primary_member_to_fence(const struct primary *p, unsigned slot)
 
 	if (m->state != PRIMARY_MEMBER_AWAY || m->retry_ms > p->now)
 		return false;
+	if (primary_is_recovering(p) && primary_in_s(p, slot))
+		return slot == p->slot || p->members[p->slot].state >= PRIMARY_MEMBER_RANGES;
 	if (primary_is_recovering(p))
-		return primary_in_s(p, slot) &&
-		       (slot == p->slot || p->members[p->slot].state >= PRIMARY_MEMBER_RANGES);
+		return primary_fills(p) && !(p->unknown & MIRROR_BIT(slot));
 	if (slot == p->slot)
 		return false;
 	if (primary_in_s(p, slot))
@@ -150,11 +151,13 @@ static void primary_member_timed_out(struct primary *p, unsigned slot)
 
 void primary_members_tick(struct primary *p)
 {
+	/* A loss changes which of the others are fenced. */
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		if (p->members[i].deadline_ms && p->now >= p->members[i].deadline_ms)
+			primary_member_timed_out(p, i);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
 		struct primary_member *m = &p->members[i];
 
-		if (m->deadline_ms && p->now >= m->deadline_ms)
-			primary_member_timed_out(p, i);
 		if (!primary_member_to_fence(p, i))
 			continue;
 		primary_member_set(p, i, PRIMARY_MEMBER_FENCING);
@@ -287,7 +290,9 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 			"returns when the set is mapped again, with its new size");
 	} else {
 		m->deadline_ms = 0;
-		m->uncertain |= report->copy == MIRROR_COPY_EMPTY || p->rec.view.forced;
+		/* Before serving, the bitmap lacks the ranges of the own records. */
+		m->uncertain |= report->copy == MIRROR_COPY_EMPTY || p->rec.view.forced ||
+				primary_is_recovering(p);
 		primary_member_set(p, slot, PRIMARY_MEMBER_RESYNC);
 		primary_pend_member(p, slot, PRIMARY_DO_RESYNC);
 	}

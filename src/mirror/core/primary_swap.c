@@ -40,6 +40,9 @@ static bool primary_offer_change(struct primary *p, struct mirror_record *offer,
 		return false;
 	if (lost && view_shrink(offer, p->slot, lost, nonce, NULL) == 0)
 		return true;
+	if (primary_fills(p) && primary_joined(p) &&
+	    view_exchange(offer, p->slot, lost, primary_joined(p), nonce, NULL) == 0)
+		return true;
 	if (primary_admits(p) && primary_joined(p))
 		return view_expand(offer, p->slot, primary_joined(p), nonce, NULL) == 0;
 	return p->unknown && view_supersede(offer, p->slot, nonce, NULL) == 0;
@@ -69,7 +72,9 @@ static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 	if (is_in && m->state == PRIMARY_MEMBER_JOINED) {
 		primary_member_set(p, slot, PRIMARY_MEMBER_EQUAL);
 		m->insync_ms = p->now;
-		primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
+		/* Before serving, records stay. */
+		if (primary_is_serving(p))
+			primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
 	} else if (is_in && !was_in) {
 		/* A swap that succeeded late has added the member, which was given up meanwhile. */
 		m->lost = true;

@@ -158,6 +158,27 @@ int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uin
 	return view_change(rec, nonce);
 }
 
+int view_exchange(struct mirror_record *rec, uint8_t slot, mirror_mask lost, mirror_mask joined,
+		  uint64_t nonce, const char **why)
+{
+	mirror_mask left = (mirror_mask)((rec->view.insync & ~lost) | joined);
+	int error = view_check_primary(rec, slot, why);
+
+	if (error)
+		return error;
+	if (rec->view.phase != MIRROR_PHASE_RECOVERING)
+		return view_refuse(-EALREADY, "it serves already", why);
+	if (!lost || (lost & ~rec->view.insync) || (lost & MIRROR_BIT(slot)))
+		return view_refuse(-EINVAL, "only an in-sync member can leave", why);
+	if (!joined || (joined & rec->view.insync) ||
+	    (joined & ~mirror_config_members(&rec->config)))
+		return view_refuse(-EINVAL, "only members that are not in-sync can join", why);
+	if (!view_is_enough(view_count(left), rec->config.min_copies, rec->config.lonely, why))
+		return -EBUSY;
+	rec->view.insync = left;
+	return view_change(rec, nonce);
+}
+
 int view_supersede(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why)
 {
 	int error = view_check_primary(rec, slot, why);

@@ -39,6 +39,13 @@ int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint6
 /* Add members to insync that are equal and get all flushes; only while serving. */
 int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uint64_t nonce,
 		const char **why);
+/*
+ * Before the epoch serves, take members out of insync, and add others in their place in the same
+ * change. The added members' copies are equal to the primary's. -EBUSY: too few would be left
+ * (view_is_enough).
+ */
+int view_exchange(struct mirror_record *rec, uint8_t slot, mirror_mask lost, mirror_mask joined,
+		  uint64_t nonce, const char **why);
 /* Change only seq and nonce, so that a former swap without an answer can no longer happen. */
 int view_supersede(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
 /* End the epoch: the set has no primary from now on. clean: everything is flushed, all members in

@@ -330,6 +330,37 @@ test_it_names_a_host_whose_only_copy_is_lost() {
 	hosts_end
 }
 
+# Of the in-sync copies a and b, only b returns, and min-copies is 2: b fills c, and serves with it.
+test_a_stale_copy_is_filled_where_too_few_return() {
+	hosts_begin 3 8388608 1000 yes
+	await_register
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	on 0 0 '' set orders min-copies=2
+	hosts_ask kill 2 >answer
+	on 0 0 '' wait orders --until insync.c=no
+	tell put 64 7
+	kill -9 "$APP_PID"
+	hosts_ask kill 0 >answer
+	on 1 0 '' wait orders --until health=down
+	coproc APP { RPMIRROR_SOCKET=${sockets[1]} exec "$app" 2>app.log 5>&-; }
+	started+=("$APP_PID")
+	echo map-wait >&"${APP[1]}"
+	wait_until 30 is_said 1 "why: waits for 'a' .*or until another copy is filled" || fail "it does not wait"
+	is_said 1 'next: .*or of another member' || fail "the other host is not named"
+	hosts_ask start 2 >answer
+	on 1 0 '' wait orders --until phase=serving,primary=b,copy.c=in-sync,insync.c=yes,insync.a=no
+	read -r -t 60 answer <&"${APP[0]}" || fail "it is not mapped"
+	echo get 64 >&"${APP[1]}"
+	read -r -t 60 answer <&"${APP[0]}"
+	[ "$answer" = 7 ] || fail "what was acknowledged is $answer"
+	cmp "${files[1]}" "${files[2]}" || fail "c lacks something"
+	hosts_ask start 0 >answer
+	on 1 0 '' wait orders --until health=healthy
+	cmp "${files[0]}" "${files[1]}" || fail "a lacks something"
+	hosts_end
+}
+
 # The register still has a as the serving primary.
 test_a_set_without_a_primary_is_not_healthy() {
 	hosts_begin 2 4194304 600000 # a long lease, so that no other member takes over

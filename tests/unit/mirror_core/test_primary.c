@@ -298,6 +298,124 @@ static void a_member_that_is_lost_after_it_answered_is_not_called_silent(void **
 	assert_false(primary_is_refused(&p, 1));
 }
 
+/* Member 1 promotes itself, S is 0 and 1, and 0 does not answer for its whole time. */
+static void begin_with_stale_copy(unsigned min_copies)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	reg = test_record(3, min_copies);
+	reg.view.insync = 3;
+	reg.view.clean = false;
+	revision = 1;
+	nonces = 100;
+	primary_start(&p, &reg, revision, 1, NULL, false, 1000, next_nonce, NULL);
+	swap_done();
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	primary_on_promised(&p, 1, &report);
+	skip_all();
+	primary_on_ranges(&p, 1);
+	assert_nothing();
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY); /* the set waits for 0 first */
+	primary_tick(&p, 1000 + 2000);
+	assert_next(PRIMARY_DO_DROP, 0);
+}
+
+static void fill(unsigned slot)
+{
+	struct primary_report stale = {.copy = MIRROR_COPY_STALE};
+
+	assert_next(PRIMARY_DO_PROMISE, slot);
+	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NO_SLOT);
+	assert_string_equal(last.why, "waits for 'a' (it does not answer), or until another copy "
+				      "is filled, since fewer than min_copies would be left");
+	primary_on_promised(&p, (uint8_t)slot, &stale);
+	assert_next(PRIMARY_DO_VIEW, slot);
+	assert_next(PRIMARY_DO_RESYNC, slot);
+	assert_true(last.whole); /* the bitmap does not have the ranges of the records yet */
+	primary_on_joining(&p, (uint8_t)slot);
+	assert_nothing();
+	primary_on_joined(&p, (uint8_t)slot);
+}
+
+static void a_stale_copy_is_filled_before_too_few_serve(void **state)
+{
+	(void)state;
+	begin_with_stale_copy(2);
+	fill(2);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
+	assert_int_equal(last.record->view.insync, 6); /* 0 leaves in the swap that takes in 2 */
+	assert_int_equal(last.record->view.phase, MIRROR_PHASE_RECOVERING);
+	reg = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	do {
+		assert_true(primary_next(&p, &last));
+		assert_int_not_equal(last.type, PRIMARY_DO_RETIRE); /* records stay until then */
+	} while (last.type != PRIMARY_DO_SWAP);
+	assert_int_equal(last.record->view.phase, MIRROR_PHASE_SERVING);
+	reg = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	assert_true(primary_may_ack(&p));
+	assert_int_equal(primary_must_have(&p), 6);
+	assert_int_equal(primary_sends_to(&p), 4);
+}
+
+/* The member that the set waits for comes first: then no other copy is needed for serving. */
+static void a_lost_member_may_return_while_another_is_filled(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	begin_with_stale_copy(2);
+	fill(2);
+	primary_tick(&p, 1000 + 2000 + 400);
+	assert_int_equal(p.members[0].state, PRIMARY_MEMBER_FENCING);
+	primary_on_promised(&p, 0, &report);
+	while (primary_next(&p, &last))
+		assert_int_not_equal(last.type, PRIMARY_DO_SWAP);
+	primary_on_ranges(&p, 0);
+	skip_all();
+	primary_on_equal(&p, 0);
+	swap_done();
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
+	assert_int_equal(reg.view.insync, 3);
+	swap_done();
+	assert_int_equal(reg.view.insync, 7); /* the copy that was filled joins as usual */
+}
+
+/* The swap had no answer, and the copy that it may have taken in is lost: no second resync may
+ * begin there before the register is read. */
+static void a_copy_that_was_perhaps_taken_in_is_not_filled_again(void **state)
+{
+	struct mirror_record landed;
+
+	(void)state;
+	begin_with_stale_copy(2);
+	fill(2);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
+	landed = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+	assert_int_equal(primary_must_have(&p), 7);
+	primary_on_lost(&p, 2);
+	primary_tick(&p, p.now + 60000);
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
+	skip_all();
+	primary_on_record(&p, &landed, ++revision);
+	assert_int_equal(p.rec.view.insync, 6);
+	assert_int_equal(p.state, PRIMARY_RECOVERING);
+	primary_tick(&p, p.now + 60000);
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* as a member of S */
+}
+
+static void no_copy_is_filled_where_enough_are_left(void **state)
+{
+	(void)state;
+	begin_with_stale_copy(1);
+	swap_done();
+	assert_int_equal(reg.view.insync, 2);
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
+}
+
 /*
  * The earlier primary's host was silent for the whole lease, so the new primary waits for it less
  * long than for others.
@@ -1368,6 +1486,10 @@ int main(void)
 		cmocka_unit_test(silence_and_a_refusal_are_distinguished),
 		cmocka_unit_test(a_refusal_is_reported_once),
 		cmocka_unit_test(a_member_that_is_lost_after_it_answered_is_not_called_silent),
+		cmocka_unit_test(a_stale_copy_is_filled_before_too_few_serve),
+		cmocka_unit_test(a_lost_member_may_return_while_another_is_filled),
+		cmocka_unit_test(a_copy_that_was_perhaps_taken_in_is_not_filled_again),
+		cmocka_unit_test(no_copy_is_filled_where_enough_are_left),
 		cmocka_unit_test(a_suspect_has_little_time),
 		cmocka_unit_test(a_suspect_that_answers_is_none),
 		cmocka_unit_test(below_min_copies_it_waits),

@@ -103,6 +103,33 @@ static void enough_copies_stay(void **state)
 	assert_refused(rec, view_shrink(&rec, 0, 1, 13, &why), -EBUSY);
 }
 
+static void a_filled_copy_takes_the_place_of_a_lost_one(void **state)
+{
+	struct mirror_record rec = test_record(3, 2);
+	const char *why;
+
+	(void)state;
+	rec.view.insync = 3;
+	assert_refused(rec, view_exchange(&rec, 1, 1, 4, 9, &why), -ESTALE); /* no primary */
+	assert_int_equal(view_promote(&rec, 1, 10, NULL), 0);
+	assert_refused(rec, view_exchange(&rec, 0, 1, 4, 11, &why), -ESTALE);
+	assert_refused(rec, view_exchange(&rec, 1, 2, 4, 11, &why), -EINVAL); /* the primary */
+	assert_refused(rec, view_exchange(&rec, 1, 4, 4, 11, &why), -EINVAL);
+	assert_refused(rec, view_exchange(&rec, 1, 0, 4, 11, &why), -EINVAL);
+	assert_refused(rec, view_exchange(&rec, 1, 1, 1, 11, &why), -EINVAL);
+	assert_refused(rec, view_exchange(&rec, 1, 1, 0, 11, &why), -EINVAL);
+	assert_refused(rec, view_exchange(&rec, 1, 1, 8, 11, &why), -EINVAL); /* no member */
+	rec.config.min_copies = 3;
+	assert_refused(rec, view_exchange(&rec, 1, 1, 4, 11, &why), -EBUSY);
+	rec.config.min_copies = 2;
+	assert_int_equal(view_exchange(&rec, 1, 1, 4, 11, NULL), 0);
+	assert_int_equal(rec.view.insync, 6);
+	assert_int_equal(rec.view.seq, 2);
+	assert_int_equal(rec.nonce, 11);
+	assert_int_equal(view_serve(&rec, 1, 12, NULL), 0);
+	assert_refused(rec, view_exchange(&rec, 1, 4, 1, 13, &why), -EALREADY);
+}
+
 static void configurations_change(void **state)
 {
 	struct mirror_record rec = test_record(2, 1);
@@ -318,6 +345,7 @@ int main(void)
 		cmocka_unit_test(a_member_that_is_not_insync_is_not_promoted),
 		cmocka_unit_test(only_the_primary_changes_its_epoch),
 		cmocka_unit_test(enough_copies_stay),
+		cmocka_unit_test(a_filled_copy_takes_the_place_of_a_lost_one),
 		cmocka_unit_test(configurations_change),
 		cmocka_unit_test(a_copy_that_min_copies_needs_is_not_removed),
 		cmocka_unit_test(settings_change_when_that_is_safe),
