@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Prints an empty version script with the version nodes of a library. ld.so refuses a program, or a driver of
-# rdma-core, if the library that it finds under a name lacks a node which the program was linked with.
+# Prints a version script that has the version nodes of a library, but no symbols. ld.so refuses to run a
+# program or a driver of rdma-core if a library lacks a version node that the program was linked with.
 # usage: version_nodes.sh LIBRARY
 set -eu
-# Of each node a line "number flags hash name"; its parents follow in an indented line. The node with flag 1
-# is the library's own name.
+# objdump prints a line "number flags hash name" for each node, and the node's parents in an indented line
+# after it. The node with flag 1 is the library's own name.
 LC_ALL=C objdump -p "$1" | awk '
 	/^Version definitions:/ { inside = 1; next }
 	!inside { next }
