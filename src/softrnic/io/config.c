@@ -16,6 +16,8 @@
 
 #define THREADS_MAX 8  /* default limit of progress threads */
 #define SPIN_US     20 /* a little longer than the gap between two messages of a ping-pong */
+/* The same with two CPUs: longer than a wake-up as well, which is part of the gaps before. */
+#define SPARE_SPIN_US 50
 
 #define OVERFLOW_UID 65534 /* the overflow user number that Linux uses by default */
 
@@ -232,17 +234,27 @@ static uint64_t config_threads(void)
 	return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : (uint64_t)n;
 }
 
+/* With few CPUs, spinning may take the CPU that the program or its peer needs. */
+static void config_read_spin(void)
+{
+	uint64_t us = config_number("SOFTRNIC_SPIN_US", 1000000, UINT64_MAX);
+	int cpus = config_cpus();
+
+	if (us == UINT64_MAX) {
+		us = cpus > 2 ? SPIN_US : cpus == 2 ? SPARE_SPIN_US : 0;
+		conf.spins_on_spare = cpus == 2;
+	}
+	conf.spin_ns = us * NSEC_PER_US;
+}
+
 static void config_read(void)
 {
-	/* With few CPUs do not spin: spinning takes the CPU that the peer needs. */
-	uint64_t spin_us = config_cpus() > 2 ? SPIN_US : 0;
-
 	log_set_from_env("SOFTRNIC_LOG");
 	config_read_trace();
 	config_read_shm();
 	conf.crc = config_crc();
 	conf.ack = config_ack();
-	conf.spin_ns = config_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
+	config_read_spin();
 	conf.threads =
 		(unsigned)config_number("SOFTRNIC_THREADS", ENGINE_THREADS_MAX, config_threads());
 	if (conf.threads == 0)

@@ -19,6 +19,7 @@ struct config {
 	/* SOFTRNIC_ACK: does a completion mean that the peer has the data? */
 	enum config_ack ack;
 	uint64_t spin_ns;    /* SOFTRNIC_SPIN_US */
+	bool spins_on_spare; /* spin only on a CPU that seems to be spare */
 	unsigned threads;    /* SOFTRNIC_THREADS: greatest number of progress threads */
 	uint64_t refused_ns; /* SOFTRNIC_REFUSED_MS: how long a refused dial is repeated */
 	/* SOFTRNIC_CONNECT_MS: time limit of dial and start-up together */

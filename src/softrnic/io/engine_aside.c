@@ -113,6 +113,7 @@ void engine_step_back(void)
 	me->has_worker = false;
 	atomic_store_explicit(&me->writes_back, false, memory_order_relaxed);
 	pthread_mutex_lock(&me->loop->lock);
+	policy_wrote_back(&me->loop->spin.spare, clock_now_ns());
 	if (me->aside && me->leads) {
 		poller_watch(&eng.work, &me->loop->poller, me->loop->index, false);
 		atomic_store(&me->loop->sleeping_until, 0);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/policy.h"
 #include "softrnic/io/poller.h"
 #include "softrnic/io/stall.h"
 #include "softrnic/io/timers.h"
@@ -67,6 +68,8 @@ struct eng_spin {
 	_Atomic uint64_t done_at; /* time at which the last callback for a report ended */
 	_Atomic uint64_t gap_ns;  /* usual time from done_at to the next event */
 	_Atomic uint64_t polled_at, crowded_until;
+	struct policy_spare spare;
+	atomic_bool rests; /* no CPU was spare at the last look */
 };
 
 /* A loop: its sources, and the threads that run their callbacks. */

@@ -6,7 +6,8 @@
  * for each event. The poller does not report these sources meanwhile. If there are more than a few
  * such sources, the leader asks the poller instead, whose cost does not depend on their number.
  * Both kinds of spinning take a bounded time after the last event. They happen only as long as the
- * next event usually comes within that time.
+ * next event usually comes within that time. With two CPUs the leader spins only while one of them
+ * seems to be spare (doc/policy.md, R9).
  */
 #include <string.h>
 
@@ -106,6 +107,41 @@ void spin_came(struct eng_spin *s, uint64_t now)
 	spin_set(&s->came_at, now);
 }
 
+/* --- a spare CPU ---------------------------------------------------------------------------- */
+
+static uint64_t spin_others_ns(void)
+{
+	uint64_t own = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
+}
+
+/* May the leader spin, or go on to spin? */
+static bool spin_has_cpu(struct eng_runner *me, uint64_t now)
+{
+	struct eng_spin *s = &me->loop->spin;
+	bool has;
+
+	if (!config_get()->spins_on_spare)
+		return true;
+	pthread_mutex_lock(&me->loop->lock);
+	if (policy_spare_is_due(&s->spare, now))
+		policy_spare_check(&s->spare, now, spin_others_ns());
+	has = policy_is_spare(&s->spare, now);
+	pthread_mutex_unlock(&me->loop->lock);
+	atomic_store_explicit(&s->rests, !has, memory_order_relaxed);
+	return has;
+}
+
+static void spin_judge(struct eng_runner *me, uint64_t since, uint64_t now)
+{
+	if (!config_get()->spins_on_spare)
+		return;
+	pthread_mutex_lock(&me->loop->lock);
+	policy_spun(&me->loop->spin.spare, now, now - since <= config_get()->spin_ns);
+	pthread_mutex_unlock(&me->loop->lock);
+}
+
 void spin_note(struct eng_runner *me, struct eng_source *src)
 {
 	struct eng_spin *s = &me->loop->spin;
@@ -115,6 +151,8 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 		return;
 	now = clock_now_ns();
 	spin_found(s, spin_get(&s->came_at), now);
+	if (atomic_load_explicit(&s->rests, memory_order_relaxed))
+		return;
 	pthread_mutex_lock(&me->loop->lock);
 	if (src->look && !src->closed && spin_find(s, src) < 0) {
 		if (s->n == SPIN_SOURCES)
@@ -178,30 +216,70 @@ static bool spin_is_worth_it(const struct eng_spin *s, uint64_t now)
 			    config_get()->spin_ns);
 }
 
-int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now)
+/* Check the sources. */
+static void spin_look_once(struct eng_runner *me, uint64_t now)
+{
+	struct eng_spin *s = &me->loop->spin;
+	uint64_t since = spin_get(&s->done_at);
+
+	if (!spin_look(me))
+		return;
+	spin_judge(me, since, now);
+	spin_found(s, now, clock_now_ns());
+}
+
+/* Ask the poller. Returns the number of events. */
+static int spin_ask(struct eng_runner *me, struct poller_event *evs, uint64_t now)
 {
 	struct eng_spin *s = &me->loop->spin;
 	int n;
 
-	if (*now < spin_get(&s->crowded_until))
-		spin_stop(me);
-	while (*now < until && spin_is_worth_it(s, *now)) {
-		if (spin_look(me))
-			spin_found(s, *now, clock_now_ns());
+	spin_set(&s->polled_at, now);
+	n = poller_wait(&me->loop->poller, evs, now, now);
+	if (n > 0) {
+		spin_judge(me, spin_get(&s->done_at), now);
+		spin_came(s, now);
+	}
+	return n;
+}
+
+static int spin_until(struct eng_runner *me, struct poller_event *evs, uint64_t until,
+		      uint64_t *now)
+{
+	struct eng_spin *s = &me->loop->spin;
+	uint64_t done;
+	int n;
+
+	do {
+		done = spin_get(&s->done_at);
+		spin_look_once(me, *now);
 		*now = clock_now_ns();
 		if (s->n > 0 && *now - spin_get(&s->polled_at) < SPIN_POLL_NS)
 			continue;
 		/* another thread leads now, and handles the poller's reports */
 		if (!leader_leads(me))
 			return 0;
-		spin_set(&s->polled_at, *now);
-		n = poller_wait(&me->loop->poller, evs, *now, *now);
-		if (n > 0) {
-			spin_came(s, *now);
+		n = spin_ask(me, evs, *now);
+		if (n > 0)
 			return n;
-		}
-	}
-	if (*now < until)
-		spin_stop(me);
+		if (!spin_has_cpu(me, *now))
+			return 0;
+	} while (*now < until && spin_is_worth_it(s, *now));
+	if (done == spin_get(&s->done_at) && *now < until)
+		spin_judge(me, done, *now);
 	return 0;
+}
+
+int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now)
+{
+	struct eng_spin *s = &me->loop->spin;
+	int n = 0;
+
+	if (*now < spin_get(&s->crowded_until))
+		spin_stop(me);
+	if (spin_has_cpu(me, *now) && *now < until && spin_is_worth_it(s, *now))
+		n = spin_until(me, evs, until, now);
+	if (n == 0 && *now < until && s->n > 0)
+		spin_stop(me);
+	return n;
 }

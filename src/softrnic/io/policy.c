@@ -277,3 +277,49 @@ bool policy_spins(uint64_t gap_ns, uint64_t done, uint64_t now, uint64_t spin_ns
 {
 	return spin_ns && gap_ns <= spin_ns && now - done < spin_ns;
 }
+
+#define SPARE_CHECK_NS (1 * NSEC_PER_MS)
+#define SPARE_SHARE    8u /* the other threads used less than 1/8 of a CPU */
+/* A spin in vain takes 50 us: at most 1 % of the time, and soon less. */
+#define SPARE_PAUSE_NS     (5 * NSEC_PER_MS)
+#define SPARE_PAUSE_MAX_NS (320 * NSEC_PER_MS)
+#define SPARE_FOUND        64u /* spins in a row that make the next pause short again */
+
+bool policy_spare_is_due(const struct policy_spare *s, uint64_t now)
+{
+	return now - s->checked_at >= SPARE_CHECK_NS;
+}
+
+/* The first check has nothing to compare with. Another thread that leads since makes the time jump
+ * or go back. */
+void policy_spare_check(struct policy_spare *s, uint64_t now, uint64_t others_ns)
+{
+	uint64_t used = others_ns - s->others_ns;
+
+	s->spare = s->checked_at && used < (now - s->checked_at) / SPARE_SHARE;
+	s->checked_at = now;
+	s->others_ns = others_ns;
+}
+
+bool policy_is_spare(const struct policy_spare *s, uint64_t now)
+{
+	return s->spare && now >= s->not_before;
+}
+
+void policy_wrote_back(struct policy_spare *s, uint64_t now)
+{
+	if (s->not_before < now + SPARE_PAUSE_NS)
+		s->not_before = now + SPARE_PAUSE_NS;
+}
+
+void policy_spun(struct policy_spare *s, uint64_t now, bool found)
+{
+	if (s->pause_ns == 0 || (found && ++s->found == SPARE_FOUND))
+		s->pause_ns = SPARE_PAUSE_NS;
+	if (found)
+		return;
+	s->found = 0;
+	s->not_before = now + s->pause_ns;
+	if (s->pause_ns < SPARE_PAUSE_MAX_NS)
+		s->pause_ns *= 2;
+}

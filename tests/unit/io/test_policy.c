@@ -6,6 +6,7 @@
 #include "softrnic/io/policy.h"
 
 #define US NSEC_PER_US
+#define MS NSEC_PER_MS
 
 /* --- when a Write leaves -------------------------------------------------------------------- */
 
@@ -449,6 +450,71 @@ static void the_gap_is_an_average_that_a_long_one_changes_little(void **state)
 	assert_true(policy_gap(gap, 0, 20 * US) <= 20 * US);
 }
 
+static void a_cpu_is_spare_while_the_other_threads_sleep(void **state)
+{
+	static const struct {
+		uint64_t now, others;
+		bool due, spare;
+	} table[] = {
+		{1000 * MS, 50 * MS, true, false}, /* the first check has nothing to compare with */
+		{1000 * MS + 999 * US, 50 * MS, false, false},
+		{1001 * MS, 50 * MS, true, true},
+		{1002 * MS, 50 * MS + 124 * US, true, true},
+		{1003 * MS, 50 * MS + 249 * US, true, false}, /* an eighth of 1 ms */
+		{1103 * MS, 62 * MS, true, true},             /* less than an eighth of 100 ms */
+		{1104 * MS, 63 * MS, true, false},
+		{1105 * MS, 10 * MS, true, false}, /* another thread leads */
+		{1106 * MS, 10 * MS, true, true},
+	};
+	struct policy_spare s = {0};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		assert_int_equal(policy_spare_is_due(&s, table[i].now), table[i].due);
+		if (table[i].due)
+			policy_spare_check(&s, table[i].now, table[i].others);
+		assert_int_equal(policy_is_spare(&s, table[i].now), table[i].spare);
+	}
+}
+
+/* A spin in vain has ended at `now`. */
+static void expect_pause(struct policy_spare *s, uint64_t *now, uint64_t ms)
+{
+	policy_spun(s, *now, false);
+	assert_false(policy_is_spare(s, *now));
+	*now += ms * MS - 1;
+	assert_false(policy_is_spare(s, *now));
+	assert_true(policy_is_spare(s, ++*now));
+}
+
+static void spins_in_vain_make_longer_pauses(void **state)
+{
+	static const uint64_t pauses_ms[] = {5, 10, 20, 40, 80, 160, 320, 320};
+	struct policy_spare s = {.spare = true};
+	uint64_t now = 1000 * MS;
+
+	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++)
+		expect_pause(&s, &now, pauses_ms[i]);
+	for (unsigned i = 0; i < 63; i++)
+		policy_spun(&s, now, true);
+	expect_pause(&s, &now, 320);
+	for (unsigned i = 0; i < 64; i++)
+		policy_spun(&s, now, true);
+	assert_true(policy_is_spare(&s, now));
+	expect_pause(&s, &now, 5);
+	expect_pause(&s, &now, 10);
+}
+
+static void a_write_back_begins_a_pause(void **state)
+{
+	struct policy_spare s = {.spare = true, .not_before = 100 * MS};
+
+	policy_wrote_back(&s, 90 * MS); /* the longer pause stays */
+	assert_false(policy_is_spare(&s, 100 * MS - 1));
+	policy_wrote_back(&s, 100 * MS);
+	assert_false(policy_is_spare(&s, 105 * MS - 1));
+	assert_true(policy_is_spare(&s, 105 * MS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +536,9 @@ int main(void)
 		cmocka_unit_test(long_polling_without_a_completion_brings_the_lease_back),
 		cmocka_unit_test(a_leader_spins_where_arrivals_are_near),
 		cmocka_unit_test(the_gap_is_an_average_that_a_long_one_changes_little),
+		cmocka_unit_test(a_cpu_is_spare_while_the_other_threads_sleep),
+		cmocka_unit_test(spins_in_vain_make_longer_pauses),
+		cmocka_unit_test(a_write_back_begins_a_pause),
 	};
 
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
