@@ -14,14 +14,12 @@
  *
  * The product has four protections. The simulation has a mode that switches off each of them:
  *
- * reset: a connection that does not end in good order ends with a reset, and its end sends no more
- * bytes.
- *
- * mark: the end sets the word "given up" in the rings.
- *
- * look: before the target places bytes, it checks whether the connection has ended since.
- *
- * barrier: the new connection names the former ones, and the target answers after it has cut them.
+ *   reset    A connection that does not end in good order ends with a reset, and its end sends no
+ *            more bytes.
+ *   mark     The end sets the word "given up" in the rings.
+ *   look     Before the target places bytes, it checks whether the connection has ended since.
+ *   barrier  The new connection names the former ones, and the target answers after it has cut
+ *            them.
  *
  * In a run with a barrier the network loses resets and delivers bytes late, and stores to the place
  * may be stuck. A run without a barrier (the peer is old, or a process without a name died) has

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocations.c -- preloaded: counts the allocations, and the calls that take a mutex, of all
+ * allocations.c -- if this is preloaded, it counts the allocations and the mutex locks of all
  * threads. At the end of the process it appends a line "ALLOCATIONS MUTEXES" to the file
- * $ALLOCATIONS. Locks that are taken inline are not counted.
+ * $ALLOCATIONS. Locks that are compiled inline are not counted.
  */
 #include <errno.h>
 #include <pthread.h>

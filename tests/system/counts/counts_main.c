@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * counts N WORK wait|poll|both: N operations between two processes, and nothing else that repeats,
- * so that counts.sh can count the cost of each. Only calls of librpma 1.2. both: one thread is both
- * ends and polls them in turn, so that only the way there and back counts.
- *   write   64 bytes written and flushed
- *   batch   63 such writes and one flush
- *   read    64 bytes read
- *   send    64 bytes to the other end, which sends as many back
+ * counts N WORK wait|poll|both: make N operations between two processes and nothing else
+ * repeatedly, so that counts.sh can compute the cost of one operation. The program uses only calls
+ * of librpma 1.2. With "both", one thread has both ends and polls them in turn, so that only the
+ * round trip counts.
+ *
+ *   write  write 64 bytes, and flush
+ *   batch  write 64 bytes 63 times, and flush once
+ *   read   read 64 bytes
+ *   send   send 64 bytes; the other end sends 64 bytes back
  */
 #include <librpma.h>
 
@@ -45,10 +47,10 @@ struct end {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct rpma_mr_local *mr;
-	struct rpma_mr_remote *remote; /* region of the client */
+	struct rpma_mr_remote *remote; /* the server's region */
 	char *memory;
 	bool polls;
-	struct end *other; /* the other end, if this thread also polls that end */
+	struct end *other; /* the other end, if this thread also polls it */
 };
 
 static void end_open(struct end *e, enum rpma_util_ibv_context_type type)
@@ -79,7 +81,7 @@ static struct rpma_conn_cfg *end_cfg(void)
 	return cfg;
 }
 
-/* Whichever end disconnects first, the other end gets the same event. */
+/* Whichever end disconnects first, both ends get the same event. */
 static void end_close(struct end *e)
 {
 	enum rpma_conn_event event;
@@ -101,7 +103,7 @@ static void expect_established(struct end *e)
 
 static void pong_back(struct end *e);
 
-/* Completions at the other end are receives. */
+/* A completion at the other end is one of a receive. */
 static void poll_other(struct end *e)
 {
 	struct ibv_wc wc;
@@ -132,7 +134,7 @@ static void await(struct end *e)
 	must_be(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
 }
 
-/* --- the work ------------------------------------------------------------------------------- */
+/* --- the operations ------------------------------------------------------------------------- */
 
 static void post_write(struct end *e, int i)
 {
@@ -169,7 +171,7 @@ static void send_once(struct end *e)
 	must(rpma_send(e->conn, e->mr, LEN, LEN, RPMA_F_COMPLETION_ON_ERROR, NULL), "a send");
 }
 
-/* Post a receive before the peer sends its message. */
+/* Post the receive before the message, so that the answer finds it. */
 static void ping(struct end *e)
 {
 	post_recv(e);
@@ -189,7 +191,7 @@ static void pong(struct end *e)
 	pong_back(e);
 }
 
-/* --- two processes -------------------------------------------------------------------------- */
+/* --- client and server in two processes ----------------------------------------------------- */
 
 static struct rpma_ep *serve_listen(struct end *e, const char *port)
 {
@@ -272,7 +274,7 @@ static void client_work(struct end *e, const char *work, long n)
 	must(rpma_conn_disconnect(e->conn), "disconnecting");
 }
 
-/* --- one thread ----------------------------------------------------------------------------- */
+/* --- client and server in one thread -------------------------------------------------------- */
 
 static int both(const char *port, const char *work, long n)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_cost library|librpma HOST:PORT N LENGTH RECORDS -- N times RECORDS records of LENGTH bytes
- * become durable at the end of a log: by librpmafile, or by the calls of librpma that a program
- * would make instead: copy into a registered buffer, post a batch of writes and a flush, wait.
+ * file_cost library|librpma HOST:PORT N LENGTH RECORDS -- append to a log and make it durable, N
+ * times, each time RECORDS records of LENGTH bytes. "library" uses librpmafile. "librpma" makes the
+ * calls that a program makes without it: copy into a registered buffer, post a batch of writes and
+ * a flush, wait.
  */
 #include <err.h>
 #include <librpmafile.h>
@@ -22,7 +23,7 @@ static void must(int rc, const char *what)
 		errx(EXIT_FAILURE, "%s: %s%s", what, rpma_file_errormsg(), rpma_err_last());
 }
 
-static uint64_t at; /* the end of the log; after RING bytes the log starts again at 0 */
+static uint64_t at; /* the end of the log; after RING bytes the log begins again at 0 */
 
 static uint64_t advance(size_t len)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slow_clock.c -- preloaded: the monotonic clock, and waits by it, run SLOW times as slowly. A
- * program under valgrind is as slow, so its timers expire as often as without valgrind.
+ * slow_clock.c -- if this is preloaded, the monotonic clock, and waits that use it, run SLOW times
+ * as slowly. A program under valgrind also runs slower, so its timers then expire as often as
+ * without valgrind.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 
 #define SLOW    200
 #define SECOND  INT64_C(1000000000)
-#define FOREVER (1000 * SECOND) /* waits longer than this do not change */
+#define FOREVER (1000 * SECOND) /* longer waits are not changed */
 
 static int64_t began;
 
@@ -50,7 +51,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-/* Alarms are set relative to now. */
+/* Timers are set to a relative time. */
 int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *before)
 {
 	struct itimerspec later = *when;

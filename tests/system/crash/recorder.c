@@ -23,7 +23,7 @@ int recorder_open(struct recorder *r, uint64_t first)
 	return ret ? ret : rpma_conn_cfg_set_cq_size(r->client.cfg, wrs);
 }
 
-/* A softrnic target writes back the bytes that a Read requests; RFC 5040 does not promise that. */
+/* A softrnic target writes back the bytes that a Read covers, which RFC 5040 does not promise. */
 static int recorder_declare_peer(struct recorder *r)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -53,8 +53,8 @@ static bool recorder_is_verified(const struct recorder *r, uint64_t n)
 	return n % 2 && !rpma_conn_get_remote_caps(r->client.conn, &caps) && caps & RPMA_CAP_VERIFY;
 }
 
-/* Post a write and a flush, or a Read. The bytes are persistent when it completes; later
- * requests wait for it. */
+/* Post a write and a flush, or a write and a Read. When the second one completes, the bytes are
+ * persistent; later requests wait for it. */
 static int recorder_post_persist(struct recorder *r, size_t to)
 {
 	struct client *c = &r->client;
@@ -83,7 +83,7 @@ static int recorder_post_commit(struct recorder *r)
 				RPMA_F_COMPLETION_ALWAYS, NULL);
 }
 
-/* Write, flush, word, flush: one call and usually one system call. */
+/* Write, flush, write the word, flush: one call, and usually one system call. */
 static int recorder_post_batch(struct recorder *r, size_t from, size_t to)
 {
 	struct client *c = &r->client;
@@ -119,7 +119,7 @@ static int recorder_post_calls(struct recorder *r, size_t from, size_t to)
 	return ret ? ret : recorder_post_commit(r);
 }
 
-/* A record's place in the buffer is free again once the record is acknowledged. */
+/* A record's slot in the buffer is free again after the record is acknowledged. */
 int recorder_post(struct recorder *r)
 {
 	size_t from = r->next % RECORD_DEPTH * RECORD_SIZE, to = r->next * RECORD_SIZE;
@@ -144,7 +144,7 @@ static int recorder_check_digest(struct recorder *r, uint64_t n)
 	return ret || !rpma_digest_equal(&want, &r->digest[n % RECORD_DEPTH]) ? RPMA_E_UNKNOWN : 0;
 }
 
-/* Wait for the next acknowledgement. */
+/* Wait for the next acknowledgement, at most this long. */
 static int recorder_take(struct recorder *r, int timeout_ms)
 {
 	struct ibv_wc wc;

@@ -2,11 +2,12 @@
 /*
  * recorder.h -- numbered records, several under way. Record n is in slot n of region 0. A
  * persistent flush follows it (or a verify, for every other record), then an atomic write of n + 1
- * to the last word of the region, and a flush of that word. The success of the last flush is the
- * acknowledgement.
+ * to the last word of the region, and a flush of that word. The record is acknowledged when the
+ * last flush succeeds.
  *
- * So the word is never lower than the number of acknowledged records, and no record below the word
- * may be missing: it was persistent before the word was written, whether acknowledged or not.
+ * So the word is at least the number of acknowledged records. No record with a lower number than
+ * the word may be missing: each was persistent before the word was written, whether it was
+ * acknowledged or not.
  */
 #ifndef CRASH_RECORDER_H
 #define CRASH_RECORDER_H
@@ -17,33 +18,35 @@
 #define RECORD_DEPTH 4
 #define RECORD_WRS   4 /* work requests for each record */
 
-/* Call by call; in batches; or by writes and reads, for a target without flushes. */
+/* How a record is posted: one call for each request, in a batch, or with Reads for a target that
+ * has no flushes. */
 enum record_how { RECORD_CALLS, RECORD_BATCH, RECORD_READ };
 
 struct recorder {
 	struct client client;
 	enum record_how how;
 	struct rpma_batch *batch;
-	uint64_t next;  /* the number of the next record */
-	uint64_t acked; /* all records below this number are acknowledged */
+	uint64_t next;  /* number of the next record */
+	uint64_t acked; /* all records with a lower number are acknowledged */
 	struct rpma_digest digest[RECORD_DEPTH];
 	unsigned long verified;
 };
 
-/* The content of record n. No two records are equal, and none is all zeros. */
+/* Make the content of record n. No two records are equal, and no record is all zeros. */
 void record_make(uint8_t record[RECORD_SIZE], uint64_t n);
 
 int recorder_open(struct recorder *r, uint64_t first);
-/* Select a way other than call by call; to be called after the connect. */
+/* Choose how records are posted, if not by one call for each request. Call this after the
+ * connect. */
 int recorder_prepare(struct recorder *r, enum record_how how);
-/* Post the next record; the ring must have room for it. */
+/* Post the next record; the ring must have a free slot. */
 int recorder_post(struct recorder *r);
 /*
- * Post records while there is room, and wait for one acknowledgement. Returns 0, or the reason of
- * the end.
+ * Post records while slots are free, and wait for one acknowledgement. Returns 0, or the reason why
+ * the connection ended.
  */
 int recorder_step(struct recorder *r);
-/* Collect the acknowledgements that came before the end. */
+/* Take the acknowledgements that arrived before the end of the connection. */
 void recorder_drain(struct recorder *r);
 
 #endif

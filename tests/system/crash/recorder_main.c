@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recorder_main.c -- the recorder as a program: PORT FIRST [calls|batch|read]. After every
- * acknowledgement it writes the count of acknowledged records (8 bytes) to its standard output
- * before it goes on.
+ * recorder_main.c -- the recorder as a program, with arguments PORT FIRST [calls|batch|read]. After
+ * every acknowledgement it writes the number of acknowledged records, as 8 bytes, to its standard
+ * output before it continues.
  */
 #include <stdio.h>
 #include <stdlib.h>

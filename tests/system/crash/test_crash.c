@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_crash.c -- either side is killed at random moments; acknowledged records are in the file.
+ * test_crash.c -- either side is killed at a random moment; the acknowledged records must be in the
+ * file.
  *
  * SYSTEM_ROUNDS is the number of rounds; SYSTEM_SEED repeats the moments of an earlier run.
  */
@@ -42,7 +43,7 @@ static void new_file(void)
 	close(fd);
 }
 
-/* The target has the file mapped, so change the content and keep the file. */
+/* The target has the file mapped, so keep the file and change its content. */
 static void zero_file(void)
 {
 	static const uint8_t zeros[RECORD_SIZE * 1024];
@@ -54,7 +55,8 @@ static void zero_file(void)
 	close(fd);
 }
 
-/* Every record below the word is there, and the word counts at least the acknowledged records. */
+/* Check that every record below the word is in the file, and that the word is at least the number
+ * of acknowledged records. */
 static void expect_records(uint64_t acked)
 {
 	uint8_t want[RECORD_SIZE], got[RECORD_SIZE];
@@ -152,7 +154,8 @@ static void a_killed_target_keeps_what_it_acknowledged(void **state)
 		      (unsigned long long)total, verified);
 }
 
-/* The last count that was written. The reader of a pipe gets every written byte. */
+/* Returns the last count that the process wrote. A pipe delivers every byte that was written before
+ * the kill. */
 static uint64_t last_count(struct proc *p, uint64_t before)
 {
 	uint64_t counts[1024], last = before;
@@ -197,8 +200,8 @@ static void a_killed_initiator_leaves_a_target_that_serves_the_next(void **state
 		expect_records(acked);
 		total += acked - before;
 		/*
-		 * Bytes that the killed initiator had under way must not arrive after the next
-		 * initiator's.
+		 * Bytes that the killed initiator had under way must not arrive after those of the
+		 * next initiator.
 		 */
 		assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 		if (acked > RECORDS / 2) {

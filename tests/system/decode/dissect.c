@@ -3,7 +3,7 @@
 
 #include "dissect.h"
 
-#define WARNING   0x600000 /* values of Wireshark's severities */
+#define WARNING   0x600000 /* severities as Wireshark numbers them */
 #define DISSECTOR ". '" TSHARK_SH "'; dissector "
 
 void need_tshark(void)
@@ -84,7 +84,7 @@ void dissection_expect_no_trouble(const struct dissection *d)
 		assert_false(p->malformed);
 		if (p->worst >= WARNING)
 			fail_msg("packet %d: expert information %#lx", i + 1, p->worst);
-		/* Every byte was dissected by a protocol above TCP. */
+		/* A protocol above TCP must have dissected every byte. */
 		if (p->len && !p->request && !p->reply && !p->opcodes[0] && !p->continued)
 			fail_msg("packet %d is not understood", i + 1);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dissect.h -- what Wireshark's dissector reports about a capture, with its default preferences.
+ * dissect.h -- run Wireshark's dissector with its default preferences on a capture.
  *
- * Normal expert information: chats and notes of TCP on the begin and the end of a connection.
- * Warnings and errors are not normal.
+ * It may report "chats" and "notes" of TCP on the begin and the end of a connection, but no
+ * warnings or errors.
  */
 #ifndef DECODE_DISSECT_H
 #define DECODE_DISSECT_H
@@ -13,7 +13,7 @@
 #define DISSECTED_MAX 4000
 
 struct dissected {
-	int len; /* bytes of TCP's payload */
+	int len; /* bytes of TCP payload */
 	bool request, reply, malformed, continued;
 	char opcodes[64];
 	unsigned long worst;
@@ -24,13 +24,13 @@ struct dissection {
 	int n;
 };
 
-void need_tshark(void); /* skips the test without tshark */
+void need_tshark(void); /* skips the test if the machine has no tshark */
 void dissect(struct dissection *d, const char *file);
-/* The number of RDMAP messages with that opcode. */
+/* Returns the number of RDMAP messages with this opcode. */
 int dissection_count(const struct dissection *d, unsigned opcode);
-/* Assert that nothing is malformed, has a warning, or is unknown to the dissector. */
+/* Assert that no packet is malformed, causes a warning, or is unknown to the dissector. */
 void dissection_expect_no_trouble(const struct dissection *d);
-/* Returns the number of FPDUs with a right CRC; *bad: the number of others. */
+/* Returns the number of FPDUs with a right CRC; *bad gets the number of all others. */
 int dissection_crcs(const char *file, int *bad);
 
 #endif

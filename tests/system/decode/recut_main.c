@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recut IN.pcap OUT.pcapng -- the TCP connections of a real capture, with a packet for each frame
- * of MPA. TCP may cut a stream anywhere, and Wireshark loses track at some cuts (doc/wire.md
- * section 11). Only the bytes are compared.
+ * recut IN.pcap OUT.pcapng -- copy the TCP connections of a real capture, with one packet for each
+ * frame of MPA. TCP may cut a stream anywhere, and Wireshark loses track at some cuts (doc/wire.md
+ * section 11).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "lib/pcap.h"
 #include "softrnic/trace/mpa_scan.h"
 
-/* One direction, and the position up to which the output has its bytes. */
+/* One direction of a connection, and the position up to which it has been written. */
 struct half {
 	const struct pcap_stream *stream;
 	struct mpa_scan scan;
@@ -44,7 +44,7 @@ static void write_frame(struct capture *out, struct half *h, enum flow_side from
 	h->said += len;
 }
 
-/* Write the request, the reply, and then the bytes of one side after the other's. */
+/* Write the request and the reply, then all bytes of one side, then those of the other. */
 static void write_conn(struct capture *out, const struct pcap_conn *conn)
 {
 	const struct pcap_stream *stream = conn->stream;
@@ -63,7 +63,7 @@ static void write_conn(struct capture *out, const struct pcap_conn *conn)
 		capture_fin(out, side);
 }
 
-/* Are there captured bytes after missing bytes? */
+/* Returns true if the capture has bytes after missing ones. */
 static bool has_hole(const struct pcap_stream *s)
 {
 	for (size_t i = s->len; i < s->size; i++)

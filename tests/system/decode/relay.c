@@ -12,7 +12,7 @@
 
 #define CHUNK 16384
 
-/* One direction, named by its sender. */
+/* One direction of a connection, named after its sender. */
 struct side {
 	int fd;
 	bool open;
@@ -122,7 +122,7 @@ int relay_start(struct relay *r, const char *to_port, const char *file)
 
 int relay_stop(struct relay *r)
 {
-	/* On Linux this ends a waiting accept(). */
+	/* On Linux this makes a waiting accept() return. */
 	shutdown(r->listen_fd, SHUT_RDWR);
 	pthread_join(r->thread, NULL);
 	close(r->listen_fd);

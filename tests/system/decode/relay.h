@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.h -- a TCP relay that records the bytes which pass through. The bytes of one recv() become
- * one segment.
+ * relay.h -- a TCP relay that records all bytes that it passes. The bytes of one recv() become one
+ * packet of the capture.
  */
 #ifndef DECODE_RELAY_H
 #define DECODE_RELAY_H
@@ -19,9 +19,9 @@ struct relay {
 	pthread_t thread;
 };
 
-/* Listen on a port of the relay's own, for one connection after another. Returns 0 or -errno. */
+/* Listen on a free port, and relay one connection after another. Returns 0 or -errno. */
 int relay_start(struct relay *r, const char *to_port, const char *file);
-/* On return the file is complete. Returns 0 or -errno. */
+/* Stop the relay, and complete the file. Returns 0 or -errno. */
 int relay_stop(struct relay *r);
 
 #endif

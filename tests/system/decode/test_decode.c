@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_decode.c -- Wireshark's dissector, an independent implementation, decodes everything that
- * softrnic sends. It lacks the extensions (Flush, for one), but their frames are as well-formed as
- * all others.
+ * softrnic sends. The dissector does not know the extensions, such as Flush, but accepts their
+ * frames as well-formed.
  */
 #include "system/lib/check.h"
 
@@ -14,7 +14,7 @@
 #define BIG  30000
 #define SIZE 65536
 
-static char file[32]; /* one name for each variant, as both may run at the same time */
+static char file[32]; /* a name for each variant, because both may run at the same time */
 static struct remote target;
 static struct relay relay;
 static struct dissection found;
@@ -85,8 +85,9 @@ static void every_message_is_understood(void **state)
 {
 	/*
 	 * FPDUs by opcode: Write, Read Request, Read Response, Send, -, -, -, Terminate, ...,
-	 * Extension Request (four HELLOs, Atomic Write, Flush) and its responses. The Send comes
-	 * back. Without extensions librpma writes and reads instead.
+	 * Extension Request (four HELLOs, Atomic Write, Flush) and its responses. The target sends
+	 * the Send back. Without extensions librpma posts Writes and Reads instead of Atomic Writes
+	 * and Flushes.
 	 */
 	static const int standard[16] = {3, 3, 2, 2, 0, 0, 0, 1};
 	static const int ours[16] = {2, 2, 1, 2, 0, 0, 0, 1, [0xc] = 4 + 2, 2};
@@ -94,8 +95,8 @@ static void every_message_is_understood(void **state)
 
 	for (unsigned op = 0; op < 16; op++) {
 		/*
-		 * The dissector skips a HELLO that came in one piece with the reply (doc/wire.md
-		 * s11).
+		 * The dissector skips a HELLO that arrived in one packet with the reply
+		 * (doc/wire.md s11).
 		 */
 		int hidden = extended && op == 0xc ? 2 : 0, n = dissection_count(&found, op);
 
@@ -128,6 +129,6 @@ int main(void)
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Keep the file of a failure for a look at it. */
+	/* After a failure keep the file for inspection. */
 	return failed ? failed : unlink(file);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_dereg.c -- regions are registered and deregistered while peers write to them without a
- * pause. After a deregistration has returned no peer writes there, so the memory may be reused at
- * once.
+ * pause. After a deregistration has returned, no peer writes to the memory, so the program may
+ * reuse it at once.
  */
 #include "system/lib/check.h"
 
@@ -17,9 +17,9 @@
 #define SIZE       (1 * MIB)
 #define ROUNDS     (SYSTEM_SANITIZED ? 40 : 200)
 #define OTHER_BYTE 0x6b
-#define HIT_MAX_MS 20000 /* each peer may need 2 s to disconnect */
+#define HIT_MAX_MS 20000 /* a peer may need 2 s to disconnect */
 
-/* Two processes, three connections each. */
+/* Two processes of three connections each. */
 static const char *const shares[] = {"0:3:6", "3:3:6"};
 
 static const char path[] = "dereg.file";
@@ -44,7 +44,7 @@ static void serve_for(unsigned us)
 		target_step(&target, 1);
 }
 
-/* Peers may be writing to this memory, which ThreadSanitizer would report as a race. */
+/* Peers may write to this memory meanwhile: hide the race from ThreadSanitizer. */
 __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uint8_t byte)
 {
 	const volatile uint64_t *word = (const volatile uint64_t *)p;
@@ -56,7 +56,8 @@ __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uin
 	return true;
 }
 
-/* Expect no write to other memory at the same address, which no peer may access. */
+/* Map other memory at the same address, to which peers have no access, and expect no write to
+ * it. */
 static void expect_no_write(uint8_t *p)
 {
 	void *other = mmap(p, SIZE, PROT_READ | PROT_WRITE,
@@ -68,7 +69,7 @@ static void expect_no_write(uint8_t *p)
 	assert_true(all_are(p, OTHER_BYTE));
 }
 
-/* Some writes are cut off. */
+/* A deregistration cuts some writes off. */
 static void round_of(int fd, unsigned serve_us, bool reuse)
 {
 	uint64_t end = clock_now_ns() + HIT_MAX_MS * NSEC_PER_MS;
@@ -107,7 +108,7 @@ static int stop(void **state)
 	int status = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-		/* The writer disconnects in good order; this process is the other end. */
+		/* Some writers disconnect in good order; this process is then the other end. */
 		close(writer[i].in);
 		writer[i].in = -1;
 	}
@@ -137,7 +138,7 @@ static void nothing_is_written_after_a_deregistration(void **state)
 	rounds(-1);
 }
 
-/* The same as above, with write-backs under way. */
+/* The same for a file, with write-backs under way. */
 static void nothing_is_written_after_a_file_was_deregistered(void **state)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

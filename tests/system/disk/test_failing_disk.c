@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_failing_disk.c -- disks that promised room and have none, below a real target. */
+/* test_failing_disk.c -- a real target whose disks have no space for blocks that they promised to
+ * files. */
 #include "system/lib/check.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static void expect_flush_to_succeed(const struct remote *target, int region)
 	client_close(&c);
 }
 
-/* ext2 has allocated the file's blocks; the image on the full tmpfs has no room for them. */
+/* ext2 has allocated the file's blocks, but the image on the full tmpfs has no space for them. */
 static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 {
 	struct remote target;
@@ -80,14 +81,14 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	fill_disk("full/filler");
 	remote_must_start(&target, NULL, "file:1048576:0xff:small/file",
 			  "file:1048576:0xff:small/file", "file:1048576:0xff:good");
-	/* Write many pages at once, because one or two pages may still find room. */
+	/* Write many pages at once, because one or two may still find space. */
 	OK(client_begin(&c, SIZE, target.port));
 	memset(c.buf, 0x33, SIZE);
 	assert_int_equal(client_put(&c, 0, 0, SIZE, &wc), RPMA_E_UNKNOWN);
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 	expect_write_back_error(&wc);
 	client_close(&c);
-	/* The kernel reports a loss once. The target must keep the report. */
+	/* The kernel reports the loss only once, so the target must remember it. */
 	for (int i = 0; i < 3; i++) {
 		expect_flush_to_fail(&target, 1, SIZE - 4096);
 		expect_flush_to_fail(&target, 0, 0);
@@ -95,8 +96,8 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	expect_flush_to_succeed(&target, 2);
 	assert_int_equal(proc_finish(&target.proc), 0);
 
-	/* After the file is opened and mapped anew, with room on the disk, flushes succeed
-	 * again. */
+	/* When the disk has space again, and the file is opened and mapped again, flushes
+	 * succeed. */
 	assert_int_equal(unlink("full/filler"), 0);
 	remote_must_start(&target, NULL, "file:1048576:0xff:small/file");
 	expect_flush_to_succeed(&target, 0);
@@ -125,8 +126,8 @@ static bool target_syncs(struct remote *target)
 }
 
 /*
- * The report comes once to each open file description. Here the application's description gets its
- * report first.
+ * Each open file description gets one report of the loss. Here the application's description gets
+ * its report first.
  */
 static void a_loss_reported_to_the_application_still_fails_the_flush(void **state)
 {
@@ -141,7 +142,7 @@ static void a_loss_reported_to_the_application_still_fails_the_flush(void **stat
 	OK(client_begin(&c, SIZE, target.port));
 	put_visibly(&c, SIZE);
 	assert_false(target_syncs(&target));
-	/* Data and metadata may be reported separately. */
+	/* The kernel may report losses of data and of metadata separately. */
 	for (int i = 0; i < 10 && !target_syncs(&target); i++)
 		;
 	assert_true(target_syncs(&target));
@@ -150,7 +151,8 @@ static void a_loss_reported_to_the_application_still_fails_the_flush(void **stat
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* The initiator completes a write when it is sent; the flush fails with the connection. */
+/* A write completes at the initiator when it is sent. The flush after it fails, because the
+ * connection ends. */
 static void expect_write_to_break(const struct remote *target, size_t at, size_t len)
 {
 	struct client c;
@@ -160,12 +162,12 @@ static void expect_write_to_break(const struct remote *target, size_t at, size_t
 	OK(client_post_write_and_flush(&c, c.at[0], at, len));
 	OK(client_wait_wc(c.cq, &wc, CLIENT_WAIT_MS));
 	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
-	/* The peer sent a Terminate. RDMAP remote protection: base or bounds. */
+	/* The peer sent a Terminate: RDMAP remote protection, base or bounds. */
 	assert_int_equal(wc.vendor_err, 0x04000101u);
 	client_close(&c);
 }
 
-/* No block was allocated, so the first store to a page fails. */
+/* The file has no blocks, so the first store to a page already fails. */
 static void holes_without_room_break_the_connection_and_not_the_target(void **state)
 {
 	static const char *const crc[] = {"SOFTRNIC_CRC=on", "SOFTRNIC_CRC=off"};
@@ -197,7 +199,7 @@ int main(void)
 	int failed;
 
 	need_root("mounting file systems");
-	/* CRC is off at the initiator, so the connection shows whether the target asks for CRC. */
+	/* CRC is off at the initiator, so a connection has CRC only if the target demands it. */
 	setenv("SOFTRNIC_CRC", "off", 1);
 	disk_begin();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_file.c -- data that librpmafile reports as durable are on the server's medium. Data that
- * cannot be written to the medium are never reported as durable.
+ * test_file.c -- what librpmafile reports as durable is on the server's medium. Bytes that cannot
+ * be written to the medium are never reported as durable.
  */
 #include "system/lib/check.h"
 
@@ -75,7 +75,7 @@ static char on_medium(uint64_t offset)
 	return byte;
 }
 
-/* After a power cut at this moment the synced bytes are there, and some of the other bytes. */
+/* After a power cut at this moment the file has the synced bytes, and some of the others. */
 static void what_was_synced_survives_a_power_cut(void **state)
 {
 	uint64_t word;
@@ -93,7 +93,7 @@ static void what_was_synced_survives_a_power_cut(void **state)
 	must(rpma_file_sync(file, &(struct rpma_file_range){64 * BLOCK, BLOCK}, 1));
 	assert_int_equal(on_medium(64 * BLOCK), 'c');
 	must(rpma_file_store8(file, 128 * BLOCK, 0x6565656565656565));
-	/* the word is stored after all earlier writes */
+	/* The word must be stored after all earlier writes. */
 	assert_int_equal(on_medium(66 * BLOCK), 'd');
 	bad_disk_read(&disk, "data", 128 * BLOCK, &word, sizeof(word));
 	assert_true(word == 0x6565656565656565);
@@ -102,9 +102,9 @@ static void what_was_synced_survives_a_power_cut(void **state)
 }
 
 /*
- * The disk has failed once. As long as the server serves the file, no sync of the file succeeds
- * again, because the kernel has dropped the bytes that it could not write. After a restart of the
- * server the file works again, and has the acknowledged bytes.
+ * The disk has failed once. While this server serves the file, no further sync of it succeeds,
+ * because the kernel has dropped the bytes that it could not write. After a restart of the server
+ * the file works again, and has the acknowledged bytes.
  */
 static void a_failed_write_back_is_no_success_later(void **state)
 {
@@ -134,15 +134,15 @@ static void a_failed_write_back_is_no_success_later(void **state)
 	serve("", port);
 	must(rpma_file_reopen(file));
 	write_letters('b', 0, 100);
-	must(rpma_file_close(&file)); /* closing the file syncs its bytes */
+	must(rpma_file_close(&file)); /* closing the file also syncs it */
 	assert_int_equal(on_medium(0), 'b');
 	assert_int_equal(on_medium(BLOCK), 'a');
 	stop(SIGTERM);
 }
 
 /*
- * The bytes came over a connection that is lost. A sync on the next connection makes them durable,
- * too.
+ * The bytes were written on a connection that is lost. A sync on the next connection makes them
+ * durable, too.
  */
 static void what_a_lost_connection_left_is_synced_by_the_next_one(void **state)
 {
@@ -152,7 +152,8 @@ static void what_a_lost_connection_left_is_synced_by_the_next_one(void **state)
 	serve("-c -s 1M", "0");
 	open_file(500);
 	write_letters('a', 0, BIG);
-	must(rpma_file_pread(file, letters, BIG, 0)); /* a read proves that the bytes are there */
+	/* the read proves that the bytes have arrived */
+	must(rpma_file_pread(file, letters, BIG, 0));
 	proc_signal(&server, SIGSTOP);
 	assert_int_equal(rpma_file_pread(file, letters, 1, 0), RPMA_FILE_E_LOST);
 	proc_signal(&server, SIGCONT);

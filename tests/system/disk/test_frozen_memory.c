@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_frozen_memory.c -- memory whose file system does not answer: a store to a clean page of a
- * file on a frozen file system waits until the thaw. The storing thread waits; no other connection
- * may wait.
+ * file on a frozen file system waits until the file system is unfrozen. Only the storing thread may
+ * wait, and no other connection.
  */
 #include "system/lib/check.h"
 
@@ -16,9 +16,10 @@
 
 #define SIZE     (1 * MIB)
 #define PAGE     4096
-#define STUCK    20 /* connections with a waiting write */
+#define STUCK    20 /* connections that each have a waiting write */
 #define WATCH_NS (2 * NSEC_PER_SEC)
-#define LATE_NS  (10 * NSEC_PER_SEC) /* a wait for the thaw takes 30 s */
+/* the file system is unfrozen after 30 s, so a wait for that takes longer than this */
+#define LATE_NS (10 * NSEC_PER_SEC)
 
 enum { FROZEN, QUICK, MEMORY, SPARE };
 static const char *const regions[] = {"file:1048576:0xff:frozen/file",
@@ -34,7 +35,7 @@ static void post_put(struct client *c, int region, size_t at, size_t len)
 		      RPMA_F_COMPLETION_ALWAYS, NULL));
 }
 
-/* The CPU stores small payloads, the kernel large ones. */
+/* The CPU stores small payloads, and the kernel stores large ones. */
 static size_t stuck_len(int i)
 {
 	return i % 2 ? 64 : 4 * PAGE;
@@ -117,7 +118,8 @@ static void another_region_can_go_meanwhile(void **state)
 	client_close(&user);
 }
 
-/* A Read whose sink waits, and another connection on the same completion queue. */
+/* The sink of one Read is on the frozen file system; another connection uses the same completion
+ * queue. */
 static void polling_a_shared_queue_does_not_wait(void **state)
 {
 	int fd = open("frozen/sink", O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_restarted.c -- an earlier server could not write a block of its file. A new `rpma serve` on
- * that file serves only bytes that are on the medium, and acknowledges no others.
+ * test_restarted.c -- an earlier server could not write a block of its file. A new `rpma serve` of
+ * this file must serve only bytes that are on the medium, and must not acknowledge others.
  */
 #include "system/lib/check.h"
 
@@ -19,9 +19,10 @@
 
 static struct bad_disk disk;
 static struct proc server;
-static char at[64]; /* address on which the server listens */
+static char at[64]; /* address of the server */
 
-/* Start `rpma serve`. Returns its first line, on standard output or standard error. */
+/* Start `rpma serve`. Returns the first line that it prints, on standard output or standard
+ * error. */
 static const char *start(const char *options)
 {
 	char command[600];
@@ -53,7 +54,7 @@ static void stop(int sig)
 	proc_kill(&server);
 }
 
-/* Write one block of that letter, and flush the block to persistence. */
+/* Write one block of this letter, and flush it persistently. */
 static void put(char letter, bool is_to_succeed)
 {
 	int rc = run_shell("head -c %u /dev/zero | tr '\\0' %c >letter && %s put -r data letter %s "
@@ -88,7 +89,7 @@ static char read_medium(void)
 	return byte;
 }
 
-/* The block cannot be written, and then the server ends. */
+/* Write a block that the disk cannot store, and then end the server by this signal. */
 static void lose(char letter, int sig)
 {
 	bad_disk_break_block(&disk, "disk/data", 0);
@@ -98,7 +99,8 @@ static void lose(char letter, int sig)
 	assert_int_equal(read_medium(), 0);
 }
 
-/* The first write of a reserved block fails. ext4 then treats the block as written nevertheless. */
+/* The first write to a reserved block fails. ext4 nevertheless treats the block as written
+ * afterwards. */
 static void what_is_served_anew_is_on_the_medium(int sig)
 {
 	serve("-c -s 1M");
@@ -110,7 +112,7 @@ static void what_is_served_anew_is_on_the_medium(int sig)
 	assert_int_equal(read_region(), 'b');
 	lose('c', sig);
 	serve("");
-	assert_int_equal(read_region(), 0); /* the block was removed with its content */
+	assert_int_equal(read_region(), 0); /* the block has been removed with its content */
 	put('c', true);
 	assert_int_equal(read_medium(), 'c');
 	stop(SIGTERM);
@@ -144,7 +146,7 @@ static void pages_that_another_program_has_mapped_are_reported(void **state)
 		fail_msg("%s", line);
 	stop(SIGTERM);
 	munmap(addr, BLOCK);
-	serve(""); /* the log is without that line */
+	serve(""); /* the log must not have that line */
 	stop(SIGTERM);
 	close(fd);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_slow_file.c -- a file on a disk that does not answer must not delay other files. The disk is
- * an image on a frozen file system: stores go on; only write-backs wait.
+ * an image on a frozen file system: stores succeed, and only write-backs wait.
  */
 #include "system/lib/check.h"
 
@@ -13,9 +13,9 @@
 #include "unit/persist/disk.h"
 
 #define SIZE      (1 * MIB)
-#define SLOW_ONES 4 /* more flushes than the number of the target's threads for one file */
+#define SLOW_ONES 4 /* more flushes than the target has threads for one file */
 #define ROUNDS    8
-#define SAMPLES   (SYSTEM_SANITIZED ? 25 : 100) /* in each half of a round */
+#define SAMPLES   (SYSTEM_SANITIZED ? 25 : 100) /* samples in each half of a round */
 #define TRIES     5
 #define RATIO_MAX 1.2
 
@@ -70,7 +70,7 @@ static void expect_slow(struct client *c)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-/* The samples alternate, so that other load on the machine affects both alike. */
+/* The two kinds of samples alternate, so that other load on the machine affects both alike. */
 static double ratio_of(struct client *quick, struct client slow[SLOW_ONES])
 {
 	static struct samples alone, beside;
@@ -119,7 +119,7 @@ static void a_slow_file_delays_no_other(void **state)
 	client_close(&quick);
 }
 
-/* The flush is still carried out, because the write-back of a file needs no registration. */
+/* The flush is still carried out, because writing a file back needs no registration. */
 static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 {
 	struct client slow[3];
@@ -146,7 +146,7 @@ static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 	}
 }
 
-/* The initiator of the flush is killed; the target deletes the connection and goes on. */
+/* The initiator of the flush is killed. The target deletes the connection and works on. */
 static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 {
 	struct client slow, quick;
@@ -165,17 +165,19 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	OK(client_put(&quick, QUICK, 0, 4096, NULL));
 	took = clock_now_ns() - start;
 	printf("destroyed beside a write-back that hangs: %.1f ms\n", (double)took / 1e6);
-	assert_true(took < 15 * NSEC_PER_SEC); /* a wait for the thaw takes 30 s */
+	/* the file system is unfrozen after 30 s, so the call did not wait for that */
+	assert_true(took < 15 * NSEC_PER_SEC);
 	disk_thaw();
 	client_close(&slow);
-	/* The write-back ends soon, and then the file works as before. */
+	/* The write-back ends soon; afterwards the file works as before. */
 	OK(client_put(&quick, SLOW, 0, 4096, NULL));
 	client_close(&quick);
 }
 
 /*
- * The target's thread that received the flush may make the write-back itself, as the file was quick
- * until then; another thread takes over. A wait for the thaw would take 30 s.
+ * The thread of the target that receives the flush may make the write-back itself, because the file
+ * was quick so far. Another thread must then take over its work. Waiting until the file system is
+ * unfrozen would take 30 s.
  */
 static void a_flush_that_hangs_after_quick_ones_delays_no_other(void **state)
 {
@@ -225,7 +227,8 @@ int main(void)
 
 	need_root("mounting file systems");
 	disk_begin();
-	/* Mount in memory, so that the load of the machine's real disk is not measured. */
+	/* Use memory for the outer disk, so that load on the machine's real disk does not
+	 * matter. */
 	disk_mount_tmpfs("ram", 256 * MIB);
 	disk_mount_image("ext4", "ram/outer.image", 96 * MIB, "outer");
 	disk_mount_image("ext4", "outer/inner.image", 48 * MIB, "inner");

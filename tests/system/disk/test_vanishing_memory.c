@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_vanishing_memory.c -- registered memory disappears while peers write to it: another process
- * truncates a file, or the target itself removes a mapping. The target must go on.
+ * truncates a file, or the target's program removes a mapping. The target must work on.
  */
 #include "system/lib/check.h"
 
@@ -14,7 +14,7 @@
 #define SIZE   (4 * MIB)
 #define ROUNDS (SYSTEM_SANITIZED ? 1 : 4)
 
-/* Two processes, three connections each. */
+/* Two processes of three connections each. */
 static const char *const shares[] = {"0:3:6", "3:3:6"};
 
 static const char path[] = "vanishing.file";
@@ -75,7 +75,7 @@ static void begin(struct scene *s, const char *crc)
 	wait_until_writing(s, 500);
 }
 
-/* The good region still works, and every process ends in good order. */
+/* Check that the good region still works, and that every process ends in good order. */
 static void end(struct scene *s)
 {
 	struct client c;
@@ -111,7 +111,7 @@ static void cut_file(struct scene *s)
 {
 	assert_int_equal(truncate(path, 0), 0);
 	expect_failures(s);
-	/* The file grows again: new pages, no more faults. */
+	/* The file gets its old length again, with new pages, so stores no longer fault. */
 	assert_int_equal(truncate(path, SIZE), 0);
 	wait_until_writing(s, 200);
 }
@@ -120,7 +120,7 @@ static void unmap_region(struct scene *s)
 {
 	assert_string_equal(proc_ask(&s->target.proc, "unmap 0"), "ok");
 	expect_failures(s);
-	/* Deregistration works, although the memory is gone. */
+	/* The region can be deregistered although its memory is gone. */
 	assert_string_equal(proc_ask(&s->target.proc, "dereg 0"), "ok");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_written.c -- the bytes that reach the disk for each block that a peer writes and flushes.
+ * test_written.c -- how many bytes the disk writes for each block that a peer writes and flushes.
  * The file's pages are in large folios, and a store through a mapping makes a whole folio dirty.
  */
 #include "system/lib/check.h"
@@ -20,12 +20,13 @@ static struct loop_disk disk;
 static struct remote target;
 static struct client client;
 
-/* A block that was not written before; neighbours in a folio come late. */
+/* Returns a block that was not written before. Blocks that are neighbours in a folio come long
+ * after each other. */
 static size_t next_block(void)
 {
 	static size_t n;
 
-	return n++ * 2647 % (SIZE / BLOCK) * BLOCK; /* a prime, so each block comes once */
+	return n++ * 2647 % (SIZE / BLOCK) * BLOCK; /* 2647 is a prime, so each block comes once */
 }
 
 static void a_flushed_block_writes_little_more_than_itself(void **state)

@@ -12,15 +12,15 @@
 #include "crowd.h"
 
 /*
- * New connections a second, after the first connection of each role. A higher rate than the target
- * accepts would only test the length of the target's backlog.
+ * New connections per second, after the first one of each role. A higher rate than the target
+ * accepts would only test the length of its backlog.
  */
 #define CONNECTS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
 #define CONNECTION_MS  400
 #define SLOW_MS        4000
-#define LAST_MS        20000 /* the target has this time to end one connection of each role */
-#define BURST          64    /* number of sends of a FLOOD role in one turn */
-#define VIOLATION_MAX  70000 /* bytes */
+#define LAST_MS        20000 /* time for the target to end the last connection of each role */
+#define BURST          64    /* sends of a FLOOD role each time that it may act */
+#define VIOLATION_MAX  70000 /* length in bytes */
 #define REQUEST_MAX    64
 
 enum role_id {
@@ -53,7 +53,7 @@ static struct member {
 } members[CROWD_SIZE];
 static struct sockaddr_in target;
 static pthread_t thread;
-static uint64_t last_at; /* time at which the role is done */
+static uint64_t last_at; /* time at which the last role has done its violation */
 static atomic_bool done;
 
 static enum role_id role_of(const struct member *m)
@@ -61,11 +61,10 @@ static enum role_id role_of(const struct member *m)
 	return (enum role_id)((m - members) % ROLES);
 }
 
-/* --- the bytes of each role ------------------------------------------------------------------- */
+/* --- the bytes that each role sends ----------------------------------------------------------- */
 
 /*
- * A raw peer whose output is recorded for a role instead of being sent; capture_end() returns the
- * output.
+ * Record what a raw peer sends, instead of sending it. capture_end() returns the recorded bytes.
  */
 static void capture_begin(struct raw *recorder, int *from)
 {
@@ -210,12 +209,12 @@ static void member_connect(struct member *m, uint64_t now)
 	m->answered = false;
 	m->request_sent = m->violation_sent = 0;
 	m->closes_at = now + (traits & CROWD_SLOW ? SLOW_MS : CONNECTION_MS) * NSEC_PER_MS;
-	if (!traits) /* the target has to end the connection */
+	if (!traits) /* such a role expects that the target ends the connection */
 		m->closes_at = CLOCK_NEVER;
 	counts[role_of(m)].connections++;
 }
 
-/* Send as much as the member's traits permit. Returns true when all bytes are sent. */
+/* Send as many bytes as the role's traits permit. Returns true when all bytes have been sent. */
 static bool member_send(struct member *m, const uint8_t *bytes, size_t len, size_t *sent)
 {
 	size_t n = roles[role_of(m)].traits & CROWD_SLOW ? 1 : len - *sent;
@@ -233,7 +232,7 @@ static void member_write(struct member *m)
 	struct role *role = &roles[role_of(m)];
 
 	member_send(m, role->request, role->request_len, &m->request_sent);
-	if (!m->answered) /* NO_REPLY roles get no answer, so they send only this */
+	if (!m->answered) /* a NO_REPLY role gets no answer, so it sends only these bytes */
 		return;
 	for (int i = 0; i < BURST; i++) {
 		if (!member_send(m, role->violation, role->violation_len, &m->violation_sent))

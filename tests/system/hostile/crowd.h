@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crowd.h -- hundreds of peers at once that break the rules, each peer in its own way and
- * repeatedly, driven by one thread.
+ * crowd.h -- one thread that plays hundreds of hostile peers at once. Each peer has a role: it
+ * breaks the rules in its own way, again and again.
  */
 #ifndef HOSTILE_CROWD_H
 #define HOSTILE_CROWD_H
@@ -11,9 +11,8 @@
 #define CROWD_SIZE 300
 
 /*
- * The roles of its members, as X(name, options, traits). SLOW: sends a byte at a time. NO_READ:
- * reads nothing after the reply. FLOOD: repeats its violation until the end. RESET: ends with a
- * reset.
+ * The roles, as X(name, options, traits). SLOW: sends a byte at a time. NO_READ: reads nothing
+ * after the reply. FLOOD: repeats its violation until the end. RESET: ends with a reset.
  */
 #define CROWD_ROLES(X)                                                                             \
 	X(garbage, RAW_PLAIN, 0)                                                                   \
@@ -40,25 +39,25 @@ enum crowd_traits {
 	CROWD_NO_READ = 2,
 	CROWD_FLOOD = 4,
 	CROWD_RESET = 8,
-	CROWD_NO_REPLY = 16, /* the role never gets a reply */
+	CROWD_NO_REPLY = 16, /* the peer never gets a reply */
 };
 
 struct crowd_count {
 	const char *name;
 	bool is_short;             /* the violation ends the connection */
-	unsigned long connections; /* connections */
+	unsigned long connections; /* connections that were made */
 	unsigned long violations;  /* violations that were sent completely */
 	unsigned long ended;       /* connections that the target ended */
 };
 
 /*
- * Start the crowd against the target's port. known: a connection with the target's regions; the
- * crowd uses the upper half of the first region.
+ * Start the crowd against the target's port. known: a connection that has the descriptors of the
+ * target's regions; the crowd uses the upper half of the first region.
  */
 void crowd_start(const char *port, const struct raw *known);
 /*
- * End all connections, after the target had time to end one connection of each short role. Returns
- * the counts of the *n roles.
+ * Wait until the target has ended one connection of each short role, and end all connections.
+ * Returns the counts of the *n roles.
  */
 const struct crowd_count *crowd_stop(int *n);
 

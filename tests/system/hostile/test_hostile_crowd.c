@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_crowd.c -- hundreds of hostile peers of every kind at once, and an honest client
- * among them: the client reads back what it wrote and flushed, it is served in bounded time, and
- * after the end the target keeps nothing of the hostile peers.
+ * among them. The client must read back what it wrote and flushed, and must be served in bounded
+ * time. Afterwards the target must keep no resources of the hostile peers.
  */
 #include "system/lib/check.h"
 
@@ -19,13 +19,14 @@
 #define SAMPLES  100000
 #define CALM_MS  1000
 #define STORM_MS (SYSTEM_SANITIZED ? 6000 : 4000)
-/* Parked messages (256 KiB), a receive buffer (128 KiB), and the allocator's rounding. */
+/* Bound of the memory for one peer: parked messages (256 KiB), a receive buffer (128 KiB), and the
+ * allocator's rounding. */
 #define PEER_KIB 512
 /*
- * The crowd's own thread takes half of a small machine. These limits permit a loaded machine, too.
+ * The crowd's thread alone uses half of a small machine, so these limits are wide.
  */
 #define RATIO_MAX 200
-/* this limit counts if an undisturbed operation takes almost no time */
+/* this limit applies if an undisturbed operation takes almost no time */
 #define MEDIAN_MAX (500 * NSEC_PER_MS)
 
 static struct remote target;
@@ -49,7 +50,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-/* Work in the lower half of the region, which the crowd does not use. */
+/* Write, flush and read in the lower half of the region, which the crowd does not use. */
 static void work_once(unsigned round)
 {
 	size_t at = round * CHUNK % (SIZE / 2);
@@ -73,7 +74,8 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Work for this time. Returns the median; sets *n and *worst. */
+/* Work for this time. Returns the median duration; *n gets the number of operations, *worst the
+ * longest. */
 static uint64_t work_for(int ms, size_t *n, uint64_t *worst)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)ms * NSEC_PER_MS, begin;
@@ -101,8 +103,7 @@ static void expect_every_role_was_played(void)
 }
 
 /*
- * The engine starts a second loop for the crowd. The loop's poller stays open, with so many
- * descriptors.
+ * With so many descriptors the engine starts a second thread, whose epoll descriptors stay open.
  */
 #define LOOP_FDS 2
 
@@ -117,8 +118,8 @@ static void expect_descriptors_to_return(int before)
 }
 
 /*
- * A new client connects meanwhile. If the target accepts more slowly than the crowd connects, the
- * target's backlog is full now and then. A rejected client then tries again.
+ * A new client connects among the crowd. If the target accepts more slowly than the crowd connects,
+ * its backlog is sometimes full, and a rejected client tries again.
  */
 static void newcomer_gets_in(void)
 {

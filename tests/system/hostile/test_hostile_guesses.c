@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_guesses.c -- a peer that guesses STags on many connections at once: the rate of its
- * guesses is limited, they find no region, and no other peer has to wait.
+ * test_hostile_guesses.c -- a peer that guesses STags on many connections at once: the target must
+ * limit the rate of the guesses, no guess may find a region, and no other peer may have to wait.
  *
  * The attacker is 127.0.0.2; all other peers are 127.0.0.1.
  */
@@ -22,7 +22,8 @@
 #define BURST     100 /* RATE_LIMIT_BURST */
 #define RATE      10  /* SOFTRNIC_VIOLATIONS_PER_S */
 #define ATTACK_MS 4000
-/* connections with a guess under way when the burst is used up: these guesses become a debt */
+/* connections that have a guess under way when the permitted burst is used up: such guesses are
+ * subtracted from later ones */
 #define RESERVES      4
 #define SIZE          65536
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 10000 : 2000)
@@ -30,7 +31,8 @@
 static struct remote target;
 static struct client honest;
 static struct raw slot[PARALLEL], reserve[RESERVES], settled;
-static bool connected[PARALLEL]; /* the slot's reply has come, and its guess is under way */
+/* true: the reply has arrived on this connection, and its guess is under way */
+static bool connected[PARALLEL];
 static int parallel;
 static unsigned long guesses, answers;
 static uint64_t seed;
@@ -71,7 +73,7 @@ static void start_handshake(int i)
 	connected[i] = false;
 }
 
-/* Guess the region's address correctly, and the STag wrongly. */
+/* Guess: a right address with a wrong STag. */
 static void guess(struct raw *r)
 {
 	static const uint8_t mark[8] = {0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb};
@@ -92,7 +94,7 @@ static void learn(struct raw *r)
 	answers++;
 }
 
-/* Handle the connections that are ready, without waiting for others. */
+/* Handle the connections that are ready, without a wait. */
 static void attack_step(void)
 {
 	struct pollfd p[PARALLEL];
@@ -130,7 +132,8 @@ static void connect_from_there(struct raw *r)
 }
 
 /*
- * Guess until new connections have to wait, because the debt is more than RESERVES guesses.
+ * Guess until new connections have to wait, because the address is more than RESERVES guesses
+ * ahead.
  */
 static void attack_until_held(void)
 {
@@ -162,7 +165,7 @@ static void connect_honestly(void)
 		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
 }
 
-/* This connection is older than the guesses, and comes from the same address. */
+/* A connection from the attacker's address that was made before the guesses still works. */
 static void read_from_the_attackers_address(void)
 {
 	uint64_t begin = now_ms();
@@ -198,7 +201,8 @@ static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 		connect_honestly();
 		visits++;
 	}
-	/* Guesses that are under way at the same time are not delayed, but count later. */
+	/* The target does not delay guesses that are under way at the same time, but counts them
+	 * later. */
 	allowed = BURST + PARALLEL + (now_ms() - begin) * RATE / 1000 + 1;
 	print_message("%lu guesses in %d ms, %d honest visits\n", guesses, (int)(now_ms() - begin),
 		      visits);
@@ -209,8 +213,8 @@ static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 	stop();
 }
 
-/* The peer is delayed, not refused for ever: a program must be able to connect after its bug is
- * mended. */
+/* A delayed peer must be able to connect in the end, for instance after a bug of its program is
+ * fixed. */
 static void a_delayed_peer_connects_later(void **state)
 {
 	uint64_t begin = now_ms();
@@ -238,7 +242,7 @@ static void expect_nothing_but_the_end_at_last(struct raw *r)
 	assert_true(n == 0 || n == -ESHUTDOWN);
 }
 
-/* The deletion also frees the descriptors of the delayed connections; a leak checker examines
+/* Deleting the endpoint also closes the descriptors of delayed connections; a leak checker checks
  * the rest. */
 static void an_endpoint_is_deleted_while_peers_are_delayed(void **state)
 {
@@ -252,7 +256,7 @@ static void an_endpoint_is_deleted_while_peers_are_delayed(void **state)
 	}
 }
 
-/* More connections than an endpoint delays: the oldest is closed, and the process goes on. */
+/* More connections wait than an endpoint delays: the oldest is closed, and the process works on. */
 static void delayed_connections_are_bounded(void **state)
 {
 	enum { CROWD = 300, HELD = 256 };
@@ -274,7 +278,7 @@ static void delayed_connections_are_bounded(void **state)
 	stop();
 }
 
-/* The other results are compared with this number. */
+/* This test gives the number of guesses without the limit, for comparison. */
 static void without_the_limit_guesses_are_many(void **state)
 {
 	uint64_t begin;

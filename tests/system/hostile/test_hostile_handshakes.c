@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_handshakes.c -- peers that never complete a connection: slow, silent, many, or
- * invalid ones. Valid clients connect as if there were no such peers.
+ * test_hostile_handshakes.c -- peers that never complete a connection, because they are slow,
+ * silent, too many, or send invalid bytes. Valid clients must connect as if no such peers existed.
  */
 #include "system/lib/check.h"
 
@@ -17,10 +17,10 @@
 #include "system/lib/remote.h"
 
 #define SLOW          200
-#define CROWD         1100 /* more than an endpoint's limit of handshakes */
+#define CROWD         1100 /* more than an endpoint permits at once */
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 20000 : 5000)
 #define REQUEST_MS    3000
-/* "At once": long before the target's limit. */
+/* Limit for a valid client: much shorter than the target's limit for a handshake. */
 #define PROMPT_MS 5000
 
 static struct remote target;
@@ -34,7 +34,7 @@ static uint64_t now_ms(void)
 	return clock_now_ns() / NSEC_PER_MS;
 }
 
-/* A test reads the target's log, and prints the log at the end. */
+/* A test may read the target's log; the log is printed at the end. */
 static int start_logging(const char *limit)
 {
 	int ours = dup(STDERR_FILENO), ret;
@@ -105,7 +105,7 @@ static void connect_honestly(void)
 		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
 }
 
-/* A socket that sends only the given bytes. */
+/* Connect a socket that sends only the bytes of the test. */
 static int dial(void)
 {
 	assert_int_equal(raw_dial(&peer, target.port), 0);
@@ -145,7 +145,8 @@ static void a_slow_handshake_delays_no_other(void **state)
 		connect_honestly();
 		connects++;
 	}
-	/* Single bytes do not extend the limit; otherwise it would not have passed yet. */
+	/* A single byte does not extend the limit: the limit would not have passed yet if it
+	 * did. */
 	for (int i = 0; i < SLOW; i++) {
 		assert_true(ends_until(fd[i], begin + 2 * REQUEST_MS + REQUEST_MS / 2));
 		close(fd[i]);
@@ -208,8 +209,8 @@ static void an_invalid_request_is_closed_at_once(void **state)
 	connect_honestly();
 }
 
-/* MPA permits such private data, but rdma_cm cannot deliver that many bytes: the request is
- * refused, not truncated. */
+/* MPA permits private data of this length, but rdma_cm cannot deliver them: the request is refused,
+ * not truncated. */
 static void private_data_that_the_interface_cannot_carry_is_rejected(void **state)
 {
 	uint8_t frame[MPA_START_MAX];
@@ -246,7 +247,7 @@ static void connections_without_a_request_delay_no_other(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 }
 
-/* Above the limit the oldest handshake is closed, not the newest, which may be valid. */
+/* Above the limit the target closes the oldest handshake, because the newest may be valid. */
 static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 {
 	static int fd[CROWD];
@@ -264,10 +265,11 @@ static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 	connect_honestly();
 }
 
-/* --- what they cause to be logged
- * ------------------------------------------------------------------- */
+/* --- lines in the target's log
+ * ---------------------------------------------------------------------- */
 
-/* Periods that may have begun since then, including the first. */
+/* Returns how many periods of the log's limit may have begun since begin_ms, including the
+ * first. */
 static int periods_since(uint64_t begin_ms)
 {
 	return (int)((now_ms() - begin_ms) / LOG_LIMIT_PERIOD_MS) + 2;
@@ -282,7 +284,7 @@ static void expect_few_lines(const char *what, int before, uint64_t begin_ms)
 	assert_true(n <= periods_since(begin_ms) * LOG_LIMIT_LINES);
 }
 
-/* The request is complete, and its private data is longer than a user can get. */
+/* Make a complete request whose private data are longer than a user can get. */
 static size_t request_too_long(uint8_t frame[MPA_START_MAX])
 {
 	static const uint8_t pdata[MPA_PD_MAX];

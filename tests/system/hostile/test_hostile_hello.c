@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_hello.c -- peers that agree to the extensions and then send a wrong HELLO: none,
- * two, a malformed one, or another message. The target places none of their bytes, and only their
- * own connection ends.
+ * test_hostile_hello.c -- peers that agree to the extensions, and then send no HELLO, two of them,
+ * a malformed one, or another message first. The target must place none of their bytes, and must
+ * end only their own connection.
  */
 #include "system/lib/check.h"
 
@@ -43,7 +43,7 @@ static void bystander_goes_on(void)
 	OK(client_echo(&bystander, 32));
 }
 
-/* The ends have agreed, and the target has sent its HELLO, but this end has sent no byte. */
+/* Connect with consent, and take the target's HELLO, but send no HELLO. */
 static void connect_mute(struct raw *r)
 {
 	const uint8_t *payload;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_origin.c -- peers that abuse the question about former connections (doc/wire.md s6,
- * "Origin"): malformed questions, and so many that other peers' questions might find no room.
+ * "Origin"): they send malformed questions, or so many that the target might have no space for
+ * those of other peers.
  */
 #include "system/lib/check.h"
 
@@ -9,8 +10,8 @@
 #include "system/lib/rawpeer.h"
 #include "system/lib/remote.h"
 
-#define END_MS 2000 /* less than the time that a connection has to name itself */
-#define ASKERS 20   /* with 64 questions each, more than the target stores */
+#define END_MS 2000 /* less than the time in which a connection has to name itself */
+#define ASKERS 20   /* each sends 64 questions, together more than the target stores */
 
 static struct remote target;
 static struct raw peer, silent;
@@ -26,7 +27,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-/* The peer takes part: the peer's HELLO has an instance. */
+/* Connect as a peer that takes part: its HELLO has an instance. */
 static void connect_to_ask(struct raw *r)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR,
@@ -97,7 +98,7 @@ static void nonsense_is_refused(void **state)
 	expect_refused("a range that ends before it begins", &o);
 }
 
-/* Because of a silent connection the target must store each question. */
+/* While a silent connection has not named itself, the target must store each question. */
 static void peers_that_ask_without_end_keep_no_other_from_asking(void **state)
 {
 	const uint8_t *payload;
@@ -118,7 +119,7 @@ static void peers_that_ask_without_end_keep_no_other_from_asking(void **state)
 	send_origin(&o);
 	assert_int_equal(take_status(), EXT_ORIGIN_CUT);
 	raw_close(&peer);
-	/* this is the target's HELLO */
+	/* This message is the target's HELLO. */
 	assert_true(raw_expect(&silent, RDMAP_EXT_REQ, &hdr, &payload) > 0);
 	assert_int_equal(raw_expect_end(&silent, END_MS), 0);
 	raw_close(&silent);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_rings.c -- peers that move to rings in shared memory as agreed, and then write
- * impossible positions and malformed messages there. Only their own connection ends, with a reason.
- * Their rings are freed, and no memory changes that they may not write.
+ * impossible positions and malformed messages there. The target must end only their own connection,
+ * with a reason, and free its rings. Memory to which they have no access must not change.
  */
 #include "system/lib/check.h"
 
@@ -41,7 +41,7 @@ static uint64_t next_random(void)
 
 /* --- the target ----------------------------------------------------------------------------- */
 
-/* Counts the mappings of rings in the target. */
+/* Count the mappings of rings in the target. */
 static int count_rings(void)
 {
 	char path[64], line[512];
@@ -90,7 +90,7 @@ static int start(void **state)
 		bystander_goes_on();
 		usleep(1000);
 	}
-	usleep(100000); /* the sockets of the meeting are closed by now */
+	usleep(100000); /* by now the target has closed the sockets that set the rings up */
 	bystander_goes_on();
 	rings_before = count_rings();
 	fds_before = gauge_fds(target.proc.pid);
@@ -116,7 +116,7 @@ static bool log_has(const char *text)
 	return has;
 }
 
-/* All but the first 64 bytes, which belong to the bystander. */
+/* Check that no byte was placed after the first 64, which belong to another, honest peer. */
 static void expect_nothing_placed(void)
 {
 	static const char zeros[] = "00000000000000000000000000000000";
@@ -137,8 +137,8 @@ static bool target_has_freed(void)
 	return count_rings() == rings_before && gauge_fds(target.proc.pid) <= fds_before;
 }
 
-/* The connection has ended, and the target has freed everything of it, while this end still has
- * its sockets. */
+/* The target must end the connection and free all its resources while this end still has its
+ * sockets. */
 static void expect_end(void)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
@@ -169,7 +169,7 @@ static void a_peer_that_keeps_to_the_rules_is_served(void **state)
 			 0);
 	assert_int_equal(raw_read(&peer, region->stag, region->addr + 64, 9), 0);
 	assert_int_equal(raw_expect(&peer, RDMAP_READ_RESP, &hdr, &payload), 9);
-	raw_close(&peer); /* closes only the socket */
+	raw_close(&peer); /* this call closes only the socket */
 	expect_end();
 }
 
@@ -187,7 +187,7 @@ static void an_impossible_position_of_the_writer_ends_its_connection(void **stat
 	assert_true(log_has("the peer's position in a ring"));
 }
 
-/* The target notices the position with the next answer that it writes. */
+/* The target notices the position when it writes the next answer. */
 static void an_impossible_position_of_the_reader_ends_its_connection(void **state)
 {
 	for (int i = 0; i < 3; i++) {
@@ -197,7 +197,7 @@ static void an_impossible_position_of_the_reader_ends_its_connection(void **stat
 		struct raw_region *region = &peer.region[0];
 
 		atomic_store(&rings.ring[1]->head, positions[i]);
-		/* Send more than the room that the target has seen so far. */
+		/* Request more bytes than the ring has free as the target sees it. */
 		for (uint64_t sent = 0; sent <= rings.size; sent += SIZE)
 			raw_read(&peer, region->stag, region->addr, SIZE);
 		expect_end();
@@ -210,7 +210,7 @@ static void send_random(size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		bytes[i] = (uint8_t)next_random();
-	if (next_random() % 2) /* often a length that is soon complete */
+	if (next_random() % 2) /* in half of the cases a length that is soon complete */
 		bytes[0] = 0;
 	raw_send(&peer, bytes, len);
 }
@@ -220,7 +220,8 @@ static void garbage_ends_its_own_connection(void **state)
 	for (int i = 0; i < GARBAGES; i++) {
 		connect_rings();
 		send_random(1 + next_random() % 4096);
-		raw_close(&peer); /* the target may wait for more bytes */
+		/* end the connection, because the target may wait for more bytes */
+		raw_close(&peer);
 		expect_end();
 	}
 }
@@ -248,7 +249,7 @@ static void an_fpdu_that_is_cut_or_too_long_is_not_executed(void **state)
 		bytes[1] = (uint8_t)lengths[i];
 		raw_send(&peer, bytes, 2 + (size_t)len + 32);
 		raw_close(&peer);
-		/* the part of a Write that has come may be placed */
+		/* The received part of a Write may be placed. */
 		if (lengths[i] == UINT16_MAX) {
 			assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
 			assert_string_equal(proc_ask(&target.proc, "fill 0 0"), "ok");
@@ -257,7 +258,7 @@ static void an_fpdu_that_is_cut_or_too_long_is_not_executed(void **state)
 	}
 }
 
-/* While the target is stopped, a Write is put into the ring, and then the word. */
+/* While the target is stopped, write a Write to the ring, and then the word "given up". */
 static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **state)
 {
 	struct raw_region *region;
@@ -269,13 +270,13 @@ static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **st
 	rawrings_give_up(&peer);
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
-	raw_close(&peer); /* the target waits for this end's close */
+	raw_close(&peer); /* the target waits until this end closes */
 	expect_end();
 }
 
 /*
- * Each such descriptor would block a thread for 20 s, and the target has fewer threads that wait
- * for bytes. If the kernel can refuse descriptors, they do not even arrive.
+ * Closing such a descriptor blocks a thread for 20 s, and there are more of them than the target
+ * has receiving threads. If the kernel supports it, descriptors are refused and do not even arrive.
  */
 static void descriptors_that_linger_delay_no_other_connection(void **state)
 {
@@ -303,13 +304,13 @@ static void expect_refused(uint32_t stag, uint64_t to)
 	connect_rings();
 	assert_int_equal(raw_write(&peer, stag, to, bytes, sizeof(bytes)), 0);
 	assert_true(raw_expect_terminate(&peer, NULL) > 0);
-	raw_close(&peer); /* the target waits for this end's close */
+	raw_close(&peer); /* the target waits until this end closes */
 	expect_end();
 }
 
 static void what_it_may_not_write_is_refused_with_a_terminate(void **state)
 {
-	struct raw_region *region = peer.region; /* each connection gets the same region */
+	struct raw_region *region = peer.region; /* all connections use the same region */
 
 	connect_rings();
 	raw_close(&peer);
@@ -320,7 +321,7 @@ static void what_it_may_not_write_is_refused_with_a_terminate(void **state)
 	expect_refused(region[0].stag + 256, region[0].addr + 64);
 }
 
-/* Positions, flags and bytes change, even past the writer's position; and pages are taken away. */
+/* Change positions, flags and bytes, even past the writer's position, and take pages away. */
 static void memory_that_changes_all_the_time_ends_its_own_connection(void **state)
 {
 	for (int i = 0; i < RUINS; i++) {

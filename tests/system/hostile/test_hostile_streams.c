@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_streams.c -- peers that are connected and then misbehave: garbage, floods, silence.
- * They lose their connection, and the target's memory is bounded.
+ * test_hostile_streams.c -- peers that are connected and then misbehave: with garbage, floods or
+ * silence. The target must end their connection, and its memory must stay bounded.
  */
 #include "system/lib/check.h"
 
@@ -19,7 +19,8 @@
 #define CROWD    40
 #define GARBAGES 100
 #define FLOODS   4
-/* Parked messages (256 KiB), a receive buffer, and the allocator's rounding. */
+/* Bound of the memory for one peer: parked messages (256 KiB), a receive buffer, and the
+ * allocator's rounding. */
 #define PEER_KIB 512
 
 static struct remote target;
@@ -29,7 +30,7 @@ static uint64_t seed;
 
 static int start(void **state)
 {
-	/* A late reader still gets the Terminate, however late the test runs. */
+	/* With this limit a late reader still gets the Terminate, however slow the test runs. */
 	return remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:4194304:0xff", NULL},
 			    (const char *[]){"SOFTRNIC_DRAIN_MS=20000", NULL}) ||
 	       strcmp(proc_ask(&target.proc, "fill 0 0"), "ok") != 0 ||
@@ -62,7 +63,7 @@ static long target_kib(void)
 	return gauge_rss_anon_kib(target.proc.pid);
 }
 
-/* The peers of the target are gone, and it may keep almost no memory for them. */
+/* The target's peers are gone, so it may keep almost no memory for them. */
 static void expect_target_to_recover(long before_kib)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, 10000), 0);
@@ -78,12 +79,12 @@ static void send_garbage(unsigned options)
 	assert_int_equal(raw_connect(&peer, target.port, options), 0);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)next_random();
-	/* Often a length that is soon complete. */
+	/* In half of the cases use a length that is soon complete. */
 	if (seed & 1)
 		bytes[0] = 0;
 	size_t len = 1 + next_random() % sizeof(bytes);
 	raw_send(&peer, bytes, len);
-	/* Only a complete FPDU is processed; otherwise the target waits for more bytes. */
+	/* The target processes only complete FPDUs; otherwise it waits for more bytes. */
 	if (bytes[0] == 0 && len > 300)
 		assert_int_not_equal(raw_expect_terminate(&peer, NULL), -ETIMEDOUT);
 	raw_close(&peer);
@@ -103,7 +104,7 @@ static void garbage_is_not_placed_and_ends_the_connection(void **state)
 static void a_reset_within_an_fpdu_affects_no_other(void **state)
 {
 	struct linger reset = {.l_onoff = 1};
-	uint8_t begin[300] = {0xfc, 0x00, 0xc1, 0x40}; /* a Write of 64 KB */
+	uint8_t begin[300] = {0xfc, 0x00, 0xc1, 0x40}; /* the begin of a Write of 64 KB */
 	long before = target_kib();
 
 	for (unsigned i = 0; i < GARBAGES; i++) {
@@ -122,10 +123,11 @@ static void limit_sending(struct raw *r)
 	setsockopt(r->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
-/* Each peer sends half an FPDU, and then nothing. */
+/* Each peer sends half an FPDU and then stays silent. */
 static void unfinished_fpdus_hold_little(void **state)
 {
-	static uint8_t half[30000] = {0xfc, 0x00, 0x41, 0x43, [21] = 1}; /* a Send of 64 KB */
+	/* the begin of a Send of 64 KB */
+	static uint8_t half[30000] = {0xfc, 0x00, 0x41, 0x43, [21] = 1};
 	long before = target_kib(), during;
 
 	for (int i = 0; i < CROWD; i++) {
@@ -145,7 +147,8 @@ static void unfinished_fpdus_hold_little(void **state)
 }
 
 /*
- * The target echoes. A peer that reads no echo first uses up the receives, then the parking buffer.
+ * The target echoes messages. A peer that reads no echo uses up first the receives, then the
+ * parking buffer.
  */
 static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 {
@@ -170,7 +173,7 @@ static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 	expect_target_to_recover(before);
 }
 
-/* Other peers use the region, too, and no peer may take it from them (RFC 5042 s6.4.5). */
+/* Other peers use the region, too, so no peer may invalidate it (RFC 5042 s6.4.5). */
 static void invalidating_a_region_affects_no_other_peer(void **state)
 {
 	int error;
@@ -208,13 +211,13 @@ static void expect_judgement(const struct header_edge *edge)
 	struct ddp_hdr hdr;
 	int got;
 
-	if (!edge->error) { /* the peer goes on: a Read gets its answer */
+	if (!edge->error) { /* the peer works on: a Read gets its answer */
 		peer.msn[DDP_QN_REQUEST] += rdmap_ctrl_opcode(edge->ulpdu[1]) == RDMAP_READ_REQ;
 		assert_int_equal(
 			raw_read(&peer, peer.region[0].stag, peer.region[0].addr + 4096, 8), 0);
 		do {
 			got = raw_expect(&peer, RDMAP_READ_RESP, &hdr, &payload);
-		} while (got == 0); /* the answer to the read of no bytes */
+		} while (got == 0); /* got == 0: the answer to a Read of no bytes */
 		if (got != 8)
 			fail_msg("%s: the stream does not go on: %d", edge->name, got);
 		return;
@@ -235,7 +238,7 @@ static void fpdus_at_the_edges_of_their_headers_affect_no_other(void **state)
 	bystander_goes_on();
 }
 
-/* The number of reads is permitted, but their answers are never read. */
+/* The peer may have this many Reads outstanding, but it never reads the answers. */
 static void reads_with_unread_answers_hold_little(void **state)
 {
 	long before = target_kib(), during;
@@ -264,8 +267,8 @@ static void more_reads_than_agreed_are_refused(void **state)
 	int error;
 
 	assert_int_equal(raw_connect(&peer, target.port, RAW_PLAIN), 0);
-	/* Some reads are answered, until the socket buffers are full; the others exceed the
-	 * limit. */
+	/* The target answers some Reads, until the socket buffers are full; then the others exceed
+	 * the limit. */
 	for (int i = 0; i <= 2 * peer.reply.ird; i++)
 		if (raw_read(&peer, peer.region[0].stag, peer.region[0].addr, SIZE / 4))
 			break;
@@ -276,7 +279,7 @@ static void more_reads_than_agreed_are_refused(void **state)
 	bystander_goes_on();
 }
 
-/* The target's program destroys the connection at once; the Terminate is still sent. */
+/* The target's program destroys the connection at once, but the Terminate must still be sent. */
 static void a_slow_reader_gets_the_terminate_of_a_destroyed_connection(void **state)
 {
 	int error;

@@ -21,8 +21,8 @@ void bad_disk_need(void)
 }
 
 /*
- * Otherwise blocks of zeros around the written block are punched out of the image, and make room in
- * it.
+ * Without this option the driver frees blocks of zeros around the written block in the image, which
+ * makes space there.
  */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top)
 {
@@ -64,7 +64,7 @@ void bad_disk_unmount(struct bad_disk *disk)
 	disk->folder[0] = '\0';
 }
 
-/* The offset in the image of that block of a file. */
+/* Find the offset in the image of this block of a file. */
 static off_t bad_disk_find(const char *path, uint64_t offset)
 {
 	_Alignas(struct fiemap) char room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
@@ -129,7 +129,7 @@ void bad_disk_repair(const struct bad_disk *disk)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* The block must not stay cached: the next read has to come from the image. */
+/* Drop the block from the page cache, so that the next read comes from the image. */
 static void bad_disk_forget(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);

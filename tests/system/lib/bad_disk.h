@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bad_disk.h -- a disk that really fails: an ext4 on a loop device, whose image is in a small
- * tmpfs. Blocks of the image are removed together with their room, so that the kernel cannot write
- * them any more, and reports that at the write-back (ENOSPC).
+ * tmpfs. The test removes blocks of the image and fills the space that becomes free. The kernel can
+ * then no longer write these blocks, and reports that when it writes them back (ENOSPC).
  *
- * Unreadable blocks are blocks of a btrfs whose checksums do not match any more (EIO), until they
- * are written as a whole.
+ * A block becomes unreadable if it is on a btrfs and its checksum does not match any more (EIO),
+ * until the whole block is written.
  *
- * Durable bytes are checked as after a power cut: in a copy of the image, mounted elsewhere, which
- * lacks everything that is only in the page cache.
+ * Which bytes are durable is checked as after a power cut: in a copy of the image that is mounted
+ * elsewhere, and lacks all bytes that are only in the page cache.
  */
 #ifndef SYSTEM_BAD_DISK_H
 #define SYSTEM_BAD_DISK_H
@@ -23,16 +23,16 @@
 #define BAD_DISK_BLOCK 4096u
 
 struct bad_disk {
-	char folder[256]; /* folder of the disk's own files */
-	char top[256];    /* the folder where the disk is mounted */
+	char folder[256]; /* folder of the disk's image */
+	char top[256];    /* folder where the disk is mounted */
 };
 
 /*
- * Call this first. The caller needs root, mounts of its own and loop devices; otherwise the program
+ * Call this first. It needs root, a mount namespace and loop devices; without them the test program
  * is skipped.
  */
 void bad_disk_need(void);
-/* Makes `folder`; `top` exists already. */
+/* Make `folder`, and mount the disk at `top`, which must exist. */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top);
 /* Mount a btrfs instead, whose blocks can be spoiled. Returns false if the kernel does not
  * support btrfs. */
@@ -40,27 +40,27 @@ bool bad_disk_mount_sums(struct bad_disk *disk, const char *folder, const char *
 void bad_disk_unmount(struct bad_disk *disk); /* harmless if the disk is not mounted */
 
 /*
- * Make that block of the file unwritable; all other blocks stay writable. Write the block alone: a
- * loop device reports a request as written if it could write the beginning.
+ * Make this block of the file unwritable; all other blocks stay writable. Write the block alone,
+ * because a loop device reports a larger request as written if it could write the first part.
  */
 void bad_disk_break_block(const struct bad_disk *disk, const char *path, uint64_t offset);
-/* The same as bad_disk_break_block(), for `count` blocks of the file. */
+/* Like bad_disk_break_block(), for `blocks` blocks of the file. */
 void bad_disk_break_blocks(const struct bad_disk *disk, const char *path, uint64_t offset,
 			   unsigned blocks);
-/* No block can be written any more, not even those of the file system's journal. */
+/* Make all blocks unwritable, even those of the file system's journal. */
 void bad_disk_break(const struct bad_disk *disk);
 void bad_disk_repair(const struct bad_disk *disk);
 
 /*
- * For a btrfs: make the block of the file that begins with these bytes unreadable. No other block
- * begins with them, and no process has the file open.
+ * On a btrfs: make the block of the file that begins with these bytes unreadable. No other block
+ * may begin with them, and no process may have the file open.
  */
 void bad_disk_spoil(const struct bad_disk *disk, const char *path, const void *bytes, size_t len);
 
-/* Returns a folder with the present content of the disk, valid until look_away. */
+/* Returns a folder with the present content of the medium, valid until bad_disk_look_away(). */
 const char *bad_disk_look(const struct bad_disk *disk);
 void bad_disk_look_away(const struct bad_disk *disk);
-/* Read bytes of the file of that name from the disk. */
+/* Read bytes of this file from the medium. */
 void bad_disk_read(const struct bad_disk *disk, const char *name, uint64_t offset, void *bytes,
 		   size_t len);
 

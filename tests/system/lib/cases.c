@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "system/lib/proc.h"
 
-/* A running case; pid 0: no case. */
+/* A case that is running; pid 0: this slot is free. */
 struct cases_slot {
 	pid_t pid;
 	int output;
@@ -17,7 +17,7 @@ struct cases_slot {
 	uint64_t begin_ns;
 };
 
-/* Run a case; the process ends with one of the two statuses. */
+/* Run a case in a child, which exits with one of two statuses. */
 static void cases_child(const struct CMUnitTest *test, int output)
 {
 	proc_die_with_parent();
@@ -54,7 +54,7 @@ static void cases_print(int output)
 	fflush(stdout);
 }
 
-/* Wait for the first case that ends. Returns true if that case failed. */
+/* Wait until a case ends. Returns true if this case failed. */
 static bool cases_end_one(struct cases_slot *slots, unsigned at_once, bool only_failures)
 {
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.h -- cmocka for system tests, and ways to skip a test. */
+/* check.h -- includes cmocka for system tests, and has ways to skip a test. */
 #ifndef SYSTEM_CHECK_H
 #define SYSTEM_CHECK_H
 
@@ -20,12 +20,12 @@
 /* ctest's SKIP_RETURN_CODE of these tests */
 #define SKIPPED 77
 
-/* A sanitizer's build is slower by an order of magnitude, and uses memory for itself. */
+/* A sanitizer build is ten times slower, and uses memory of its own. */
 #ifndef SYSTEM_SANITIZED
 #define SYSTEM_SANITIZED 0
 #endif
 
-/* The call must succeed; a failure prints the call. */
+/* Fail the test, and print the call, if the call fails. */
 #define OK(call)                                                                                   \
 	do {                                                                                       \
 		int ok_ret_ = (call);                                                              \
@@ -33,7 +33,7 @@
 			fail_msg("%s: %d (%s)", #call, ok_ret_, rpma_err_2str(ok_ret_));           \
 	} while (0)
 
-/* Run this command in a shell. Returns the shell's status. */
+/* Run this command in a shell. Returns the shell's exit status. */
 static inline int run_shell(const char *format, ...)
 {
 	char command[2000];
@@ -53,7 +53,8 @@ static inline void need_root(const char *what)
 	exit(SKIPPED);
 }
 
-/* A number from the environment, so that a soak can repeat a test more often. */
+/* Returns a number from the environment, for instance so that a long run can repeat a test more
+ * often. */
 static inline unsigned env_or(const char *name, unsigned dflt)
 {
 	const char *s = getenv(name);

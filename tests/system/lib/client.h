@@ -2,7 +2,7 @@
 /*
  * client.h -- an initiator on the public API, with a time limit on every wait.
  *
- * Functions return 0, a librpma error, or CLIENT_TIMEOUT. They never assert, because some callers
+ * Functions return 0, a librpma error, or CLIENT_TIMEOUT. They do not assert, because some callers
  * are not test programs.
  */
 #ifndef SYSTEM_CLIENT_H
@@ -21,28 +21,29 @@
 struct client {
 	struct rpma_peer *peer;
 	struct rpma_conn_cfg *cfg;
-	uint8_t *buf; /* own memory, registered with all rights */
+	uint8_t *buf; /* memory of this end, registered with all rights */
 	size_t size;
 	struct rpma_mr_local *mr;
 
-	struct rpma_conn *conn; /* NULL: not connected */
+	struct rpma_conn *conn; /* NULL: the client is not connected */
 	struct rpma_cq *cq;
 	struct rpma_mr_remote *at[CLIENT_REGIONS_MAX]; /* the target's regions */
 	int n_at;
 };
 
-/* Open the device, and make a buffer of that size. */
+/* Open the device, and make a buffer of this size. */
 int client_open(struct client *c, size_t size);
 void client_close(struct client *c);
 
-/* RPMA_E_PROVIDER: the outcome, in *event, is not ESTABLISHED. */
+/* Returns RPMA_E_PROVIDER if the outcome, which is in *event, is not ESTABLISHED. */
 int client_connect(struct client *c, const char *port, enum rpma_conn_event *event);
-/* Open and connect. */
+/* Do both client_open() and client_connect(). */
 int client_begin(struct client *c, size_t size, const char *port);
-void client_disconnect(struct client *c); /* close in good order, even after a loss */
-void client_drop(struct client *c);       /* Delete the connection without a disconnect. */
+/* closes in good order, even after the connection was lost */
+void client_disconnect(struct client *c);
+void client_drop(struct client *c); /* deletes the connection without a disconnect */
 
-/* Connect once more with the client's peer object, and with queue sizes from cfg. */
+/* Connect again with the client's peer object, and with queue sizes from cfg. */
 int client_connect_as(struct client *c, const char *port, struct rpma_conn_req **req,
 		      enum rpma_conn_event *event);
 
@@ -50,18 +51,19 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms);
 int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int timeout_ms);
 
 /*
- * Post one operation and take the operation's completion. Returns 0 on success, RPMA_E_UNKNOWN on
- * failure, with the cause in *wc. wc may be NULL.
+ * Post one operation and take its completion. Returns 0 if it succeeded. If it failed, returns
+ * RPMA_E_UNKNOWN, with the cause in *wc; wc may be NULL.
  */
 int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_flush_type type,
 		 struct ibv_wc *wc);
-/* A write without a completion, followed by a persistent flush. */
+/* Post a write without a completion and a persistent flush, and take the completion of the
+ * flush. */
 int client_put(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 /*
- * A write without a completion to anywhere, followed by a flush of the first region, posted
- * together: when the write is refused, the flush is certainly under way.
+ * Post a write without a completion, to any memory, together with a flush of the first region. When
+ * the target refuses the write, the flush is certainly under way.
  */
 int client_post_write_and_flush(struct client *c, struct rpma_mr_remote *to, size_t at, size_t len);
 /* Send the first len bytes of the buffer, and receive the echo into the buffer's second half. */

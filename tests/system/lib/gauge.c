@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* "Name:   123 kB" in a file below /proc/PID. */
+/* Returns the number of a line such as "Name: 123 kB" in a file below /proc/PID. */
 static long gauge_proc_kib(pid_t pid, const char *file, const char *name)
 {
 	char path[64], line[256];
@@ -106,7 +106,7 @@ struct gauge gauge_self(void)
 int gauge_fds(pid_t pid)
 {
 	char path[64];
-	int n = -2; /* the entries "." and ".." do not count */
+	int n = -2; /* start at -2, because the entries "." and ".." do not count */
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);

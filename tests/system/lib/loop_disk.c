@@ -63,7 +63,7 @@ void loop_disk_rewrite(const char *path, uint64_t size)
 	close(fd);
 }
 
-/* The seventh number is the count of sectors written. */
+/* The seventh number of the line is the count of written sectors. */
 static uint64_t loop_disk_written(const struct loop_disk *disk)
 {
 	unsigned long long sectors = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mounts.h -- a test with file systems of its own. */
+/* mounts.h -- gives a test a mount namespace of its own. */
 #ifndef SYSTEM_MOUNTS_H
 #define SYSTEM_MOUNTS_H
 
@@ -8,7 +8,7 @@
 
 #include "system/lib/check.h"
 
-/* Later mounts belong to this process alone, and end with the process. */
+/* After this call mounts are visible only to this process, and end with it. */
 static inline void need_own_mounts(void)
 {
 	need_root("a file system of its own");

@@ -33,7 +33,8 @@ static char **proc_env_with(const char *const envs[])
 	all = calloc(n + extra + 1, sizeof(*all));
 	if (!all)
 		return NULL;
-	/* getenv() returns the first of two settings. */
+	/* The settings of the caller come first, because getenv() returns the first one of a
+	 * name. */
 	if (extra)
 		memcpy(all, envs, extra * sizeof(*all));
 	memcpy(all + extra, environ, n * sizeof(*all));
@@ -84,7 +85,7 @@ static int proc_ms_left(uint64_t end)
 	return now >= end ? 0 : (int)((end - now) / NSEC_PER_MS) + 1;
 }
 
-/* Take the first line from the bytes that have come. */
+/* Take the first line from the bytes that have arrived. */
 static const char *proc_line_cut(struct proc *p)
 {
 	char *nl = memchr(p->more, '\n', p->have);
@@ -140,7 +141,7 @@ void proc_signal_child(pid_t child, int sig)
 
 	if (child <= 0 || kill(child, sig) || sig != SIGSTOP)
 		return;
-	/* Some threads of the child may run on for a while. */
+	/* Some threads of the child may run on for a moment, so wait. */
 	while (waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED | WNOWAIT) && errno == EINTR)
 		;
 }

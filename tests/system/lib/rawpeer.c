@@ -95,7 +95,7 @@ int raw_expect_end(struct raw *r, int timeout_ms)
 	return n > 0 ? -EPROTO : n;
 }
 
-/* Receive until at least that many bytes are behind r->in + r->at. */
+/* Receive until there are at least `want` bytes at r->in + r->at. */
 static int raw_fill_to(struct raw *r, size_t want, int timeout_ms)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
@@ -383,7 +383,8 @@ int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms)
 
 int raw_expect(struct raw *r, enum rdmap_opcode op, struct ddp_hdr *hdr, const uint8_t **payload)
 {
-	const uint8_t *ulpdu = NULL; /* gcc -O3 does not see that the function returns if len < 0 */
+	/* for gcc -O3, which does not see that the function returns if len < 0 */
+	const uint8_t *ulpdu = NULL;
 
 	for (;;) {
 		int len = raw_take_fpdu(r, &ulpdu, RAW_WAIT_MS), at;

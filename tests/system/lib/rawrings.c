@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct rawring_head) == 128 && offsetof(struct rawring_hea
 
 static const uint8_t own_nonce[EXT_LINK_TOKEN] = {1, 2, 3, 4};
 
-/* --- the meeting ---------------------------------------------------------------------------- */
+/* --- the move to rings ---------------------------------------------------------------------- */
 
 static int rawrings_step(struct raw *r, enum ext_link_step step, const uint8_t *token)
 {
@@ -39,7 +39,7 @@ static int rawrings_step(struct raw *r, enum ext_link_step step, const uint8_t *
 	return raw_control(r, RDMAP_EXT_REQ, bytes, sizeof(bytes));
 }
 
-/* Drop other control messages. */
+/* Take the next message with this step, and drop other control messages. */
 static int rawrings_expect_step(struct raw *r, enum ext_link_step step, struct ext_link *msg)
 {
 	const uint8_t *payload;
@@ -84,7 +84,7 @@ static int rawrings_send_nonce(int fd)
 	return send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == PACKET_LEN ? 0 : -EPIPE;
 }
 
-/* *passed gets the packet's descriptor, if any. */
+/* *passed gets the descriptor in the packet, or -1. */
 static int rawrings_recv_packet(int fd, uint32_t kind, uint64_t *size, uint8_t *nonce, int *passed)
 {
 	union {
@@ -214,7 +214,7 @@ int rawrings_send(struct raw *r, const void *bytes, size_t len)
 	return 0;
 }
 
-/* Bytes in the ring come before the end. */
+/* The bytes in the ring come before the end of the connection. */
 int rawrings_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS, there;
@@ -239,7 +239,7 @@ int rawrings_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 	return (int)there;
 }
 
-/* The word is in the initiator's cache line, behind the positions of both rings. */
+/* The word is in the initiator's cache line, after the positions of both rings. */
 void rawrings_give_up(struct raw *r)
 {
 	_Atomic uint32_t *word =

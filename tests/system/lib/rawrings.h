@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rawrings.h -- a raw peer that moves to rings in shared memory, as doc/wire.md describes them. It
- * is the initiator: it writes ring 0 and reads ring 1. From then on all functions of rawpeer.h use
- * the rings, and the test may write any bytes to the memory.
+ * rawrings.h -- a raw peer that moves to rings in shared memory, as doc/wire.md describes them. The
+ * peer is the initiator: it writes ring 0 and reads ring 1. After the move all functions of
+ * rawpeer.h use the rings, and the test may write any bytes to the shared memory.
  */
 #ifndef SYSTEM_RAWRINGS_H
 #define SYSTEM_RAWRINGS_H
@@ -22,8 +22,8 @@ struct rawring_head {
 };
 
 struct rawrings {
-	int fd;     /* the Unix socket */
-	int memory; /* file of the shared memory */
+	int fd;     /* descriptor of the Unix socket */
+	int memory; /* descriptor of the memory file */
 	uint8_t *base;
 	size_t len;
 	uint64_t size; /* size of each ring */
@@ -32,10 +32,10 @@ struct rawrings {
 	uint64_t written, read;
 };
 
-/* Dial, send a HELLO, meet, and switch. 0 or -errno. */
+/* Connect, send a HELLO, set up the rings, and switch to them. Returns 0 or -errno. */
 int rawrings_connect(struct raw *r, struct rawrings *rings, const char *port);
 void rawrings_close(struct raw *r);
-/* Set only the word "given up". */
+/* Set the word "given up", and do nothing else. */
 void rawrings_give_up(struct raw *r);
 /* Send a wake-up, which the other end may ignore. */
 void rawrings_wake(struct raw *r);

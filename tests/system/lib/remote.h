@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* remote.h -- the target as a process of its own, and writers that keep the target busy. */
+/* remote.h -- runs the target, and processes that constantly write to it. */
 #ifndef SYSTEM_REMOTE_H
 #define SYSTEM_REMOTE_H
 
@@ -10,23 +10,22 @@ struct remote {
 	char port[8];
 };
 
-/* Start the target with these regions (see target_main.c), and wait until the target listens. */
+/* Start the target with these regions (target_main.c describes them), and wait until it listens. */
 int remote_start(struct remote *r, const char *program, const char *const regions[],
 		 const char *const envs[]);
-/* The same with SYSTEM_TARGET and regions as arguments; the test fails if the target cannot
- * start. */
+/* Start SYSTEM_TARGET with these regions. The test fails if the target cannot start. */
 #define remote_must_start(r, envs, ...)                                                            \
 	assert_int_equal(                                                                          \
 		remote_start(r, SYSTEM_TARGET, ((const char *[]){__VA_ARGS__, NULL}), envs), 0)
-/* The number of the target's connections; -1: the target does not answer. */
+/* Returns the number of the target's connections, or -1 if the target does not answer. */
 int remote_conns(struct remote *r);
-/* Wait until the target has that many connections. Returns 0, or -ETIMEDOUT. */
+/* Wait until the target has exactly this many connections. Returns 0 or -ETIMEDOUT. */
 int remote_wait_conns(struct remote *r, int n, int timeout_ms);
 
 /*
  * Start a process that writes to the target's regions until it is stopped, and connects again
- * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": that many connections write to the
- * slices from FIRST on, of ALL slices of the regions.
+ * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": the regions are divided into ALL
+ * slices, and CONNECTIONS connections write to one slice each, from number FIRST on.
  */
 int writer_start(struct proc *p, const char *program, const char *port, const char *share,
 		 const char *const envs[]);

@@ -8,11 +8,11 @@
 #include "mirror/wire/greeting.h"
 
 #define FLOWS_MAX      65536u
-#define FLOWS_ETHERNET 14u /* bytes of a frame's header */
+#define FLOWS_ETHERNET 14u /* length of a frame's header */
 #define FLOWS_SYN      0x02
 #define FLOWS_REQUEST  "MPA ID Req Frame"
-#define FLOWS_GREETING "RMIM" /* the version and then the kind follow */
-#define FLOWS_SEARCHED 128u   /* bytes of a request within which a greeting begins */
+#define FLOWS_GREETING "RMIM" /* magic bytes, which the version and the kind follow */
+#define FLOWS_SEARCHED 128u   /* a greeting begins within this many bytes of a request */
 
 struct flow {
 	uint32_t addrs[2];
@@ -52,7 +52,7 @@ static bool flow_is_between(const struct flow *f, const struct segment *s, unsig
 	       f->ports[0] == s->ports[from] && f->ports[1] == s->ports[to];
 }
 
-/* The two directions of a connection have the same flow. */
+/* Find the flow of a segment; both directions of a connection have the same flow. */
 static struct flow *flow_find(const struct segment *s)
 {
 	uint32_t hash = (s->addrs[0] ^ s->addrs[1]) * 2654435761u ^
@@ -83,7 +83,8 @@ static uint8_t flow_read_kind(const struct segment *s)
 		return 0;
 	for (size_t i = key; i + magic + 4 <= searched; i++)
 		if (!memcmp(s->payload + i, FLOWS_GREETING, magic))
-			return s->payload[i + magic + 3]; /* after the versions and the length */
+			/* the kind comes after the versions and the length */
+			return s->payload[i + magic + 3];
 	return 0;
 }
 
@@ -92,7 +93,7 @@ unsigned flows_kind(const struct segment *s)
 	struct flow *f = flow_find(s);
 
 	if (s->begins)
-		f->kind = 0; /* the ports belonged to an earlier connection */
+		f->kind = 0; /* the ports were used by an earlier connection */
 	else if (!f->kind)
 		f->kind = flow_read_kind(s);
 	return f->kind;

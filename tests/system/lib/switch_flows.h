@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * switch_flows.h -- the kind of mirror connection that a frame belongs to.
+ * switch_flows.h -- finds out to which kind of mirror connection a frame belongs.
  *
- * All kinds use one port. The connecting end sends the kind in its first segment: an MPA request
- * whose private data is a greeting (mirror/wire/greeting.h).
+ * All kinds use one port. The connecting end sends the kind in its first segment, an MPA request
+ * whose private data are a greeting (mirror/wire/greeting.h).
  */
 #ifndef SYSTEM_SWITCH_FLOWS_H
 #define SYSTEM_SWITCH_FLOWS_H
@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The TCP segment of a frame. False: the frame has no segment. */
+/* Parse the TCP segment of a frame. Returns false if the frame has none. */
 struct segment {
-	uint32_t addrs[2]; /* source and destination; as in the frame */
-	uint16_t ports[2]; /* source and destination; as numbers */
+	uint32_t addrs[2]; /* source and destination, in network byte order */
+	uint16_t ports[2]; /* source and destination, in host byte order */
 	bool begins;       /* SYN */
 	const uint8_t *payload;
 	size_t len;
@@ -24,12 +24,12 @@ struct segment {
 bool segment_find(const uint8_t *frame, size_t len, struct segment *s);
 
 /*
- * Returns an enum greeting_kind, or 0: not a mirror's connection, or not known yet. The caller has
- * to pass each segment once, in order.
+ * Returns an enum greeting_kind. 0: the connection is not a mirror's, or its kind is not known yet.
+ * The caller has to pass each segment once, in order.
  */
 unsigned flows_kind(const struct segment *s);
 
-/* The kind with that name: "control", "lane", ...; 0: no kind has the name. */
+/* Returns the kind with this name ("control", "lane", ...), or 0 if the name is unknown. */
 unsigned flows_kind_named(const char *name);
 
 #endif

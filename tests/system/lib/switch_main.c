@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * system_switch PID... -- a network of hosts, which are network namespaces: an Ethernet switch that
- * loses, delays and cuts by order. The only kernel module that it needs is tun.
+ * system_switch PID... -- a network of hosts, each of which is a network namespace: an Ethernet
+ * switch that loses, delays and cuts frames by order. The only kernel module that it needs is tun.
  *
- * Each PID is a process whose namespace gets an interface "eth0" with MAC address 02:00:00:00:00:0N
- * for the Nth PID, counted from 1. It prints "ready", then obeys lines of standard input, and
- * answers each with "ok", until that ends. FROM and TO are numbers of hosts, or "*".
+ * Each PID is a process whose namespace gets an interface "eth0", with MAC address
+ * 02:00:00:00:00:0N for the Nth PID, counted from 1. The program prints "ready". Then it carries
+ * out each line of its standard input, answers it with "ok", and exits when the input ends. FROM
+ * and TO are numbers of hosts, or "*".
  *
- *   cut FROM TO          nothing passes in that direction
- *   port FROM TO PORT    no TCP from or to that port passes
- *   kind FROM TO KIND    no TCP of a mirror's connections of that kind (control, lane, bulk, ...)
- *   loss FROM TO PERMIL  so many of 1000 frames are lost
- *   delay FROM TO MS     later by so much
- *   heal FROM TO         all of that ends
+ *   cut FROM TO          pass no frame in this direction
+ *   port FROM TO PORT    pass no TCP segment from or to this port
+ *   kind FROM TO KIND    pass no segment of a mirror's connections of this kind (control, ...)
+ *   loss FROM TO PERMIL  lose this many of 1000 frames
+ *   delay FROM TO MS     deliver each frame this much later
+ *   heal FROM TO         end all of these
  */
 #include <err.h>
 #include <errno.h>
@@ -36,12 +37,12 @@
 #define HOSTS_MAX 8
 #define PORTS_MAX 8
 #define FRAME_MAX 65536
-#define HELD_MAX  20000 /* limit of frames on their way: a faster sender loses frames */
+#define HELD_MAX  20000 /* limit of the frames under way: frames of a faster sender are lost */
 
 struct way {
 	bool is_cut;
 	unsigned permil, delay_ms, port_count;
-	unsigned kinds; /* a bit for each */
+	unsigned kinds; /* one bit for each kind */
 	uint16_t ports[PORTS_MAX];
 };
 
@@ -56,7 +57,7 @@ struct held {
 static unsigned hosts;
 static int taps[HOSTS_MAX];
 static struct way ways[HOSTS_MAX][HOSTS_MAX];
-static struct held *held; /* ordered by due time */
+static struct held *held; /* list ordered by the time of delivery */
 static unsigned held_count;
 static struct prng chance = {1};
 
@@ -69,8 +70,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Returns the descriptor of an interface in that process's namespace; this process stays in its own
- * namespace.
+ * Make an interface in the namespace of this process, and return its descriptor. The switch itself
+ * stays in its own namespace.
  */
 static int open_tap(unsigned host, const char *pid, int home)
 {
@@ -87,7 +88,7 @@ static int open_tap(unsigned host, const char *pid, int home)
 	if (tap < 0 || ioctl(tap, TUNSETIFF, &request))
 		err(1, "eth0 of process %s", pid);
 	control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	request.ifr_hwaddr.sa_family = 1; /* Ethernet */
+	request.ifr_hwaddr.sa_family = 1; /* the type Ethernet */
 	memcpy(request.ifr_hwaddr.sa_data, (uint8_t[]){2, 0, 0, 0, 0, (uint8_t)(host + 1)}, 6);
 	if (control < 0 || ioctl(control, SIOCSIFHWADDR, &request))
 		err(1, "address of eth0 of process %s", pid);
@@ -100,7 +101,7 @@ static int open_tap(unsigned host, const char *pid, int home)
 
 static void deliver(unsigned to, const uint8_t *frame, size_t len)
 {
-	/* An interface that is down or full loses frames, as real interfaces do. */
+	/* An interface that is down or full loses the frame, as a real interface does. */
 	if (write(taps[to], frame, len) < 0 && errno != EIO && errno != EAGAIN && errno != ENOBUFS)
 		err(1, "write to host %u", to + 1);
 }
@@ -132,8 +133,8 @@ static bool has_port(const struct way *way, const struct segment *s)
 }
 
 /*
- * Does the frame belong to a connection that is cut? Each frame is examined, as the first segment
- * has the kind.
+ * Returns true if the frame belongs to a connection that is cut. Call this for each frame, because
+ * only the first segment of a connection has its kind.
  */
 static bool is_cut_off(const struct way *way, const uint8_t *frame, size_t len)
 {
@@ -172,7 +173,7 @@ static void receive(unsigned from)
 	}
 }
 
-/* Deliver frames that are due. Returns the time until the next. */
+/* Deliver the frames that are due. Returns the time until the next one is due. */
 static int release(void)
 {
 	uint64_t now = now_ns();
@@ -231,7 +232,7 @@ static void obey(const char *line)
 	fflush(stdout);
 }
 
-/* Returns false after standard input has ended. */
+/* Returns false when standard input has ended. */
 static bool read_orders(void)
 {
 	static char text[4096];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * target.h -- a target on the public API: regions, an endpoint, and any number of connections,
- * served by one thread. It accepts with the descriptors of its regions as private data, and echoes
- * every message.
+ * target.h -- a target on the public API: it has regions, an endpoint, and any number of
+ * connections, which one thread serves. When it accepts a connection, it sends the descriptors of
+ * its regions as private data. It echoes every message.
  *
  * Functions return 0 or a librpma error.
  */
@@ -27,14 +27,14 @@ struct target_watch {
 };
 
 struct target_region {
-	uint8_t *ptr; /* NULL: unmapped */
+	uint8_t *ptr; /* NULL: the target has unmapped it */
 	size_t size;
-	struct rpma_mr_local *mr;       /* NULL: deregistered */
-	uint8_t desc[TARGET_DESC_SIZE]; /* peers also get it after the deregistration */
+	struct rpma_mr_local *mr;       /* NULL: the region is deregistered */
+	uint8_t desc[TARGET_DESC_SIZE]; /* descriptor; peers get it even after the deregistration */
 };
 
 struct target {
-	struct rpma_peer *peer, *stranger; /* two protection domains */
+	struct rpma_peer *peer, *stranger; /* peers of two protection domains */
 	struct rpma_ep *ep;
 	char port[8];
 	int epfd;
@@ -43,7 +43,7 @@ struct target {
 	int n_regions;
 	struct list conns;
 	unsigned n_conns, n_accepted, n_lost;
-	uint8_t *msgs; /* a slot for each connection's message */
+	uint8_t *msgs; /* a slot for the message of each connection */
 	struct rpma_mr_local *msgs_mr;
 	uint8_t *slot_taken;
 };
@@ -52,18 +52,18 @@ int target_open(struct target *t);
 void target_close(struct target *t);
 
 /*
- * Add memory from mmap(), which the target unmaps at its end. strange: the memory is in a
- * protection domain that no connection has.
+ * Add memory that mmap() returned, which the target unmaps at its end. strange: register it in a
+ * protection domain that no connection uses.
  */
 int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange);
 int target_add_anon(struct target *t, size_t size, int usage, bool strange);
 int target_add_file(struct target *t, const char *path, size_t size, int usage);
 
 int target_dereg(struct target *t, int i);
-/* Register another range in place of region i. The caller keeps the memory. */
+/* Register other memory as region i. The caller keeps the memory. */
 int target_replace(struct target *t, int i, void *ptr, size_t size, int usage);
 
-/* Serve events for that time; the target may watch another descriptor, too. */
+/* Handle events for this time. The target may also watch another descriptor. */
 void target_step(struct target *t, int timeout_ms);
 int target_watch(struct target *t, int fd, struct target_watch *w);
 

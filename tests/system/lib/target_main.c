@@ -36,8 +36,8 @@ static int add_region(const char *spec)
 }
 
 /*
- * A mistake of the application: it unmaps registered memory. The addresses stay reserved, so that
- * no other memory of the process gets the addresses to which peers still write.
+ * Make the mistake of unmapping registered memory. The addresses stay reserved, so that no other
+ * memory of the process gets addresses to which peers still write.
  */
 static void cmd_unmap(int i)
 {
@@ -47,7 +47,7 @@ static void cmd_unmap(int i)
 	printf("ok\n");
 }
 
-/* The application's own write-back. */
+/* Let the application itself write the file back. */
 static void cmd_sync(int i)
 {
 	bool failed = msync(target.region[i].ptr, target.region[i].size, MS_SYNC);
@@ -60,7 +60,7 @@ static void cmd_dereg(int i)
 	printf("%s\n", target_dereg(&target, i) ? "failed" : "ok");
 }
 
-/* Peers write to the memory at the same time, which ThreadSanitizer would report as a race. */
+/* Peers may write to the memory meanwhile: hide the race from ThreadSanitizer. */
 __attribute__((no_sanitize("thread"))) static void cmd_peek(int i, size_t at, size_t len)
 {
 	for (size_t k = 0; k < len; k++)

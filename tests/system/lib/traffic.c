@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-#define DEPTH       6 /* below the default queue of 10 */
+#define DEPTH       6 /* less than the default queue size of 10 */
 #define BUF_SIZE    (256u << 10)
 #define FLUSH_EVERY 16
 #define RETRY_NS    (2 * NSEC_PER_MS)
@@ -57,7 +57,7 @@ static void traffic_reconnect(struct traffic *t)
 	t->retry_at = clock_now_ns() + RETRY_NS;
 	if (client_connect(&t->client, t->port, NULL))
 		return;
-	/* There is no region for writes: connect again. */
+	/* If the target has no region for writes, connect again. */
 	if (t->client.n_at == 0)
 		return;
 	t->connects++;
@@ -67,7 +67,7 @@ static void traffic_reconnect(struct traffic *t)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Words, lines, pages, and writes of several FPDUs. */
+/* Returns a size: a word, a cache line, a page, or several FPDUs. */
 static size_t traffic_some_size(uint64_t r, size_t max)
 {
 	static const size_t sizes[] = {8, 64, 1000, 4096, 30001, 65536, 200000, 256 << 10};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * traffic.h -- writes of all sizes, one after the other, over a client's connection, with several
- * under way and a flush now and then. Each writer has its own slice of every region, because two
- * writers of the same bytes would be a race, which ThreadSanitizer would report.
+ * under way and a flush now and then. Each writer uses its own slice of every region: if two wrote
+ * the same bytes, ThreadSanitizer would report a race.
  */
 #ifndef SYSTEM_TRAFFIC_H
 #define SYSTEM_TRAFFIC_H
@@ -14,18 +14,18 @@ struct traffic {
 	const char *port;
 	uint64_t seed;
 	unsigned slice, slices;
-	int under_way; /* writes whose completion has not come */
-	bool broken;   /* the connection is broken: connect anew */
+	int under_way; /* number of writes that have not completed */
+	bool broken;   /* true: the connection has failed, so connect again */
 	uint64_t retry_at;
 	unsigned long writes, flushes, failures, connects;
 };
 
-/* Open the writer number `slice` of `slices`. */
+/* Open the writer with number `slice`, of `slices` writers. */
 int traffic_open(struct traffic *t, const char *port, unsigned slice, unsigned slices);
 void traffic_close(struct traffic *t);
-/* Post writes while there is room, and collect completions, without waiting. */
+/* Post writes while slots are free, and take completions, without a wait. */
 void traffic_step(struct traffic *t);
-/* The descriptor that becomes readable with the next completion, or -1. */
+/* Returns the descriptor that becomes readable when a completion arrives, or -1. */
 int traffic_fd(const struct traffic *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writer_main.c -- a program that makes traffic: PORT FIRST:CONNECTIONS:ALL (see remote.h). Answers
- * "stat" until its input ends.
+ * writer_main.c -- a program that makes traffic: its arguments are PORT FIRST:CONNECTIONS:ALL
+ * (remote.h explains them). It answers "stat" until its input ends.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void print_stat(unsigned n)
 	fflush(stdout);
 }
 
-/* Returns false at the end of the input. */
+/* Returns false when the input has ended. */
 static bool serve_input(const struct pollfd *input, unsigned n)
 {
 	char text[256];

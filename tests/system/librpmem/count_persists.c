@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * count_persists SIZE N [read]: makes N persists, or reads, of that size, for counts.sh and for
+ * count_persists SIZE N [read]: makes N persists, or N reads, of SIZE bytes, for counts.sh and for
  * measurements.
  */
 #include "system/librpmem/place.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fill TARGET SET BYTE [over]: makes the pool, and fills the pool again and again until the program
- * is killed. With "over": opens the pool as soon as possible, fills it once, prints "done", and
- * closes it.
+ * fill TARGET SET BYTE [over]: create the pool, and fill it again and again until this program is
+ * killed. With "over": open the pool as soon as possible, fill it once, print "done", and close it.
  */
 #include <errno.h>
 #include <librpmem.h>
@@ -23,7 +22,7 @@ static RPMEMpool *fill_open(char **argv, void *local)
 		       : rpmem_create(argv[1], argv[2], local, POOL, &lanes, NULL);
 }
 
-/* Repeat the call while another session uses the pool. */
+/* Repeat the call as long as another session uses the pool. */
 static RPMEMpool *fill_open_patiently(char **argv, void *local)
 {
 	RPMEMpool *pool = fill_open(argv, local);

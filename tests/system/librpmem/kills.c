@@ -30,7 +30,7 @@ static size_t record_at(unsigned n)
 	return 4096 + (size_t)(n % RECORDS) * RECORD;
 }
 
-/* Write records until the other end is killed. Returns the number of acknowledged records. */
+/* Write records until the other end is killed. Returns how many were acknowledged. */
 static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, struct killer *k)
 {
 	pthread_t thread;
@@ -46,8 +46,8 @@ static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, struct killer
 	return n;
 }
 
-/* The last record was not acknowledged. It may have replaced the oldest record that still
- * counts. */
+/* The last record may not have been acknowledged, and may have replaced the oldest record that
+ * otherwise counts. */
 static void expect_records(unsigned n)
 {
 	const unsigned char *replica = place_map("pool.set.part", NULL);

@@ -31,8 +31,8 @@ static void place_write(const char *path, const char *text, mode_t mode)
 }
 
 /*
- * The replacement for ssh executes the command as a shell of the target does; rpmemd writes its
- * process number to a file.
+ * The replacement for ssh runs the command as a shell on the target does; the process number of
+ * rpmemd is written to a file.
  */
 static void place_write_programs(void)
 {

@@ -3,9 +3,9 @@
  * place.h -- a target on this machine for tests of librpmem: a folder with pool sets, rpmemd
  * started by a replacement for ssh, and a local pool.
  *
- * PLACE_OPTIONS are more options of rpmemd; tests that run at the same time differ in
- * PLACE_VARIANT. Everything lies in a folder of its own below the working directory, which is on a
- * real file system, so pools are of class "file".
+ * PLACE_OPTIONS are more options of rpmemd; tests that run at the same time have different values
+ * of PLACE_VARIANT. All files are in a new folder below the working directory, which is on a real
+ * file system, so pools have the class "file".
  */
 #ifndef LIBRPMEM_TEST_PLACE_H
 #define LIBRPMEM_TEST_PLACE_H
@@ -18,53 +18,54 @@
 #define PLACE_POOL (8 * MIB)
 
 /*
- * Call this first in main(). The call sets the environment; the library reads the environment when
- * it is loaded, so the program is executed once more. Ends the process with SKIPPED if that is
- * impossible.
+ * Call this first in main(). It sets environment variables and executes the program again, because
+ * the library reads them when it is loaded. If that is impossible, the process exits with SKIPPED.
  */
 void place_main(char **argv);
 
-/* Call this for each test: it makes "pool.set" with one part of PLACE_POOL, and the local pool. */
+/* Set-up of each test: make "pool.set" with one part of PLACE_POOL, and the local pool. */
 int place_setup(void **state);
 int place_teardown(void **state);
-/* The same with a pool: created on this machine before the test, and closed after the test. */
+/* Like place_setup(), and also create the pool before the test and close it after the test. */
 extern RPMEMpool *place_pool;
 int place_setup_pool(void **state);
 int place_teardown_pool(void **state);
 
-extern char place_dir[512]; /* absolute; the folder "pools" in it has the pool sets */
+extern char place_dir[512]; /* absolute path; the folder "pools" in it has the pool sets */
 extern unsigned char *place_local;
 
-/* Add a pool set with one part; options as the file spells them ("" or "OPTION NOHDRS\n"). */
+/* Add a pool set with one part. `options` is text of the set file: "" or "OPTION NOHDRS
+ * ", for instance. */
 void place_add_set(const char *name, const char *options, size_t size);
-/* The path of a file among the pool sets; static. */
+/* Returns the path of a file among the pool sets, in a static buffer. */
 const char *place_path(const char *name);
 /* Map the content of a pool set's part for reading. */
 const unsigned char *place_map(const char *name, size_t *size);
 
-/* Expect a line with this text in the log. */
+/* Expect that the log has a line with this text. */
 void place_expect_log(const char *words);
-/* Run a shell script with these lines instead of ssh; NULL: the replacement for ssh again. */
+/* Run a shell script with these lines instead of ssh; NULL: run the usual replacement for ssh
+ * again. */
 void place_use_ssh(const char *lines);
 
-/* The process number of the last started daemon, once that number exists. */
+/* Returns the process number of the daemon that was started last, as soon as it is known. */
 pid_t place_daemon(void);
-/* Returns this process's only child, which runs as ssh. */
+/* Returns the only child of this process, which runs as ssh. */
 pid_t place_child(void);
-/* Wait until the process is gone, or is not a child any more. */
+/* Wait until the process has ended, or is no longer a child of this one. */
 void place_wait_gone(pid_t pid);
 
 extern const struct rpmem_pool_attr place_attr;
-/* These calls must succeed. Lanes: 8. */
+/* Create or open the pool, with 8 lanes. The call must succeed. */
 RPMEMpool *place_create(const char *target);
 RPMEMpool *place_open(const char *target);
-/* Must return 0; the message has the library's text. */
+/* The call must return 0; a failure prints the library's text. */
 #define RPMEM_OK(call)                                                                             \
 	do {                                                                                       \
 		if (call)                                                                          \
 			fail_msg("%s: %s", #call, rpmem_errormsg());                               \
 	} while (0)
-/* The call must return -1 with that errno. */
+/* The call must return -1 with this errno. */
 #define RPMEM_FAILS(call, error)                                                                   \
 	do {                                                                                       \
 		errno = 0;                                                                         \

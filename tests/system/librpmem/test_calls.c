@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of librpmem with rpmemd: their effect at the target, and refused calls. */
+/* The calls of librpmem, with rpmemd: what they do at the target, and which calls are refused. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void what_is_read_is_what_the_replica_holds(void **state)
 		RPMEM_OK(rpmem_read(rpp, buff, 4096, sizes[i], (unsigned)i % 8));
 		assert_memory_equal(buff, place_local + 4096, sizes[i]);
 	}
-	RPMEM_OK(rpmem_read(rpp, buff, 0, 4096, 0)); /* including the header */
+	RPMEM_OK(rpmem_read(rpp, buff, 0, 4096, 0)); /* read the pool with its header */
 	assert_memory_equal(buff, place_attr.signature, 8);
 	RPMEM_OK(rpmem_close(rpp));
 	free(buff);
@@ -60,7 +60,7 @@ static void a_pool_that_is_opened_again_has_its_attributes(void **state)
 	RPMEM_OK(rpmem_close(rpp));
 }
 
-/* pmempool opens two pages to examine a pool. */
+/* pmempool opens only two pages to examine a pool. */
 static void two_pages_are_enough_to_open(void **state)
 {
 	unsigned char *heap = aligned_alloc(4096, 8192);
@@ -135,8 +135,8 @@ static void nothing_is_a_range(void **state)
 }
 
 /*
- * More flushes than the work queue has room for. Without "relaxed" the source may change after the
- * call.
+ * More flushes than the work queue has slots. Without the flag "relaxed" the source may change
+ * after the call.
  */
 static void flushes_are_durable_after_the_drain(void **state)
 {
@@ -220,7 +220,7 @@ static void lanes_are_independent(void **state)
 	compare_with_replica(4096);
 }
 
-/* libpmemobj unmaps the pool before. */
+/* libpmemobj unmaps the pool before it closes it. */
 static void close_does_not_touch_the_local_pool(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");
@@ -237,7 +237,7 @@ static void expect_errno(RPMEMpool *rpp, int error, const char *words)
 		fail_msg("errno %d, not %d: %s", errno, error, rpmem_errormsg());
 }
 
-/* Programs of PMDK compare the begin of the text: the status. */
+/* PMDK's programs compare the begin of the text, which is the status. */
 static void expect_refusal(RPMEMpool *rpp, int error, const char *begin)
 {
 	expect_errno(rpp, error, begin);
@@ -272,8 +272,7 @@ static void refusals_have_their_errno(void **state)
 	assert_int_equal(n, 5);
 }
 
-/* The local pool may be private to the user, so the copy is private, too, whatever the umask
- * permits. */
+/* The local pool may be private to its user, so the copy must be private, whatever umask says. */
 static void the_copy_is_its_users_alone(void **state)
 {
 	mode_t was = umask(0);
@@ -298,13 +297,14 @@ static void removing_takes_the_parts(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");
 
-	RPMEM_FAILS(rpmem_remove("localhost", "pool.set", 0), EAGAIN); /* the pool is in use */
+	/* the pool is still in use */
+	RPMEM_FAILS(rpmem_remove("localhost", "pool.set", 0), EAGAIN);
 	RPMEM_OK(rpmem_close(rpp));
 	RPMEM_OK(rpmem_remove("localhost", "pool.set", 0));
 	assert_int_equal(access(place_path("pool.set.part"), F_OK), -1);
 	assert_int_equal(access(place_path("pool.set"), F_OK), 0);
 	RPMEM_FAILS(rpmem_remove("localhost", "pool.set", 0), ENOENT);
-	assert_non_null(strstr(rpmem_errormsg(), "pool.set")); /* rpmemd's own text */
+	assert_non_null(strstr(rpmem_errormsg(), "pool.set")); /* the text comes from rpmemd */
 	RPMEM_OK(rpmem_remove("localhost", "pool.set", RPMEM_REMOVE_FORCE | RPMEM_REMOVE_POOL_SET));
 	assert_int_equal(access(place_path("pool.set"), F_OK), -1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Targets without ssh: rpma://host:port, the address of rpmemd --listen. */
+/* Targets without ssh: rpma://host:port is the address of a running rpmemd --listen. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -83,7 +83,8 @@ static void a_pool_is_replicated(void **state)
 	const unsigned char *replica;
 	RPMEMpool *rpp = place_create(target);
 
-	assert_int_equal(place_child(), listener); /* there is no ssh */
+	/* the only child is the daemon, so there is no ssh */
+	assert_int_equal(place_child(), listener);
 	RPMEM_OK(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0));
 	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 5, 0));
 	replica = place_map("pool.set.part", NULL);

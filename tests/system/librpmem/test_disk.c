@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An earlier daemon could not write a block of a pool. When the pool is opened again, only bytes
- * that are on the medium are read or acknowledged.
+ * that are on the medium may be read or acknowledged.
  */
 #include "system/librpmem/place.h"
 
@@ -12,7 +12,7 @@
 
 #define POOL   ((size_t)2 * MIB)
 #define AT     ((size_t)16384)
-#define BESIDE (AT + 16 * BAD_DISK_BLOCK) /* another block */
+#define BESIDE (AT + 16 * BAD_DISK_BLOCK) /* offset of another block */
 
 static struct bad_disk disk;
 
@@ -60,7 +60,8 @@ static void lose(RPMEMpool *rpp, unsigned char letter, bool is_killed)
 	assert_int_equal(read_medium(), 0);
 }
 
-/* The change of other bytes stands for an application that recovers by what it has read. */
+/* Open the pool again and change other bytes, as an application does that recovers from what it
+ * reads. */
 static RPMEMpool *go_on(unsigned char letter)
 {
 	RPMEMpool *rpp = start(false);
@@ -76,7 +77,7 @@ static RPMEMpool *go_on(unsigned char letter)
 }
 
 /*
- * One variant uses a block that was only reserved. After a failed write ext4 treats such a block as
+ * One variant uses a block that was only reserved: after a failed write ext4 treats such a block as
  * written.
  */
 static void what_is_opened_again_is_on_the_medium(bool is_killed)

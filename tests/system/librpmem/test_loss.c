@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loss of either end: every call returns, the first failure stays, and no object is left
- * over. */
+/* Either end is lost: every call returns, the first failure stays, and no object is left. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -34,7 +33,7 @@ static void a_daemon_that_is_killed_is_lost(void **state)
 	place_wait_gone(daemon);
 	RPMEM_FAILS(rpmem_persist(rpp, 8192, 8, 0, 0), ECONNRESET);
 	expect_lost(rpp, ECONNRESET);
-	/* acknowledged bytes are there, and the pool can be opened again */
+	/* The acknowledged bytes exist, and the pool can be opened again. */
 	RPMEM_OK(rpmem_close(place_open("localhost")));
 }
 
@@ -48,7 +47,7 @@ static void a_daemon_that_was_killed_is_noticed_by_a_close(void **state)
 	RPMEM_FAILS(rpmem_close(rpp), ECONNRESET);
 }
 
-/* The call ends by its own time limit, not by the limit of liveness. */
+/* The call ends at its own time limit, not at the limit of liveness. */
 static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 {
 	RPMEMpool *rpp;
@@ -62,7 +61,8 @@ static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 	kill(daemon, SIGSTOP);
 	RPMEM_FAILS(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0), ETIMEDOUT);
 	assert_non_null(strstr(rpmem_errormsg(), "RPMEM_TIMEOUT_MS"));
-	munmap(place_local, PLACE_POOL); /* libpmemobj also unmaps with writes under way */
+	/* libpmemobj unmaps the pool even while writes are under way */
+	munmap(place_local, PLACE_POOL);
 	expect_lost(rpp, ETIMEDOUT);
 	kill(daemon, SIGCONT);
 	place_wait_gone(daemon);
@@ -125,7 +125,7 @@ static void sshs_own_words_reach_the_message(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
 	RPMEM_FAILS(rpmem_remove("localhost", "pool.set", 0), ECONNRESET);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
-	/* this machine has no such address: ssh might resolve the name */
+	/* This machine cannot resolve the name, but ssh might. */
 	assert_null(
 		rpmem_open("no-such-host.invalid", "pool.set", place_local, PLACE_POOL, &n, NULL));
 	assert_int_equal(errno, ENOMEDIUM);
@@ -133,8 +133,8 @@ static void sshs_own_words_reach_the_message(void **state)
 }
 
 /*
- * The test kills this initiator, whose child has copies of all its descriptors. At the latest both
- * end with the test, which closes the other end of `hold`.
+ * Runs in an initiator that the test kills. A child of this process has copies of all its
+ * descriptors. Both end at the latest with the test, which has the other end of `hold`.
  */
 static void be_killed(int hold, int ready)
 {
@@ -150,7 +150,8 @@ static void be_killed(int hold, int ready)
 	_exit(0);
 }
 
-/* Acknowledged bytes stay, and the pool is released although a child of the initiator is alive. */
+/* Acknowledged bytes stay, and the pool is released although a child of the killed initiator
+ * lives. */
 static void a_killed_initiator_ends_its_daemon(void **state)
 {
 	int hold[2], ready[2];
@@ -201,7 +202,7 @@ static void a_forked_child_leaves_its_parents_pool_alone(void **state)
 	RPMEM_OK(rpmem_close(rpp));
 }
 
-/* An application that waits for its children takes ssh's status. */
+/* If an application waits for all its children, it takes the exit status of ssh. */
 static void an_application_may_wait_for_ssh(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");
@@ -227,7 +228,7 @@ static void a_failed_create_leaves_no_part(void **state)
 	struct rpmem_pool_attr attr = place_attr;
 	unsigned n = 1;
 
-	attr.incompat_features = 1; /* SINGLEHDR, an option that the set does not have */
+	attr.incompat_features = 1; /* the feature SINGLEHDR, which the set does not have */
 	assert_null(rpmem_create("localhost", "pool.set", place_local, PLACE_POOL, &n, &attr));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(access(place_path("pool.set.part"), F_OK), -1);
@@ -235,7 +236,8 @@ static void a_failed_create_leaves_no_part(void **state)
 }
 
 /*
- * The daemon checks once a second. Flushes fail soon, because their bytes could not be found again.
+ * The daemon checks once a second. Flushes fail soon, because a later process could not find their
+ * bytes.
  */
 static void expect_flushes_to_fail(RPMEMpool *rpp)
 {
@@ -272,7 +274,7 @@ static void a_part_that_is_replaced_fails_the_pool(void **state)
 	place_expect_log("pool.set.part was replaced by another file");
 }
 
-/* The close comes before the daemon's next check. */
+/* The close comes before the next check of the daemon. */
 static void a_close_reports_a_part_that_is_gone(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Through Debian's ssh and sshd, which ssh.sh starts: PLACE_SSH runs ssh with a configuration of
- * its own; sshd listens at PLACE_PORT.
+ * Tests with Debian's ssh and sshd, which ssh.sh starts. PLACE_SSH runs ssh with its own
+ * configuration, and sshd listens at PLACE_PORT.
  */
 #include "system/librpmem/place.h"
 
@@ -48,7 +48,7 @@ static void over_ipv6(void **state)
 	replicate(target_at("[::1]"));
 }
 
-/* A name that is only in ssh's configuration; the data path uses the address of the session. */
+/* Only ssh's configuration has this name; the data path uses the address of the ssh session. */
 static void to_an_alias_of_ssh(void **state)
 {
 	replicate("the-target");
@@ -88,7 +88,7 @@ static void a_killed_daemon_is_lost(void **state)
 	assert_int_equal(place_child(), 0);
 }
 
-/* ssh takes most of a second for a session, so there are three in the suite, and 50 in a soak. */
+/* A session takes ssh most of a second, so the suite has three rounds, and a long run has 50. */
 static void nothing_acknowledged_is_missing_after_a_kill(void **state)
 {
 	kills_lose_nothing(target_at("127.0.0.1"), env_or("SYSTEM_ROUNDS", 60) / 20, true);
@@ -99,7 +99,7 @@ static void a_refused_key_is_named(void **state)
 	unsigned n = 1;
 
 	assert_null(rpmem_open("stranger", "pool.set", place_local, PLACE_POOL, &n, NULL));
-	/* this machine has no address for the host, but ssh might have one */
+	/* This machine cannot resolve the host, but ssh might. */
 	assert_int_equal(errno, ENOMEDIUM);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied"));
 }
@@ -113,7 +113,7 @@ static void a_port_without_a_listener_is_named(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Connection refused"));
 }
 
-/* If ssh took the target for an option, ssh would run the command on this machine. */
+/* If ssh took the target for an option, it would run the command on this machine. */
 static void a_target_is_no_option_of_ssh(void **state)
 {
 	static const char *const forms[] = {"[-oProxyCommand=touch %s]",

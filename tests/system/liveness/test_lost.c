@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_lost.c -- a stopped process keeps its sockets, and TCP notices nothing. */
+/* test_lost.c -- the peer's process is stopped: it keeps its sockets, so TCP does not notice. */
 #include "system/lib/check.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@ static const char *const regions[] = {"anon:65536:0xff", NULL};
 static struct remote target;
 static struct client client;
 
-/* On return the process has stopped. */
+/* Stop the process; when this returns, it has stopped. */
 static void stop_process(struct proc *p)
 {
 	siginfo_t info;
@@ -46,7 +46,7 @@ static void a_stopped_target_is_lost(void **state)
 	post_read(&client);
 	expect_lost(&client, begun);
 	client_drop(&client);
-	/* After the target continues, it gets its peer's end. */
+	/* When the target runs again, it notices that its peer has ended. */
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 	OK(client_connect(&client, target.port, NULL));
@@ -55,7 +55,7 @@ static void a_stopped_target_is_lost(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* The sockets are full when the target stops. */
+/* The target stops while the sockets are full. */
 static void a_target_that_stops_under_load_is_lost(void **state)
 {
 	uint64_t begun;
@@ -75,7 +75,7 @@ static void a_target_that_stops_under_load_is_lost(void **state)
 static void a_stopped_initiator_is_lost(void **state)
 {
 	struct proc writer;
-	/* A stopped target may also count its peer, which has given up, as lost. */
+	/* The stopped target, too, may report its peer as lost, because the peer has given up. */
 	int before = target_lost(&target);
 	uint64_t begun, ms;
 
@@ -107,8 +107,8 @@ static void a_connection_may_wait_for_ever(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* Without consent an end must not send a heartbeat, and TCP's keepalive does not notice the
- * stop. */
+/* Without consent an end must not send a heartbeat, and TCP's keepalive does not notice a stopped
+ * process. */
 static void a_stopped_peer_without_consent_is_waited_for(void **state)
 {
 	enum rpma_conn_event event;

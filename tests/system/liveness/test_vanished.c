@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_vanished.c -- the route to the peer vanishes silently: no FIN, no reset, no answer. Both
- * processes are in a network of their own, whose only interface goes down.
+ * processes are in a network namespace of their own, whose only interface goes down.
  */
 #include "system/lib/check.h"
 
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "outcome.h"
 
-#define ECHOES 400 /* more than can be parked */
+#define ECHOES 400 /* echoes that an end does not receive: more than can be parked */
 
 static const char *const regions[] = {"anon:65536:0xff", NULL};
 
@@ -47,8 +47,8 @@ static void set_way(bool up)
 }
 
 /*
- * Nothing of the network remains after the test and its target end. Needs no privileges if users
- * may create namespaces.
+ * The namespace ends with the test and its target. Making it needs no privileges if users may
+ * create namespaces.
  */
 static void enter_network(void)
 {
@@ -111,7 +111,8 @@ static void what_is_posted_fails(void **state)
 	expect_target_lost(&target, 1);
 }
 
-/* The program does not receive the echoes, so the device stops reading and gets no heartbeat. */
+/* The program does not receive the echoes, so its device stops reading, and gets no heartbeat
+ * either. */
 static void an_end_that_does_not_read_loses_it_as_well(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* app.h -- declarations shared by the parts of mirror_app (app_main.c). */
+/* app.h -- declarations that the parts of mirror_app share (app_main.c describes the program). */
 #ifndef SYSTEM_MIRROR_APP_H
 #define SYSTEM_MIRROR_APP_H
 
@@ -15,11 +15,12 @@ extern size_t app_len;
 void app_answer(int rc);
 uint64_t *app_word(uint64_t offset);
 
-/* Commands for unreadable pages (app_pages.c). False: the line is another command. */
+/* Execute a command about unreadable pages (app_pages.c). Returns false if the line is another
+ * command. */
 bool app_pages_do(const char *line);
 
-/* Commands for descriptors that the application closes (app_files.c). False: the line is another
- * command. */
+/* Execute a command about descriptors that the application closes (app_files.c). Returns false if
+ * the line is another command. */
 bool app_files_do(const char *line);
 
 #endif

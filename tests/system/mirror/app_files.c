@@ -2,9 +2,9 @@
 /*
  * Commands of mirror_app about descriptors:
  *
- *   close-all (like closefrom(3) in a program that becomes a daemon) |
- *   reuse (close all, and give these numbers to files and sockets of the application) |
- *   reused (nothing was read from these files or sockets, or written to them)
+ *   close-all  close all descriptors, as a program does that becomes a daemon (closefrom(3))
+ *   reuse      close all, and use their numbers for files and sockets of the application
+ *   reused     check that nothing was read from or written to these files and sockets
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #define FILES_FIRST  3
 #define FILES_END    256
-#define FILES_ROUNDS 50 /* rounds of four descriptors: more than the library has */
+#define FILES_ROUNDS 50 /* rounds of four descriptors each, together more than the library has */
 #define FILES_SIZE   4096
 
 static enum files_kind { FILES_NONE, FILES_SOCKET, FILES_MEMORY } files[FILES_END];
@@ -50,8 +50,8 @@ static int files_open(void)
 }
 
 /*
- * A thread of the library may have opened a file meanwhile, for instance to log that it lost its
- * descriptors. That number does not belong to the application.
+ * A thread of the library may have opened a file meanwhile, for instance to log that its
+ * descriptors are lost. The number of that file is not the application's.
  */
 static void files_reuse(void)
 {
@@ -62,7 +62,7 @@ static void files_reuse(void)
 	printf("%s\n", rc ? strerror(errno) : "ok");
 }
 
-/* The socket's peer has received nothing, and is still connected. */
+/* Returns true if the socket's peer has received nothing and is still connected. */
 static bool files_is_whole(int fd)
 {
 	static const uint8_t zeros[FILES_SIZE];

@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An application that maps the set and executes commands, one on each line. It answers "ok", or the
- * name of the call that failed and the library's text.
+ * An application that maps the set and executes commands, one a line. It answers "ok", or the name
+ * of the error and the library's text.
  *
- *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
- * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
- * flush OFFSET LEN | pair OFFSET OFFSET LEN (one flush of both) | store8 OFFSET NUMBER |
- * verify OFFSET LEN | confirm | state | age (ms, of a reader) | events (its descriptor) |
- *   touch OFFSET | sync (all) | sync-range OFFSET LEN | size (of the mapping) |
- *   scatter BLOCKS FLUSHES (so many flushes of so many blocks each, none twice) | words COUNT (a
- * store8 to each of so many blocks) | slow (the number of events of that kind; others are dropped)
- * | lost (who, and why, likewise) | exec (the same program again, which says so) | exec-other (one
- * that never maps) | limit-files NUMBER (so many more may be open) | drop-rights (before a map:
- * what modes of files say is true for root, too) | and those of app_pages.c and app_files.c
+ *   map | map-wait | map-direct | map-readonly | unmap
+ *   put OFFSET NUMBER             store a number, and flush it
+ *   begin OFFSET NUMBER, end      the same in two steps: start the flush, and wait for it
+ *   get OFFSET                    print the number
+ *   store OFFSET NUMBER           store a number without a flush
+ *   flush OFFSET LEN
+ *   pair OFFSET OFFSET LEN        flush two ranges by one call
+ *   store8 OFFSET NUMBER | verify OFFSET LEN | confirm | state
+ *   age                           print how old, in ms, the data of a reader are, and the health
+ *   events                        ask for the descriptor for events
+ *   touch OFFSET
+ *   sync | sync-range OFFSET LEN  sync the whole mapping, or a range
+ *   size                          print the size of the mapping
+ *   scatter BLOCKS FLUSHES        make FLUSHES flushes of BLOCKS blocks each, no block twice
+ *   words COUNT                   call store8 for a word in each of COUNT blocks
+ *   slow                          take all events, and print how many were SLOW
+ *   lost                          take all events, and print the text of the last LOST
+ *   exec                          execute this program again, which prints "executed"
+ *   exec-other                    execute a program that never maps the set
+ *   limit-files NUMBER            permit NUMBER more open files
+ *   drop-rights                   before a map: let the modes of files apply to root, too
+ *
+ * app_pages.c and app_files.c have more commands.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -99,12 +112,12 @@ static void app_flush_pair(uint64_t one, uint64_t other, uint64_t len)
 	app_print_result(rpmirror_flush(app_set, ranges, 2, 0, &app_result));
 }
 
-/* Returns a block that was not flushed before. Its neighbours follow much later. */
+/* Returns a block that was not flushed before. Its neighbours are returned much later. */
 static uint8_t *app_next_block(void)
 {
 	static uint64_t n;
 
-	/* 2647 is a prime, so each block comes once */
+	/* 2647 is a prime, so each block is returned once. */
 	return app_addr + n++ * 2647 % (app_len / APP_BLOCK) * APP_BLOCK;
 }
 
@@ -197,7 +210,7 @@ static void app_drop_rights(void)
 	printf("%s\n", syscall(SYS_capset, &header, data) ? strerror(errno) : "ok");
 }
 
-/* The process may open that many more files. */
+/* Let the process open this many more files. */
 static int app_limit_files(uint64_t more)
 {
 	struct rlimit limit;
@@ -222,7 +235,7 @@ static void app_do(const char *line)
 	uint64_t offset, value, len;
 
 	if (app_pages_do(line) || app_files_do(line)) {
-		/* the command has answered already */
+		/* the command has printed its answer */
 	} else if (!strncmp(line, "drop-rights", 11)) {
 		app_drop_rights();
 	} else if (!strncmp(line, "map-readonly", 12)) {

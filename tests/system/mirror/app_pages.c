@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands for pages of the set's file that this process cannot read (lib/bad_pages.h; the file is
- * on tmpfs, and holes in it are made outside). Commands:
+ * Commands about pages of the set's file that this process cannot read. lib/bad_pages.h makes the
+ * pages unreadable; the file is on tmpfs, and the test makes holes in it. Commands:
  *
- *   handler (of SIGBUS and SIGSEGV, which goes back to the command; before the set is mapped) |
- *   try OFFSET NUMBER (a store, not flushed: "stored", or "signal": the handler was called) |
- *   elsewhere (a fault that is not the set's) | watch PATH (of the file: holes raise SIGBUS from
- * now on) | poison OFFSET (the page's memory is bad, also if it is a private copy) | fill OFFSET
- * LEN (a pattern, flushed) | right OFFSET LEN (how many pages have it) | read OFFSET ("value N", or
- * "signal": the handler was called for that) | back OFFSET (the same with rpmirror_set_backtrack():
- * "back", if it went on there) | errors (they are taken: "COUNT dirty D repaired R: BYTES from
- * OFFSET: TEXT of the last one")
+ *   handler            before a map: handle SIGBUS and SIGSEGV by a jump back to the command
+ *   try OFFSET NUMBER  store a number, no flush; prints "stored", or "signal" if the handler ran
+ *   elsewhere          cause a fault outside the set
+ *   watch PATH         let holes of this file raise SIGBUS from now on
+ *   poison OFFSET      make the memory of the page bad, even if it is a private copy
+ *   fill OFFSET LEN    store a pattern, and flush it
+ *   right OFFSET LEN   print how many pages have the pattern
+ *   read OFFSET        print "value N", or "signal" if the handler ran
+ *   back OFFSET        the same with rpmirror_set_backtrack(): "back" if the library jumped there
+ *   errors             take the pending errors, and print
+ *                      "COUNT dirty D repaired R: BYTES from OFFSET: TEXT of the last one"
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -35,7 +38,7 @@ static bool pages_is_of_app(uintptr_t at)
 	return at - (uintptr_t)app_addr < app_len;
 }
 
-/* Watch the library's own mappings, too, if it has any. */
+/* Also watch the library's own mappings of the file, if there are any. */
 static bool pages_watch_others(const char *path)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -94,7 +97,7 @@ static void pages_do_elsewhere(void)
 	int fd = memfd_create("elsewhere", MFD_CLOEXEC);
 	void *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
-	pages_read(p); /* past the end of the file */
+	pages_read(p); /* the read is past the end of the file */
 	munmap(p, PAGE);
 	close(fd);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * caller_main.c -- `mirror_caller LOG isolated|direct`: maps the set, and each of its threads makes
- * one kind of call again and again, until the log's `stop` is set; then it unmaps. `mirror_caller
- * LOG next`: waits for the role, notes what it reads, serves until the log's `stop` is set, and
- * reads the host's copy meanwhile. Prints a line when it has begun, and one when it serves.
+ * caller_main.c -- threads that call the library again and again.
+ *
+ * `mirror_caller LOG isolated|direct` maps the set. Each of its threads makes one kind of call
+ * again and again, until the member `stop` of the log is set; then the program unmaps.
+ * `mirror_caller LOG next` waits for the role, stores in the log what it reads, and serves until
+ * `stop` is set; meanwhile it reads the host's copy. Each prints a line when it has begun, and
+ * another when it serves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +24,7 @@
 #include "calls_log.h"
 
 #define PAUSE_US      200
-#define FENCED_ENOUGH 5 /* number of FENCED results after which a thread ends */
+#define FENCED_ENOUGH 5 /* a thread ends after this many FENCED results */
 #define TOUCH_TRIES   1000
 
 static struct calls_log *caller_log;
@@ -37,7 +40,7 @@ static uint64_t *caller_word(unsigned call, unsigned word)
 
 /* ---- stores ---- */
 
-/* RPMIRROR_ON_FENCED=protect: after the lease neither loads nor stores are possible. */
+/* With RPMIRROR_ON_FENCED=protect neither loads nor stores are possible after the lease. */
 static void caller_on_fault(int sig)
 {
 	if (caller_may_fault)
@@ -45,7 +48,7 @@ static void caller_on_fault(int sig)
 	signal(sig, SIG_DFL);
 }
 
-/* Returns false if the mapping is protected, so that nothing was stored. */
+/* Returns false if the mapping is protected, so that the store did not happen. */
 static bool caller_store(unsigned call, unsigned word, uint64_t value)
 {
 	uint64_t *p = caller_word(call, word);
@@ -78,7 +81,7 @@ static void caller_acknowledge(unsigned call, unsigned word, uint64_t value)
 	__atomic_store_n(&caller_log->acked[call][word], value, __ATOMIC_RELEASE);
 }
 
-/* ---- answers ---- */
+/* ---- results of calls ---- */
 
 static int caller_count(unsigned call, int rc, uint64_t since_ns)
 {
@@ -99,7 +102,7 @@ static int caller_count(unsigned call, int rc, uint64_t since_ns)
 	return rc;
 }
 
-/* ---- one function for each kind of call: makes the call for the number `value`, returns its
+/* ---- one function for each kind of call: makes the call with the number `value`, returns its
  * result ---- */
 
 static struct rpmirror_range caller_range(unsigned call, unsigned word)
@@ -129,13 +132,13 @@ static int caller_flush(uint64_t value)
 	return caller_flush_all(CALL_FLUSH, value, false);
 }
 
-/* Meanwhile syncs of everything also flush these ranges, with the same content. */
+/* Syncs of the whole mapping flush these ranges at the same time, with the same content. */
 static int caller_verify(uint64_t value)
 {
 	return caller_flush_all(CALL_VERIFY, value, true);
 }
 
-/* The ticket of the last word is never awaited by the thread; unmapping waits for its flush. */
+/* The thread never waits for the ticket of the last word; unmapping waits for its flush. */
 static int caller_ticket(uint64_t value)
 {
 	static uint64_t ticket;
@@ -195,7 +198,7 @@ static int caller_sync_also(uint64_t value)
 	return caller_sync_everything(CALL_SYNC_ALSO, value);
 }
 
-/* No copy may have the second word without the first. */
+/* A copy must never have the second word without the first. */
 static int caller_store8(uint64_t value)
 {
 	struct rpmirror_range range = caller_range(CALL_STORE8, 0);
@@ -213,7 +216,7 @@ static int caller_store8(uint64_t value)
 	return rc;
 }
 
-/* The kernel stores into the word; it may do so until a flush of the word by any thread. */
+/* The kernel stores to the word. It may do so until any thread flushes the word. */
 static int caller_touch(uint64_t value)
 {
 	static int ends[2] = {-1, -1};
@@ -231,7 +234,7 @@ static int caller_touch(uint64_t value)
 	}
 	if (n < 0 && read(ends[0], &value, sizeof(value)) != sizeof(value))
 		return RPMIRROR_E_UNKNOWN;
-	if (!rc && n < 0) /* the mapping is protected */
+	if (!rc && n < 0) /* the read failed because the mapping is protected */
 		return RPMIRROR_E_LEASE;
 	rc = rc ? rc : rpmirror_flush(caller_set, &range, 1, 0, NULL);
 	if (!rc)
@@ -295,7 +298,7 @@ static void *caller_run(void *arg)
 	return NULL;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole mapping ---- */
 
 static int caller_map(unsigned flags)
 {
@@ -306,7 +309,7 @@ static int caller_map(unsigned flags)
 	if (rc)
 		printf("map: %s: %s\n", rpmirror_err_2str(rc), rpmirror_errormsg());
 	caller_addr = addr;
-	/* the map call waits as long as necessary */
+	/* The map call waits as long as necessary. */
 	return caller_count(CALL_MAP, rc, clock_now_ns());
 }
 
@@ -335,7 +338,7 @@ static int caller_call_all(unsigned flags)
 	return 0;
 }
 
-/* Read this host's copy again and again. */
+/* Read this host's copy again and again, without the library. */
 static void *caller_read(void *arg)
 {
 	const bool *serves = arg;

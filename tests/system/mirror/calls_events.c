@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events that occur during the calls of mirror_calls. */
+/* The events that mirror_calls causes while calls are under way. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #define PAUSE_US   25000
 #define GROWN      "20971520"
 
-/* Run the tool; returns its exit code. Its output is in the file "said". */
+/* Run the tool with a time limit. Returns its exit code; its output is in the file "said". */
 static int tool_within(const struct hosts *h, unsigned host, unsigned limit_s, const char *command)
 {
 	char line[1400];
@@ -33,7 +33,7 @@ static void event_demote(struct hosts *h, unsigned number)
 	tool_must(h, 0, "demote " HOSTS_SET);
 }
 
-/* Fence another copy, which returns, or (the operator's mistake) the primary. */
+/* Fence another copy, which then returns, or by an operator's mistake the primary. */
 static void event_fence(struct hosts *h, unsigned number)
 {
 	if (number % 2) {
@@ -45,8 +45,8 @@ static void event_fence(struct hosts *h, unsigned number)
 	tool_must(h, 0, "resume " HOSTS_SET " c");
 }
 
-/* The order has no effect, because the primary is alive; or the primary's daemon is killed, so
- * that its lease ends. */
+/* Order a promotion. It has no effect, because the primary is alive; or the primary's daemon is
+ * killed, so that its lease ends. */
 static void event_promote(struct hosts *h, unsigned number)
 {
 	if (number % 2 == 0) {

@@ -12,10 +12,11 @@
 
 struct event {
 	const char *name;
-	void (*strike)(struct hosts *h, unsigned number); /* the number chooses a variant */
-	/* an operator's order ends the role, even within the lease */
+	/* causes the event; the number chooses a variant */
+	void (*strike)(struct hosts *h, unsigned number);
+	/* ends_by_word: an operator's order ends the role, even within the lease */
 	bool ends_by_word;
-	/* the event is only the end of the calls */
+	/* is_unmap: the event only ends the calls */
 	bool is_unmap;
 };
 

@@ -5,8 +5,8 @@
  * log is in a file that both map.
  *
  * Each thread makes one kind of call, and has some words, each in a page of its own, in which it
- * stores growing numbers. So after any end a word is at least the number that was acknowledged
- * last, and at most the number that was stored last.
+ * stores growing numbers. So however the process ends, a word is at least the number that was
+ * acknowledged last, and at most the number that was stored last.
  */
 #ifndef SYSTEM_MIRROR_CALLS_LOG_H
 #define SYSTEM_MIRROR_CALLS_LOG_H
@@ -16,46 +16,49 @@
 
 #define CALLS_WORDS 8
 #define CALLS_PAGE  4096ull
-#define CALLS_WIDE  (2ull << 20) /* distance of words if each is in its own extent */
-/* distance if all words are in one extent, so that a sync of everything is fast */
+/* distance of the words, so that each is in an extent of its own */
+#define CALLS_WIDE (2ull << 20)
+/* distance of the words, so that all are in one extent and a sync of the whole mapping is fast */
 #define CALLS_CLOSE (64ull << 10)
 
 enum call {
 	CALL_FLUSH,
-	CALL_TICKET, /* rpmirror_flush_start() and _wait() */
+	CALL_TICKET, /* rpmirror_flush_start() and rpmirror_flush_wait() */
 	CALL_VERIFY,
 	CALL_SYNC,
 	CALL_SYNC_ALL,
-	CALL_SYNC_ALSO, /* sync of everything by another thread */
-	CALL_STORE8,    /* each store8 follows a flush */
+	CALL_SYNC_ALSO, /* a sync of the whole mapping, by a second thread */
+	CALL_STORE8,    /* a flush, and then a store8 */
 	CALL_TOUCH,     /* touch, then read(2) into the word, then a flush */
-	CALL_WORDS,     /* kinds up to here have words */
+	CALL_WORDS,     /* the kinds before this one have words */
 	CALL_CONFIRM = CALL_WORDS,
-	CALL_LOOK, /* queries: state, events, errors, a backtrack point, texts */
+	CALL_LOOK, /* queries: the state, events, errors, a backtrack point, texts */
 	CALL_THREADS,
 	CALL_MAP = CALL_THREADS,
 	CALL_UNMAP,
-	CALL_READ, /* map read-only, query the state, unmap; by the process that follows */
+	/* map read-only, query the state and unmap; done by the next primary's process */
+	CALL_READ,
 	CALL_COUNT
 };
 
 struct calls_count {
 	uint64_t ok, fenced, other, longest_ns;
-	char why[48];  /* the last other result, as a text */
-	uint64_t late; /* how many times a call returned 0 after RPMIRROR_E_FENCED */
+	char why[48];  /* the last result other than 0 and FENCED, as a text */
+	uint64_t late; /* how often a call returned 0 after it had returned RPMIRROR_E_FENCED */
 };
 
-/* Fields of 8 bytes are read and written in one piece. */
+/* Fields of 8 bytes are read and written as a whole. */
 struct calls_log {
 	uint64_t stride;
 	uint64_t stored[CALL_WORDS][CALLS_WORDS], acked[CALL_WORDS][CALLS_WORDS];
-	uint64_t begun[CALLS_WORDS]; /* for CALL_TICKET: numbers whose tickets were not awaited */
-	uint64_t seen[CALL_WORDS][CALLS_WORDS]; /* read by the next primary when it begins */
+	/* for CALL_TICKET: numbers whose tickets no thread has waited for */
+	uint64_t begun[CALLS_WORDS];
+	uint64_t seen[CALL_WORDS][CALLS_WORDS]; /* what the next primary reads when it begins */
 	struct calls_count counts[CALL_COUNT];
-	uint64_t confirmed_ns; /* begin of the last confirmed read */
-	uint64_t next_ns;      /* time since which the next primary may read; 0: there was none */
-	int unmapped;          /* the result of unmapping */
-	bool stop;             /* the caller's threads have to end, then it unmaps */
+	uint64_t confirmed_ns; /* time at which the last confirmed read began */
+	uint64_t next_ns;      /* time since when the next primary may read; 0: there is none */
+	int unmapped;          /* the result of the unmap call */
+	bool stop;             /* the threads of the caller have to end, and then it unmaps */
 };
 
 static inline uint64_t calls_offset(const struct calls_log *log, unsigned call, unsigned word)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * calls_main.c -- `mirror_calls [COUNT [AT_ONCE [EVENT]]]`: a process makes all calls of the
- * library at the same time, while an event takes its role or changes the set; each event COUNT
- * times, in isolated and in direct mappings. Then every acknowledged word must be in every copy and
- * at the next primary, and each call must have returned. Without COUNT each event comes once.
- * Prints a table of the calls' results.
+ * library at the same time, while an event takes its role or changes the set. Each event happens
+ * COUNT times, in isolated and in direct mappings; without COUNT it happens once. Afterwards every
+ * acknowledged word must be in every copy and at the next primary, and each call must have
+ * returned. The program prints a table of the calls' results.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,11 @@
 
 #define HOSTS       3
 #define ALL         7
-#define BUSY_US     100000 /* time for which the calls go on after the event */
+#define BUSY_US     100000 /* time for which the calls continue after the event */
 #define PATIENCE_MS 60000  /* longer than any limit of the set */
 #define ROUND_S     180
-#define LIMIT_NS    30000000000ull /* limit of a call: more than the set's limits */
-/* long enough that no member is excluded because the machine is slow */
+#define LIMIT_NS    30000000000ull /* limit of a call, longer than the limits of the set */
+/* so long that no member is excluded because the machine is slow */
 #define SILENCE_MS 20000
 
 static struct proc caller, next;
@@ -38,17 +38,17 @@ struct round {
 	bool is_direct;
 };
 
-static struct calls_count (*sums)[2][CALL_COUNT]; /* by event and mode */
+static struct calls_count (*sums)[2][CALL_COUNT]; /* indexed by event and mode */
 
-/* ---- what must hold ---- */
+/* ---- what must be true ---- */
 
 static const char *const call_names[CALL_COUNT] = {
 	"flush", "ticket",  "verify", "sync", "sync-all", "sync-also", "store8",
 	"touch", "confirm", "look",   "map",  "unmap",    "read"};
 
 /*
- * The number that must be in the copies: a call has acknowledged it or, without failures, the
- * orderly end of the role has.
+ * Returns the number that the copies must at least have: a call has acknowledged it. If no call
+ * failed, the end of the role in good order has acknowledged all.
  */
 static uint64_t least(const struct round *r, unsigned call, unsigned word)
 {
@@ -74,7 +74,8 @@ static void check_word(const struct round *r, const char *where, unsigned call, 
 			 (unsigned long long)at_most);
 }
 
-/* All copies must have the next primary's words, and no write-back of them may be pending. */
+/* All copies must have the words that the next primary read, and must have no dirty pages of
+ * them. */
 static void check_copy(const struct round *r, unsigned host)
 {
 	char where[] = {'c', 'o', 'p', 'y', ' ', (char)('a' + host), '\0'};
@@ -151,7 +152,7 @@ static void start(struct proc *p, unsigned host, const char *mode, const char *g
 	app_check(line, proc_line(p, PATIENCE_MS));
 }
 
-/* Wait until each kind of acknowledging call has acknowledged a number. */
+/* Wait until each kind of call that acknowledges has acknowledged a number. */
 static void wait_until_busy(void)
 {
 	for (unsigned call = 0; call < CALL_WORDS; call++) {
@@ -245,7 +246,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all rounds ---- */
 
 static void print_counts(const struct calls_count *counts)
 {
@@ -272,7 +273,8 @@ static void print_table(void)
 		}
 }
 
-/* Add rounds of that event. Without a count each event comes once, and demote in both modes. */
+/* Add the rounds of this event. Without a count each event comes once, but "demote" in both
+ * modes. */
 static void add_rounds(struct round *rounds, size_t *n, unsigned event, int count)
 {
 	for (unsigned mode = 0; mode < 2; mode++)

@@ -15,7 +15,8 @@
 
 #define CLIENTS_WAIT_MS 30000
 #define CLIENTS_LOOK_MS 10
-#define CLIENTS_STRIDE  "130000" /* in words: the registers are spread over all extents */
+/* distance of the registers in words, which spreads them over all extents */
+#define CLIENTS_STRIDE "130000"
 
 static void client_name_history(const struct clients *all, unsigned number, char *path, size_t size)
 {
@@ -29,11 +30,11 @@ void client_start(struct clients *all, struct client *c, unsigned host, const ch
 	const char *more[8] = {socket};
 	unsigned number = ++all->count, n = 1;
 
-	bool is_direct = number / 2 % 2; /* both kinds of mapping occur */
+	bool is_direct = number / 2 % 2; /* use both kinds of mapping */
 
 	for (; envs && envs[n - 1]; n++) {
 		more[n] = envs[n - 1];
-		/* a point that only direct mappings reach */
+		/* Only a direct mapping reaches this point. */
 		is_direct = is_direct || strstr(envs[n - 1], "=direct_");
 	}
 	if (is_direct)
@@ -60,7 +61,7 @@ bool client_serves(struct client *c, int timeout_ms)
 	return c->proc.pid && c->serves;
 }
 
-/* Counts the lines of that kind, up to `most`. */
+/* Count the lines of this kind, up to `most`. */
 static unsigned client_count(const char *path, char kind, unsigned most)
 {
 	FILE *file = fopen(path, "re");
@@ -154,7 +155,7 @@ void hosts_wait_insync(const struct hosts *h, mirror_mask insync)
 	}
 }
 
-/* The host's daemon may write meanwhile. */
+/* Read the superblock again if it is damaged: the host's daemon may be writing it. */
 bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super)
 {
 	int fd = open(h->hosts[i].meta, O_RDONLY | O_CLOEXEC);
@@ -178,7 +179,7 @@ bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super
 	return is_read;
 }
 
-/* No process uses the copies, so they take the set's size. Returns the size. */
+/* Wait until the copies, which no process uses, have taken the set's size. Returns the size. */
 static uint64_t clients_wait_grown(const struct hosts *h)
 {
 	static struct register_entry now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * clients.h -- processes that read and write registers of the set on the hosts of hosts.h
- * (registers_main.c), one of them as primary, and the verdict on their histories. A failure fails
- * the test.
+ * (registers_main.c), one of them as primary, and a check of their histories. A failure fails the
+ * test.
  */
 #ifndef SYSTEM_MIRROR_CLIENTS_H
 #define SYSTEM_MIRROR_CLIENTS_H
@@ -11,53 +11,55 @@
 #include "mirror/core/meta.h"
 
 #define CLIENTS_SIZE (16ull << 20) /* size of the file that the clients need */
-/* hot extents: fewer than the clients use, so that some become cold */
+/* number of hot slots: fewer than the clients use extents, so that some become cold */
 #define CLIENTS_SLOTS 4
 
 struct client {
-	struct proc proc; /* pid 0: the process is gone */
+	struct proc proc; /* pid 0: there is no process */
 	unsigned host, number;
-	bool serves; /* the process has reported that it serves */
+	bool serves; /* the process has reported that it is primary */
 };
 
 struct clients {
 	struct hosts *hosts;
-	unsigned count; /* number of clients started */
+	unsigned count; /* number of clients that were started */
 	uint64_t seed;
 	unsigned pause_us; /* pause of each thread between two operations */
 };
 
-/* The contents of histories, added up. */
+/* What the histories contain, added up. */
 struct clients_counts {
-	size_t acknowledged, unsure, reads; /* reads: number of confirmed reads */
-	size_t epochs;                      /* number of epochs in which a process served */
+	/* acknowledged and unsure writes; reads: confirmed reads */
+	size_t acknowledged, unsure, reads;
+	size_t epochs; /* number of epochs in which some process served */
 };
 
 /* Start a client, which waits until it may be the primary. envs as for proc_start(). */
 void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[]);
-/* Returns false if the client does not serve within that time, or has ended. */
+/* Returns false if the client is not primary within this time, or has ended. */
 bool client_serves(struct client *c, int timeout_ms);
-/* Were that many of the client's writes acknowledged within that time? */
+/* Returns true if this many of the client's writes were acknowledged within this time. */
 bool client_has_written(const struct clients *all, const struct client *c, unsigned writes,
 			int timeout_ms);
-/* Wait until the client has read and written. */
+/* Wait until the client has made both reads and writes. */
 void client_wait_busy(const struct clients *all, const struct client *c);
-/* End the client in good order. False: it had lost its role before. */
+/* End the client in good order. Returns false if it had lost its role before. */
 bool client_end(struct client *c);
 /*
- * The same while another client waits to be primary. If `c` itself still waits, it does not notice
- * that it has to end, and may become primary before `next`: then it is killed, and the result is
- * false.
+ * Like client_end(), while `next` waits to be primary. If `c` itself still waits, it does not
+ * notice that it has to end, and may become primary before `next`. Then it is killed, and the
+ * result is false.
  */
 bool client_end_before(struct client *c, struct client *next);
-/* The client's wait status; -1: it is alive. */
+/* Returns the client's wait status, or -1 if it is still running. */
 int client_status(struct client *c);
 
-/* Wait for a record of the register with this in-sync set; otherwise the test fails. */
+/* Wait until the register has this in-sync set. Otherwise the test fails. */
 void hosts_wait_insync(const struct hosts *h, mirror_mask insync);
-/* Read the metadata of a host's copy. False: they cannot be read at the moment. */
+/* Read the metadata of a host's copy. Returns false if that is impossible now. */
 bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super);
-/* With no writer left, the history must be linearizable, and the copies must be equal. */
+/* Check, when no client writes any more, that the history is linearizable and the copies are
+ * equal. */
 void clients_judge(struct clients *all, struct clients_counts *counts);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock_preload.c -- LD_PRELOAD: the time of day jumps by up to a day, forth and back, at each
- * read. Leases and time limits use other clocks.
+ * clock_preload.c -- if this is preloaded, the time of day jumps by up to a day, forward and back,
+ * each time it is read. Leases and time limits must not depend on it.
  *
- * CLOCK_JUMPS=FILE: the number of jumps is added up there (clock_jumps.h), so that a test can check
- * that its processes saw them.
+ * CLOCK_JUMPS=FILE: the number of jumps is added to a count in FILE (clock_jumps.h), so that a test
+ * can check that its processes have read the clock.
  */
 #include "clock_jumps.h"
 
@@ -20,7 +20,7 @@
 
 static uint64_t clock_nowhere, *clock_count = &clock_nowhere;
 
-/* Do not count sh and setpriv, which start the other programs. */
+/* Do not count sh and setpriv, which only start other programs. */
 __attribute__((constructor)) static void clock_count_begin(void)
 {
 	const char *name = program_invocation_short_name;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * failovers_main.c -- `mirror_failovers TIMES`: the role of the primary moves from host to host,
- * alternately because it is given up and because its process is killed, TIMES times each. Nothing
- * acknowledged may be missing, and daemons, programs and folders must have as many descriptors,
- * threads and files, and as much memory, as before. Prints how long the application had no primary.
+ * TIMES times because its process gives it up, and TIMES times because its process is killed. No
+ * acknowledged data may be missing. Afterwards daemons, programs and folders must have as many
+ * descriptors, threads and files, and as much memory, as before. Prints how long the application
+ * had no primary.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +17,21 @@
 #include "system/lib/check.h"
 #include "uses.h"
 
-#define HOSTS          3
-#define ALL            7
-#define OFFSET         8192
-#define GROWTH_KIB     4096 /* growth of a process: memory that allocators keep, */
-#define GROWTH_EACH    1024 /* and bytes for each failover, far less than a connection takes */
+#define HOSTS      3
+#define ALL        7
+#define OFFSET     8192
+#define GROWTH_KIB 4096 /* permitted growth of a process: memory that allocators keep */
+/* permitted growth for each failover, in bytes: far less than a connection takes */
+#define GROWTH_EACH    1024
 #define WARM_UP(times) ((times) / 10 + 6)
-#define SILENCE_MS     20000 /* long enough that no member is excluded for being slow */
+#define SILENCE_MS     20000 /* so long that no member is excluded because it is slow */
 
-static struct proc lasting[HOSTS]; /* programs that map and unmap again and again */
+static struct proc lasting[HOSTS]; /* programs that map and unmap the set again and again */
 static struct proc victim;
 static struct uses uses = {.hosts = &hosts};
 static unsigned times = 10;
-static uint64_t *given_ns, *killed_ns; /* times without a serving process */
+/* how long no process was primary, after the role was given up and after a kill */
+static uint64_t *given_ns, *killed_ns;
 
 static void remember_uses(void)
 {
@@ -53,8 +56,8 @@ static uint64_t wait_ok(struct proc *p, uint64_t since_ns)
 }
 
 /*
- * The program of one host gives up the role to a new program on the next host. The new program is
- * killed, and the program on the third host follows.
+ * The program on one host gives up the role, and a new program on the next host takes it. The new
+ * program is killed, and the program on the third host takes the role.
  */
 static void fail_over(unsigned round, uint64_t *given, uint64_t *killed)
 {
@@ -78,7 +81,7 @@ static void fail_over(unsigned round, uint64_t *given, uint64_t *killed)
 	*killed = wait_ok(&lasting[third], since);
 	assert_int_equal(atoi(proc_ask(&lasting[third], "get %u", OFFSET)), 2 * round + 2);
 	hosts_wait_insync(&hosts, ALL);
-	/* The next round begins with this host. */
+	/* the next round begins with this host */
 }
 
 static int compare_ns(const void *a, const void *b)
@@ -95,7 +98,7 @@ static void print_times(const char *what, uint64_t *ns, unsigned n)
 	       ns[n * 99 / 100] / 1e6, ns[n - 1] / 1e6);
 }
 
-/* No process is primary during the measurement. */
+/* Measure while no process is primary. */
 static void measure_idle(unsigned primary, void (*use)(void))
 {
 	app_expect(&lasting[primary], "ok", "unmap");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * flushes COUNT RANGES [BYTES]: maps the set, and flushes RANGES ranges of BYTES (64) bytes, COUNT
- * times. Prints the median and the 99th percentile in nanoseconds; other costs are counted from
- * outside. flushes COUNT 0: maps the set directly, and stores to COUNT extents without a flush.
+ * times. Prints the median and the 99th percentile in nanoseconds; a script counts other costs from
+ * outside. flushes COUNT 0: makes a direct mapping, and stores to COUNT extents without a flush.
  */
 #include <librpmirror.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ static void flushes_run(struct rpmirror *m, uint8_t *addr, unsigned count, unsig
 
 		for (unsigned j = 0; j < ranges; j++)
 			memset(addr + (size_t)j * flushes_distance, (int)i, flushes_bytes);
-		/* Use two calls, so that the cost of the first one can be counted alone. */
+		/* Make two calls, so that the cost of the first one can be counted alone. */
 		flushes_must(rpmirror_flush_start(m, v, ranges, 0, &ticket), "flush");
 		flushes_must(rpmirror_flush_wait(m, ticket, -1, NULL), "flush");
 		took[i] = flushes_now() - begin;
@@ -76,7 +76,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 3)
 		flushes_bytes = strtoul(argv[3], NULL, 0);
-	if (flushes_bytes > flushes_distance) /* with a gap, so that ranges are not merged */
+	/* keep a gap between the ranges, so that they are not merged */
+	if (flushes_bytes > flushes_distance)
 		flushes_distance = flushes_bytes + DISTANCE;
 	flushes_must(
 		rpmirror_map("orders", NULL, ranges ? 0 : RPMIRROR_MAP_DIRECT, &m, &addr, &len),

@@ -16,14 +16,14 @@
 #include "system/lib/check.h"
 
 #define HELD_CONNS 128
-#define HELD_ROOM  (4u << 20) /* bytes kept for one connection */
+#define HELD_ROOM  (4u << 20) /* limit of the bytes that are kept for a connection */
 #define HELD_LOOK  5          /* ms */
 
 struct held_conn {
-	int client, server; /* -1: gone */
+	int client, server; /* -1: this socket is closed */
 	bool is_held;
-	uint64_t passed; /* bytes passed to the server */
-	size_t have;     /* number of waiting bytes */
+	uint64_t passed; /* bytes that were passed to the server */
+	size_t have;     /* number of bytes that are kept */
 	uint8_t *waiting;
 };
 
@@ -33,7 +33,7 @@ struct held {
 	bool stopping;
 	int listener;
 	uint16_t port, to;
-	uint64_t hold_after; /* 0: never */
+	uint64_t hold_after; /* hold a connection after this many bytes; 0: never */
 	unsigned count, cut;
 	struct held_conn conns[HELD_CONNS];
 };
@@ -59,7 +59,7 @@ static void held_close(int *fd)
 	*fd = -1;
 }
 
-/* The server is on this host, so it takes all bytes. */
+/* The server is on this host, so it takes all bytes at once. */
 static bool held_pass(int fd, const uint8_t *data, size_t len)
 {
 	while (len) {

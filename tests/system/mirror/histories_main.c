@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * histories_main.c -- `mirror_histories [RUNS [SEED [AT_ONCE [TROUBLE...]]]]`: short lives of sets
- * with three hosts. Processes are killed, end, or stop for a while, some at the same time;
- * write-backs fail, and the time of day jumps. There are all of these troubles, or those whose
- * names match TROUBLE ('*medium*'). The history of each must be linearizable, and its copies equal.
- * The lives have the seeds SEED, SEED + 1 and so on; several run at the same time, as they wait for
- * half of it. A failed life leaves its folder. At the end it prints how many times each trouble was
- * made, and how many times it had its intended effect.
+ * histories_main.c -- `mirror_histories [RUNS [SEED [AT_ONCE [TROUBLE...]]]]`: run many sets of
+ * three hosts for a short time each (a "life"). Processes are killed, end, or stop for a while,
+ * some at the same time; write-backs fail, and the time of day jumps. TROUBLE selects troubles by
+ * name, for instance '*medium*'; the default is all. The history of each life must be linearizable,
+ * and its copies must be equal. The lives have the seeds SEED, SEED + 1 and so on. Several run at
+ * the same time, because a life waits half of its time. If a life fails, its folder stays. At the
+ * end the program prints how often each trouble was made, and how often it had its intended effect.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,25 +27,25 @@
 #define LEASE_MS     1000
 #define STOP_MS      1800
 #define DEATH_MS     1500
-#define SERVE_MS     10000 /* long, because the machine may be busy */
-#define WRITES_MAX   40    /* between two troubles */
-#define LIFE_LIMIT_S 300   /* a life takes some seconds */
+#define SERVE_MS     10000 /* a wide limit, because the machine may be busy */
+#define WRITES_MAX   40    /* most writes between two troubles */
+#define LIFE_LIMIT_S 300   /* far more than the few seconds of a life */
 #define KINDS_MAX    16
 
-/* Sums over all lives that ended well, in all processes of this program. */
+/* Sums over all lives that ended well, shared by all processes of this program. */
 static struct sums {
 	struct clients_counts counts;
 	struct clock_jumps jumps;
 	unsigned jumping;  /* lives with jumps of the clock */
-	unsigned replaced; /* number of replaced copies */
+	unsigned replaced; /* copies that were replaced */
 	unsigned made[KINDS_MAX], effective[KINDS_MAX];
 } * sums;
 
 static struct life life;
-static unsigned replaced; /* number of replaced copies */
+static unsigned replaced; /* copies that were replaced */
 static unsigned runs = 4;
-static unsigned kinds[KINDS_MAX], kind_count; /* troubles that are chosen */
-static char medium_log[64];                   /* log of the present step */
+static unsigned kinds[KINDS_MAX], kind_count; /* numbers of the selected troubles */
+static char medium_log[64];                   /* name of the log of the present step */
 
 static unsigned below(unsigned n)
 {
@@ -57,7 +57,7 @@ static void rest(unsigned most_ms)
 	usleep(1000 * below(most_ms + 1));
 }
 
-/* Let the client work until its fault has come. */
+/* Let the client work until its write-back has failed. */
 static int wait_for_the_fault(struct client *c)
 {
 	int status;
@@ -69,7 +69,7 @@ static int wait_for_the_fault(struct client *c)
 	return status;
 }
 
-/* Each function makes a trouble, and returns true if the trouble had its intended effect. */
+/* Each of these functions makes a trouble. Returns true if the trouble had its intended effect. */
 static bool primary_is_killed(void)
 {
 	life.primary = life_follow(&life, life_some_host(&life, LIFE_NO_HOST), NULL);
@@ -100,7 +100,7 @@ static bool primary_dies_in_a_flush(void)
 	return wait_for_the_fault(&life.primary) == SIGKILL;
 }
 
-/* The stopped process continues when another one serves or may serve soon. */
+/* Stop the primary's process, and let it continue when another one serves or may soon serve. */
 static bool primary_is_stopped(void)
 {
 	struct client next;
@@ -173,14 +173,14 @@ static bool primary_and_a_daemon_die(void)
 }
 
 /*
- * The settings of a process with one failing write-back (an error of the medium, or a full disk);
- * later ones succeed.
+ * Returns settings for a process of which one write-back fails, by an error of the medium or a full
+ * disk; later ones succeed.
  */
 static const char *const *fault_by_chance(void)
 {
 	static const struct {
 		const char *name;
-		unsigned first_max; /* metadata are written rarely */
+		unsigned first_max; /* metadata are written rarely, so the count is small */
 	} files[] = {{"data", 20}, {"meta", 5}};
 	static const unsigned errors[] = {EIO, ENOSPC};
 	static char preload[1024], fault[64], log[sizeof(medium_log) + 16];
@@ -240,7 +240,7 @@ static const struct nemesis {
 	{"the medium of the primary fails", medium_of_the_primary_fails, "a write-back failed"},
 };
 
-/* Let the clients work; sometimes not at all, so that trouble comes before any work. */
+/* Let the clients work. Sometimes return at once, so that the trouble comes before any work. */
 static void work(void)
 {
 	if (life.primary.proc.pid && below(4))
@@ -259,7 +259,7 @@ static void live(unsigned *made, unsigned *effective)
 		effective[which] += nemeses[which].strike();
 		made[which]++;
 		rest(100);
-		/* A follower may have lost its daemon, or was killed before it served. */
+		/* A waiting client may have lost its daemon, or may be killed before it serves. */
 		client_serves(&life.primary, 300);
 		life_recover(&life);
 	}
@@ -267,7 +267,7 @@ static void live(unsigned *made, unsigned *effective)
 
 /* ---- one life ---- */
 
-/* In this life the time of day jumps. It must have no meaning. */
+/* Let the time of day jump in this life, which must have no effect. */
 static const struct clock_jumps *let_the_clock_jump(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -300,7 +300,7 @@ static void add_counts(const struct clients_counts *counts)
 	add_long(&sums->counts.epochs, counts->epochs);
 }
 
-/* Only the daemons' event times use the time of day. */
+/* Only the times of events in the daemons use the time of day. */
 static void add_jumps(const struct clock_jumps *jumps)
 {
 	assert_true(jumps->daemons && jumps->applications);
@@ -342,7 +342,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all lives ---- */
 
 static void print_progress(size_t ended)
 {

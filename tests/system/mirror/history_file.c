@@ -8,12 +8,12 @@
 
 struct load {
 	struct history_log *log;
-	size_t first;   /* index of this file's first operation */
-	uint64_t epoch; /* epoch of the following lines */
+	size_t first;   /* number of the first operation of this file */
+	uint64_t epoch; /* epoch of the lines that follow */
 };
 
-/* The next free operation. Until the log is settled, the end of a write whose outcome is unknown
- * holds the number of its epoch. */
+/* Returns the next free operation. Until history_log_settle(), the member `end` of a write with
+ * unknown outcome holds the number of its epoch. */
 static struct history_op *load_op(struct history_log *log)
 {
 	if (!(log->count & (log->count - 1))) {
@@ -36,7 +36,7 @@ static void load_epoch(struct load *l, uint64_t number, uint64_t began)
 	l->epoch = number;
 }
 
-/* Record that the write of that value is acknowledged. */
+/* Record that the write of this value was acknowledged. */
 static int load_acknowledged(struct load *l, uint64_t reg, uint64_t value, uint64_t end)
 {
 	for (size_t i = l->log->count; i-- > l->first;) {

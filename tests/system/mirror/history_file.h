@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history_file.h -- the operations of one process on the registers of a set, in a file, one on each
+ * history_file.h -- a file with the operations of one process on the registers of a set, one a
  * line.
  *
- *   B EPOCH TIME                  it may read and write from now on
+ *   B EPOCH TIME                  from now on the process may read and write
  *   w REGISTER VALUE TIME         a write begins
- *   W REGISTER VALUE TIME         it was acknowledged
- *   R REGISTER VALUE BEGIN END    a read that was confirmed
+ *   W REGISTER VALUE TIME         the write was acknowledged
+ *   R REGISTER VALUE BEGIN END    a read was confirmed
  *
- * Times are of CLOCK_BOOTTIME in nanoseconds, the same in all processes of a machine. A line that
- * announces something is written before it happens, and a line that reports something after it has
- * happened. That also holds if the process is killed.
+ * A time is CLOCK_BOOTTIME in nanoseconds, which all processes of a machine share. The process
+ * writes B and w before the event, and W and R after it. So the file is right even if the process
+ * is killed.
  */
 #ifndef MIRROR_HISTORY_FILE_H
 #define MIRROR_HISTORY_FILE_H
@@ -29,10 +29,10 @@ struct history_log {
 	size_t acknowledged, reads, unsure;
 };
 
-/* Add the file of one process to the log. 0, or -EINVAL and the line's number in *line. */
+/* Add the file of one process to the log. Returns 0, or -EINVAL with the line's number in *line. */
 int history_file_load(struct history_log *log, const char *path, unsigned *line);
 /*
- * Writes without an answer end when the next epoch begins. Call this once, after all files are
+ * End each unanswered write at the begin of the next epoch. Call this once, after all files are
  * loaded.
  */
 void history_log_settle(struct history_log *log);

@@ -119,7 +119,8 @@ static void host_make_copy(const struct hosts *h, unsigned i)
 	if (fd < 0 || ftruncate(fd, (off_t)config->size))
 		fail_msg("cannot make %s", host->data);
 	close(fd);
-	/* The file gets its name when it is complete, because a daemon waits for the name. */
+	/* Write the file under another name, and rename it when it is complete, because a daemon
+	 * waits for its name. */
 	snprintf(temp, sizeof(temp), "%s.new", host->meta);
 	fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)store.len))
@@ -201,7 +202,7 @@ static void hosts_set_defaults(struct hosts_opts *opts)
 		opts->register_timeout_ms = 2000;
 }
 
-/* The host's folder and a name in it. */
+/* Make the path of a file in the host's folder. */
 static void host_name_file(const struct hosts *h, unsigned i, char *path, size_t size,
 			   const char *name)
 {
@@ -214,7 +215,7 @@ static bool host_is_present(const struct hosts *h, unsigned i)
 	return !(h->opts.absent & MIRROR_BIT(i));
 }
 
-/* The daemon waits for its files; a reload makes it look at once. */
+/* The daemon waits for its files; a reload makes it look for them at once. */
 static void host_wait_open(const struct hosts *h, unsigned i)
 {
 	char text[65536];
@@ -247,9 +248,10 @@ static void host_make_folder(const struct hosts *h, unsigned i, const char *fold
 }
 
 /*
- * A port that is free now may be taken when the daemon is started again. As long as a socket that
- * does not listen is bound to it, the kernel does not choose the port for other programs, and a
- * program that names it may listen there (SO_REUSEADDR, which daemons set).
+ * Keep the daemon's port while the daemon is down, so that no other program gets it. The means is a
+ * socket that is bound to the port but does not listen: the kernel then does not choose the port
+ * for other programs, but a program that names it and sets SO_REUSEADDR, as daemons do, may listen
+ * on it.
  */
 static void host_reserve_port(struct host *host)
 {
@@ -284,7 +286,7 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 {
 	char here[128];
 
-	/* Leases are short here, and the machine may be slow: do not let an expired lease end an
+	/* Leases are short in tests, and the machine may be slow: an expired lease must not end an
 	 * application. */
 	setenv("RPMIRROR_ON_FENCED", "error", 0);
 	memset(h, 0, sizeof(*h));
@@ -403,7 +405,7 @@ static struct mirror_record hosts_change(const struct hosts *h, unsigned slot,
 
 	if (register_open(h->register_uri, HOSTS_SET, 5000, &r, &err))
 		fail_msg("%s", err.text);
-	/* One attempt suffices: daemons may renew or clear the alive key, but no other program
+	/* One attempt is enough: daemons may renew or clear the alive key, but no other program
 	 * changes the record. */
 	if (register_get(r, &now, &err))
 		fail_msg("%s", err.text);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hosts_main.c -- the hosts of hosts.h for scripts: `mirror_hosts COUNT [SIZE [LEASE_MS [yes|no
- * [REGISTER]]]]` prints a line "NAME SOCKET DATA PID" for each, then "ready REGISTER". Lines on the
- * standard input are commands: "kill I", "stop I", "start I" (answered by "done"), "record"
- * (answered by epoch, phase, primary's slot and in-sync mask). When the program ends, even by a
- * signal, it ends the daemons. MIRROR_HOSTS_MORE of the environment is added to each daemon's
- * section of the set; with MIRROR_HOSTS_SECRET the set has a secret.
+ * hosts_main.c -- the hosts of hosts.h for scripts.
+ *
+ * `mirror_hosts COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]` prints a line "NAME SOCKET DATA PID"
+ * for each host, and then "ready REGISTER". Each line of the standard input is a command: "kill I",
+ * "stop I" and "start I" are answered by "done", "record" is answered by epoch, phase, slot of the
+ * primary, and in-sync mask. When the program ends, even by a signal, it ends the daemons. The
+ * variable MIRROR_HOSTS_MORE is added to the set's section in each daemon's configuration. With
+ * MIRROR_HOSTS_SECRET the set has a secret.
  */
 #include "hosts.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mirror_judge FILE... -- are the histories of these processes, taken together, linearizable?
- * Prints one line. Exit status 0: yes; 1: no; 2: the files cannot be read, or have no operations.
+ * mirror_judge FILE... -- checks whether the histories of these processes together are
+ * linearizable, and prints one line. Exit status 0: yes; 1: no; 2: a file cannot be read, or there
+ * are no operations.
  */
 #include <err.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kills_main.c -- `mirror_kills TIMES [SEED [POINT...]]`: processes of a set with three hosts are
- * killed at each point of core/killpoint.h, or at those whose names match a POINT (grow_*), TIMES
- * times in each role that reaches the point, while registers are read and written. The killed
- * process is started again. Then the history must be linearizable and the copies equal. A point
- * that is never reached is a failure.
+ * kills_main.c -- `mirror_kills TIMES [SEED [POINT...]]`: kill processes of a set with three hosts
+ * while clients read and write registers. They are killed at each point of core/killpoint.h, or at
+ * the points whose names match a POINT such as 'grow_*', TIMES times in each role that reaches the
+ * point. A killed process is started again. Afterwards the history must be linearizable, and the
+ * copies must be equal. A point that no process reaches is a failure.
  */
 #include <fnmatch.h>
 #include <signal.h>
@@ -18,15 +18,15 @@
 #include "mirror/core/killpoint.h"
 #include "system/lib/check.h"
 
-#define ROUNDS        24 /* rounds in one set's life */
+#define ROUNDS        24 /* kills during the life of one set */
 #define DEATH_MS      1500
-#define TRIES_FOR_ONE 40 /* tries without a hit */
+#define TRIES_FOR_ONE 40 /* tries without a kill, after which a point counts as not reached */
 
-/* A point, and a role that reaches it. */
+/* A point, and a role of a process that reaches it. */
 struct target {
 	const char *name;
 	unsigned who, hits, tries;
-	unsigned most; /* n of the next try is from 1 to this */
+	unsigned most; /* the next try kills at the nth pass of the point, with n from 1 to this */
 };
 
 static const struct {
@@ -48,7 +48,7 @@ static const char *who_2str(unsigned who)
 					  : "replica's daemon";
 }
 
-/* ---- what is to be hit ---- */
+/* ---- the points to kill at ---- */
 
 static void plan(int argc, char **argv)
 {
@@ -68,7 +68,7 @@ static void plan(int argc, char **argv)
 		fail_msg("there is no such point");
 }
 
-/* The target with the fewest hits. NULL: all targets were hit often enough. */
+/* Returns the target with the fewest kills so far, or NULL if all have enough. */
 static struct target *next_target(void)
 {
 	struct target *least = NULL;
@@ -103,8 +103,8 @@ static bool is_of_growth(const struct target *t)
 	return !strncmp(t->name, "grow", 4);
 }
 
-/* If the client does not reach the point, restart a daemon: some points need a member that
- * returns. The set may grow meanwhile. */
+/* If the client does not reach the point, restart a daemon: some points need a member that returns.
+ * Meanwhile the set may grow. */
 static bool kill_library(const char *const envs[])
 {
 	if (prng_below(&life.chance, 3) == 0)
@@ -125,8 +125,8 @@ static bool kill_library(const char *const envs[])
 }
 
 /*
- * The daemon of the primary's host sees the process's end, the next process's promotion, and the
- * end of that process.
+ * The daemon of the primary's host notices the end of the process, the promotion of the next
+ * process, and the end of that process.
  */
 static bool kill_daemon_of_primary(const struct target *t, const char *const envs[])
 {
@@ -139,19 +139,19 @@ static bool kill_daemon_of_primary(const struct target *t, const char *const env
 	life.primary = life_follow(&life, host, NULL);
 	is_hit = life_is_daemon_dead(&life, host, DEATH_MS / 2);
 	if (!is_hit && client_serves(&life.primary, DEATH_MS)) {
-		close(life.primary.proc.in); /* makes the process unmap */
+		close(life.primary.proc.in); /* closing its input makes the process unmap */
 		life.primary.proc.in = -1;
 		is_hit = life_is_daemon_dead(&life, host, DEATH_MS);
 	}
 	if (is_hit)
 		life_restart(&life, host, NULL);
-	/* The map call of the process may have failed with the daemon. */
+	/* The map call of the process may have failed because the daemon was killed. */
 	if (life.primary.proc.pid && proc_wait(&life.primary.proc, DEATH_MS) == -ETIMEDOUT)
 		proc_kill(&life.primary.proc);
 	return is_hit;
 }
 
-/* The member returns; afterwards another process may be life.primary. */
+/* Kill the replica's daemon. The member returns; life.primary may be another process afterwards. */
 static bool kill_daemon_of_replica(const struct target *t, const char *const envs[])
 {
 	unsigned host =

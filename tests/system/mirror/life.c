@@ -17,7 +17,7 @@
 #define RETURN_MS    30000
 #define HELD_OFF_S   10 /* longer than any hold-off, except that of a member which leaves S often */
 #define LOOK_EACH_MS 5
-#define EXPLAIN_EACH 200 /* number of looks between two printed explanations */
+#define EXPLAIN_EACH 200 /* checks between two printed explanations */
 
 static mirror_mask life_insync(const struct life *l)
 {
@@ -42,8 +42,8 @@ void life_begin(struct life *l)
 }
 
 /*
- * A member that has just died counts as in-sync until the primary has noticed. So only the
- * register's record after the primary's end shows whose copies are equal.
+ * A member that has just died counts as in-sync until the primary notices. So only the register's
+ * record after the primary's end shows whose copies are equal.
  */
 static void life_end_whole(struct life *l)
 {
@@ -198,7 +198,7 @@ bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms)
 	return is_dead;
 }
 
-/* Does the status of the primary's daemon show the member as held off? */
+/* Returns true if the primary's daemon reports that the member is held off. */
 static bool life_is_held_off(const struct life *l, unsigned host)
 {
 	char command[600], text[600], waits[40];
@@ -222,8 +222,8 @@ static bool life_is_held_off(const struct life *l, unsigned host)
 }
 
 /*
- * A member that is excluded again and again stays away for twice as long each time, unless an
- * operator readmits it. Do that here, instead of waiting.
+ * The hold-off of a member doubles each time that it is excluded, unless an operator readmits it.
+ * Readmit it here, instead of waiting.
  */
 static void life_end_holdoffs(const struct life *l, mirror_mask insync)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life.h -- a set of three hosts with a client that is primary (clients.h): it begins, a part
- * fails, everything recovers, and at the end the operations of the clients are judged. A failure
- * fails the test.
+ * life.h -- the life of a set: three hosts, and a client that is primary (clients.h). The set
+ * starts, a part fails, and the set recovers. At the end the histories of the clients are checked.
+ * A failure fails the test.
  */
 #ifndef SYSTEM_MIRROR_LIFE_H
 #define SYSTEM_MIRROR_LIFE_H
@@ -13,40 +13,42 @@
 #define LIFE_HOSTS   3
 #define LIFE_ALL     7
 #define LIFE_NO_HOST LIFE_HOSTS
-#define LIFE_GROWTH  (64ull << 10) /* growth in one order, in bytes */
+#define LIFE_GROWTH  (64ull << 10) /* bytes that one order adds to the set */
 
 struct life {
 	struct hosts hosts;
 	struct clients all;
-	struct client primary; /* pid 0: none */
+	struct client primary; /* pid 0: there is no process */
 	struct prng chance;
-	struct proc order; /* an operator's command under way; pid 0: none */
-	char size[24];     /* size that the order asks for */
-	/* whether the daemon was started with a setting that may kill it */
+	struct proc order; /* the operator's command that is running; pid 0: none */
+	char size[24];     /* the size that this command orders */
+	/* is_marked: the daemon was started with a setting that may kill it */
 	bool is_marked[LIFE_HOSTS];
 };
 
 void life_begin(struct life *l);
 void life_end(struct life *l, struct clients_counts *counts);
-/* After a failure: end all processes. */
+/* End all processes after a failure. */
 void life_abort(struct life *l);
 
-/* True: the daemon has ended by SIGKILL within that time. */
+/* Returns true if the daemon has ended by SIGKILL within this time. */
 bool life_is_daemon_dead(struct life *l, unsigned host, int timeout_ms);
-/* End the daemon, and start it again. False: the new daemon died before it listened. */
+/* End the daemon, and start it again. Returns false if the new daemon dies before it listens. */
 bool life_restart(struct life *l, unsigned host, const char *const envs[]);
 /*
- * An operator replaces the failed copy of a host; another host has the primary. False: the copy has
- * not failed, or does not report that any more after its daemon was restarted.
+ * Act as an operator who replaces the failed copy of a host; the primary is on another host.
+ * Returns false if the copy has not failed, or no longer reports the failure after its daemon was
+ * restarted.
  */
 bool life_replace_failed(struct life *l, unsigned host);
-/* A random host of the in-sync set. */
+/* Returns a random host of the in-sync set, other than `other_than`. */
 unsigned life_some_host(struct life *l, unsigned other_than);
-/* Kill the primary, and let another process follow on that host. */
+/* Kill the primary, and start another process on this host, which takes the role. */
 struct client life_follow(struct life *l, unsigned host, const char *const envs[]);
-/* An operator orders the set to grow, through that host's daemon. The order may be refused. */
+/* Order, as an operator, that the set grow, through the daemon of this host. The daemon may refuse
+ * the order. */
 void life_order_growth(struct life *l, unsigned host);
-/* Wait until the order is carried out, or that daemon is dead (true) within that time. */
+/* Wait until the order is carried out. Returns true if the daemon died within this time. */
 bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms);
 /* Start all processes again, and wait until all copies are in-sync. */
 void life_recover(struct life *l);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lonely_main.c -- `mirror_lonely ROUNDS [SEED]`: a set without a majority (`lonely`), whose role
- * an operator moves, under load. In each round the primary is killed, or the primary and its host's
- * daemon, or a replica's daemon. When the set is whole again and the load has ended, all copies
- * must be equal. Otherwise it prints the views of the register, with times, and the differences.
+ * lonely_main.c -- `mirror_lonely ROUNDS [SEED]`: a set that goes on with a single copy (`lonely`).
+ * An operator moves the role under load. In each round the primary is killed, or the primary and
+ * its host's daemon, or a replica's daemon. When the set is whole again and the load has ended, all
+ * copies must be equal. If they are not, the program prints the views of the register with their
+ * times, and the differences.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #define VIEWS      256
 #define SETTLE_MS  1000
 #define HEALTHY_MS 60000
-#define LOAD_MS    300 /* longest load before and after the kill */
+#define LOAD_MS    300 /* longest time of the load before and after the kill */
 
 static struct clients all;
 static struct client primary;
@@ -105,7 +106,8 @@ static void give_up(const char *why)
 
 /* ---- the operator ---- */
 
-/* The process waits on that host; the former primary's host counts as off. */
+/* Order the promotion of a process that waits on this host. If is_off, declare the earlier
+ * primary's host off. */
 static void move_to(unsigned host, unsigned former, bool is_off)
 {
 	char command[64];
@@ -124,13 +126,13 @@ static void move_to(unsigned host, unsigned former, bool is_off)
 			break;
 	}
 	note("serves", host);
-	/* Declaring a host off excludes its member if another one is primary already. */
+	/* Declaring a host off excludes its member, if another member is primary already. */
 	snprintf(command, sizeof(command), "resume " HOSTS_SET " %c", 'a' + (char)former);
 	if (former != host)
 		host_run_tool(&hosts, host, command);
 }
 
-/* On a busy machine the primary may lose its lease, and end. */
+/* On a busy machine the primary may lose its lease, and end: then start it again. */
 static void wait_whole(void)
 {
 	uint64_t end = clock_boot_ms() + HEALTHY_MS;
@@ -168,7 +170,7 @@ static bool compare(unsigned first, unsigned host)
 	return !differ;
 }
 
-/* Check the copies that are in-sync now; the exclusion of a killed member may come late. */
+/* Check the copies that are in-sync now; a killed member may be excluded only later. */
 static void check_copies(void)
 {
 	mirror_mask insync;
@@ -190,7 +192,7 @@ static void check_copies(void)
 		give_up("copies differ");
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
 static void fail_primary(unsigned former, unsigned next, bool with_daemon)
 {
@@ -212,7 +214,7 @@ static void fail_replica(unsigned victim)
 	host_start(&hosts, victim, NULL);
 }
 
-/* A host whose copy has all acknowledged data. */
+/* Returns a host whose copy has all acknowledged data. */
 static unsigned some_insync(void)
 {
 	unsigned host = (unsigned)prng_below(&chance, HOSTS);
@@ -238,8 +240,8 @@ static void one_round(unsigned round)
 	wait_whole();
 	watch_for(prng_below(&chance, LOAD_MS));
 	look();
-	/* The load has ended and the process lives, so each write is at all copies or never
-	 * began. */
+	/* The load has ended and its process lives, so each write is on all copies or was never
+	 * begun. */
 	client_end(&primary);
 	note("ended", primary.host);
 	watch_for(SETTLE_MS / 4);

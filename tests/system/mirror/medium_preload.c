@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * medium_preload.c -- LD_PRELOAD: write-backs of a copy's data file (the file called "data") pass
- * the points placed_before and placed_after of core/killpoint.h, and fail where asked:
+ * medium_preload.c -- if this is preloaded, write-backs of a copy's data file (the file called
+ * "data") pass the points placed_before and placed_after of core/killpoint.h, and calls fail as
+ * these variables request:
  *
- *   MEDIUM_FAIL=NAME:ERRNO:N[:M]   the Nth to Mth write-back of the file NAME (data or meta; sync:
- *                                  fsync(2) of the data file) fails with that errno
- *   MEDIUM_ARM=FILE                they count from when FILE is there; it is removed with the first
- *                                  that fails
- *   MEDIUM_LOG=FILE                a byte is appended for each that fails
- *   MEDIUM_PART=PAGES              a write-back of the data file that fails has written so many
- *                                  pages of those that were changed; the kernel has dropped the
- *                                  others, so they read as before
- *   MEDIUM_UNREADABLE=OFFSET:LEN   pread(2) of a part of that range of the data file fails with
- *                                  EIO, when the file MEDIUM_ARM is there, which is removed then
- *   MEDIUM_BAD=OFFSET:LEN          pread(2) of a part of that range of the data file fails with
- *                                  EIO until pwrite(2) has written to a part of it
- *   MEDIUM_KILL=1                  the process is killed where one fails
- *   MEDIUM_SLOW=MS                 a write-back of the data file takes so long, as long as the file
- *                                  of MEDIUM_ARM is there
- *   MEDIUM_HANG=FILE               pread(2) of the data file waits as long as FILE is there
- *   MEDIUM_AWAY=FILE               stat(2) of the data file waits as long as FILE is there, as on a
- *                                  network file system whose server is away
- *   MEDIUM_SHORT=ERRNO             pwrite(2) to the data file writes a half; then, unless ERRNO is
- *                                  0, the next one fails with that errno
+ *   MEDIUM_FAIL=NAME:ERRNO:N[:M]  The Nth to Mth write-back of the file NAME fails with ERRNO. NAME
+ *                                 is data, meta, or sync (fsync(2) of the data file).
+ *   MEDIUM_ARM=FILE               Count write-backs only while FILE exists. The first one that
+ *                                 fails removes FILE.
+ *   MEDIUM_LOG=FILE               Append a byte to FILE for each failure.
+ *   MEDIUM_PART=PAGES             A failed write-back of the data file writes this many of the
+ *                                 changed pages. The others are dropped, so they read as before.
+ *   MEDIUM_UNREADABLE=OFFSET:LEN  While the file of MEDIUM_ARM exists, pread(2) of any part of this
+ *                                 range of the data file fails with EIO, and removes that file.
+ *   MEDIUM_BAD=OFFSET:LEN         pread(2) of any part of this range of the data file fails with
+ *                                 EIO, until pwrite(2) has written to a part of it.
+ *   MEDIUM_KILL=1                 A failure kills the process.
+ *   MEDIUM_SLOW=MS                While the file of MEDIUM_ARM exists, a write-back of the data
+ *                                 file takes this long.
+ *   MEDIUM_HANG=FILE              While FILE exists, pread(2) of the data file waits.
+ *   MEDIUM_AWAY=FILE              While FILE exists, stat(2) of the data file waits, as on a
+ *                                 network file system whose server does not answer.
+ *   MEDIUM_SHORT=ERRNO            pwrite(2) to the data file writes only a half. If ERRNO is not 0,
+ *                                 the next pwrite(2) fails with it.
  *
- * As the kernel does, sync_file_range(2) reports to each process once what was lost of the data
- * file since it mapped it, in any process: the file beside it, data.lost, has a byte for each.
+ * Like the kernel, sync_file_range(2) reports a loss once to each process that has mapped the data
+ * file before the loss, whichever process caused it. The file data.lost, in the same folder, has a
+ * byte for each loss.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,9 +60,10 @@ static unsigned medium_counts[MEDIUM_SYNC + 1];
 static char medium_lost_path[PATH_MAX + 8];
 static off_t medium_lost_seen;
 
-/* The part of the data file that is on the medium (MEDIUM_PART). */
+/* What is on the medium of the data file, for MEDIUM_PART. */
 static struct {
-	/* the first shared mapping of the data file, and the medium's content; NULL: not needed */
+	/* file: the first shared mapping of the data file; medium: the medium's content; NULL: not
+	 * needed */
 	uint8_t *file, *medium;
 	size_t len;
 } medium_shadow;
@@ -75,7 +77,7 @@ static enum medium_file medium_of_path(const char *path)
 	return name && !strcmp(name, "/data.rpmirror") ? MEDIUM_META : MEDIUM_OTHER;
 }
 
-/* A thread of the software RNIC has descriptors of its own. */
+/* A thread of the software RNIC has its own table of descriptors. */
 static void medium_path_of_fd(int fd, char path[PATH_MAX])
 {
 	char link[64];
@@ -162,7 +164,7 @@ static void medium_shadow_end(const void *file)
 	medium_shadow.file = NULL;
 }
 
-/* `pages` changed pages of [from, to) reach the medium; the others are dropped. */
+/* Let `pages` of the changed pages of [from, to) reach the medium, and drop the others. */
 static void medium_shadow_write(size_t from, size_t to, unsigned pages)
 {
 	for (size_t at = from; medium_shadow.medium && at < to; at += MEDIUM_PAGE) {
@@ -178,7 +180,7 @@ static void medium_shadow_write(size_t from, size_t to, unsigned pages)
 	}
 }
 
-/* Record whether the range of a file was written back (fault 0) or not. */
+/* Record whether the range of a file was written back: fault is 0, or an errno. */
 static void medium_settle(enum medium_file file, size_t from, size_t to, int fault)
 {
 	const char *part = getenv("MEDIUM_PART");
@@ -245,7 +247,7 @@ static bool medium_cannot_read(int fd, uint64_t from, uint64_t to)
 	       !unlink(arm);
 }
 
-static bool medium_is_cured; /* the range of MEDIUM_BAD */
+static bool medium_is_cured; /* true: a write has made the range of MEDIUM_BAD readable */
 
 static bool medium_is_bad(int fd, uint64_t from, uint64_t to)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconnects_main.c -- `mirror_reconnects [TIMES]`: TIMES connections of the primary's process are
- * cut: in turn the one to its daemon, those to the other members' daemons, and all. Each must be
- * made again; then all copies are in-sync, and flushes are durable on all. Daemons and process must
- * have as many descriptors and threads, and as much memory, as before.
+ * reconnects_main.c -- `mirror_reconnects [TIMES]`: cut connections of the primary's process TIMES
+ * times: in turn the one to its daemon, those to the other members' daemons, and all. Each
+ * connection must be made again. Then all copies must be in-sync, and flushes must be durable on
+ * all. Daemons and process must have as many descriptors and threads, and as much memory, as
+ * before.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,13 +24,14 @@
 #include "system/lib/check.h"
 #include "uses.h"
 
-#define HOSTS       3
-#define ALL         7
-#define OFFSET      8192
-#define WAIT_MS     60000
-#define WARM_UP(n)  ((n) / 10 + 30)
-#define GROWTH_KIB  4096 /* growth of a process: memory that allocators keep, */
-#define GROWTH_EACH 256  /* and bytes for each connection, far less than one takes */
+#define HOSTS      3
+#define ALL        7
+#define OFFSET     8192
+#define WAIT_MS    60000
+#define WARM_UP(n) ((n) / 10 + 30)
+#define GROWTH_KIB 4096 /* permitted growth of a process: memory that allocators keep */
+/* permitted growth for each connection, in bytes: far less than a connection takes */
+#define GROWTH_EACH 256
 #define CONNS_MAX   64
 
 enum conn_kind { CONN_DAEMON, CONN_MEMBER, CONN_KINDS };
@@ -48,7 +50,7 @@ static struct uses uses = {.hosts = &hosts};
 static unsigned times = 100, number;
 static unsigned cut_count[CONN_KINDS];
 
-/* Returns a duplicate of the process's descriptor; -1: the process has closed it. */
+/* Returns a duplicate of the process's descriptor, or -1 if the process has closed it. */
 static int take_fd(int pidfd, int fd)
 {
 	int ours = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -63,8 +65,8 @@ static int take_fd(int pidfd, int fd)
 }
 
 /*
- * CONN_KINDS: it is not a connection, like the socket over which two ends of one machine agree on
- * rings.
+ * Returns CONN_KINDS if the socket is no such connection, like the socket over which two ends of
+ * one machine set up rings.
  */
 static enum conn_kind conn_kind_of(int fd)
 {
@@ -89,7 +91,7 @@ static void add_conn(struct conns *conns, int fd)
 	conns->inodes[conns->count++] = st.st_ino;
 }
 
-/* Find connections of these kinds. cut: also end them, in both directions. */
+/* Find the connections of these kinds. With `cut` also end them, in both directions. */
 static struct conns find_conns(unsigned kinds, bool cut)
 {
 	int pidfd = pidfd_open(app.pid, 0);
@@ -127,7 +129,7 @@ static bool has_any(const struct conns *now, const struct conns *former)
 	return false;
 }
 
-/* Wait until the process has closed these connections, and is connected to its daemon. */
+/* Wait until the process has closed the cut connections, and is connected to its daemon. */
 static void wait_noticed(const struct conns *cut)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;

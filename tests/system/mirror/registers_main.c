@@ -26,7 +26,7 @@
 #include "sim/prng.h"
 
 #define REGISTERS_MAX 4096
-#define STRIDE        512 /* words between two registers, so that they are on different pages */
+#define STRIDE        512 /* words between two registers: each is on a page of its own */
 #define THREADS_MAX   16
 
 static struct rpmirror *mirror;
@@ -36,7 +36,8 @@ static unsigned registers = 16, pause_us;
 static uint64_t client, seed;
 static int history;
 static atomic_bool is_over, is_lost;
-/* Held between store and acknowledgement, so that no thread reads a value that a crash may undo. */
+/* A lock is held from the store to the acknowledgement, so that no thread reads a value that a
+ * crash may undo. */
 static pthread_mutex_t locks[REGISTERS_MAX];
 
 static void note(const char *line, int len)
@@ -52,8 +53,8 @@ static void note(const char *line, int len)
 	} while (0)
 
 /*
- * Is the operation neither acknowledged nor undone? Then repeat it until it is acknowledged or
- * another process is primary.
+ * Returns true if the operation was neither acknowledged nor undone. The caller repeats it until it
+ * is acknowledged or another process is primary.
  */
 static bool must_repeat(int ret)
 {
@@ -72,7 +73,8 @@ static bool flush_some(struct prng *p, uint64_t *word)
 	struct rpmirror_range ranges[3] = {{word, 8}};
 	unsigned n = 1 + (unsigned)prng_below(p, 3);
 
-	/* Neighbours are included, so that flushes of several threads overlap. */
+	/* Neighbouring registers are flushed with it, so that flushes of several threads
+	 * overlap. */
 	for (unsigned i = 1; i < n; i++)
 		ranges[i] = (struct rpmirror_range){words + prng_below(p, registers) * stride +
 							    prng_below(p, 8),
@@ -108,7 +110,7 @@ static void write_register(struct prng *p, unsigned reg, uint64_t value)
 	if (is_done) {
 		NOTE("W %u %" PRIu64 " %" PRIu64 "\n", reg, value, clock_boot_ns());
 		pthread_mutex_unlock(&locks[reg]);
-	} /* otherwise the register stays locked, because its value may be undone */
+	} /* otherwise the register stays locked, because its value may still be undone */
 }
 
 static void read_register(unsigned reg)
@@ -143,7 +145,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* The values of the former primary are part of the history, too. */
+/* The values that an earlier primary wrote are part of the history, too. */
 static void begin(void)
 {
 	struct rpmirror_state state = {.size = sizeof(state)};
@@ -213,5 +215,5 @@ int main(int argc, char **argv)
 	rc = rpmirror_unmap(&mirror);
 	if (rc && rc != RPMIRROR_E_FENCED)
 		errx(1, "unmap: %s", rpmirror_errormsg());
-	return rc ? 3 : 0; /* the process may be fenced at the last moment */
+	return rc ? 3 : 0; /* the process may still be fenced at the last moment */
 }

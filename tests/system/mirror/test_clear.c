@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A disk takes a long time to read a block that has to be cleared (medium_preload.c). */
+/* A member clears unreadable blocks while its disk takes a long time to read them
+ * (medium_preload.c). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 20000
-#define STOP_MS     300 /* many times the time that the daemon takes to end */
+#define STOP_MS     300 /* many times the time that the daemon needs to end */
 #define PART        8192
 #define GROWN       (16u << 20)
 #define WORD        0x1122334455667788ull
@@ -52,7 +53,7 @@ static void open_control(struct talk *t, struct mirror_epoch epoch)
 	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 }
 
-/* False: the daemon is gone. */
+/* Send a request to clear. Returns false if the daemon has ended. */
 static bool try_to_clear(struct talk *t)
 {
 	struct message m = {.type = MESSAGE_CLEAR_ERRORS,
@@ -90,7 +91,7 @@ static void expect_not_mapped(uint8_t flags)
 	player_close(&p);
 }
 
-/* Anything written to the copy meanwhile could be overwritten. */
+/* Nothing may write to the copy meanwhile, because the clearing could overwrite it. */
 static void expect_no_writers(struct talk *t)
 {
 	expect_data(GREETING_BULK, t->greeting.epoch, GREETING_BUSY);
@@ -150,7 +151,7 @@ static void a_long_read_of_a_block_delays_no_call_and_keeps_writers_out(void **s
 	talk_close(&next);
 }
 
-/* A signal can still be sent to a child that has ended and was not waited for. */
+/* A child that has ended but was not waited for still accepts signals, so check its state. */
 static bool daemon_runs(void)
 {
 	siginfo_t end = {0};
@@ -161,8 +162,8 @@ static bool daemon_runs(void)
 	return !end.si_pid;
 }
 
-/* The daemon does not end before its thread, so no zeros are written after the next daemon's
- * grants. */
+/* The daemon ends only after its thread, so that no zeros are written after the next daemon has
+ * granted access. */
 static void a_daemon_that_is_stopped_waits_for_it(void **state)
 {
 	struct talk t;
@@ -184,7 +185,7 @@ static void a_daemon_that_is_stopped_waits_for_it(void **state)
 	talk_close(&t);
 }
 
-/* The result of an earlier resync is not an answer in the next one. */
+/* The result of an earlier resync must not be the answer in the next one. */
 static void an_answer_that_was_not_fetched_is_forgotten(void **state)
 {
 	struct talk t;
@@ -217,7 +218,7 @@ static void make_room(struct talk *t, uint64_t size)
 	fail_msg("the files do not get longer");
 }
 
-/* Growth would close the copy's files. */
+/* A growth would close the copy's files, so it has to wait. */
 static void a_copy_does_not_grow_meanwhile(void **state)
 {
 	struct talk t;
@@ -258,7 +259,7 @@ static enum packet_status map_copy(void)
 	return status;
 }
 
-/* An unreadable block of flushed data has to be cleared. */
+/* Flush data to a block, make it unreadable, and begin to clear it. */
 static struct mirror_epoch begin_to_clear(const char *env)
 {
 	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, "MEDIUM_BAD=0:4096", env,
@@ -273,14 +274,14 @@ static struct mirror_epoch begin_to_clear(const char *env)
 	host_start(&hosts, 0, envs);
 	open_control(&t, epoch);
 	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
-	try_to_clear(&t); /* the daemon answers, or is killed */
+	try_to_clear(&t); /* the daemon answers, or it is killed */
 	talk_close(&t);
 	return epoch;
 }
 
 /*
- * No member counts the copy as whole until a resync has ended; then the copy has the resync's
- * bytes.
+ * After the kill no member counts the copy as whole until a resync has ended; then the copy has the
+ * resync's bytes.
  */
 static void goes_on_after_it_was_killed(struct mirror_epoch epoch, uint64_t word)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon, as primaries and libraries see it: maps, promotions, grants, fences, restarts. */
+/* The daemon as primaries and libraries see it: maps, promotions, grants, fences, restarts. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ static void heartbeat(struct player *p)
 }
 
 /*
- * Send heartbeats, as a library does, until a renewal later than `since` is reported. Returns its
+ * Send heartbeats, as a library does, until the daemon reports a renewal after `since`. Returns its
  * time.
  */
 static uint64_t wait_for_lease(struct player *p, uint64_t since)
@@ -104,7 +104,7 @@ static void a_lane_needs_the_promise_first(void **state)
 	struct mirror_epoch epoch;
 	struct talk control, lane;
 
-	player_open(&a, &hosts, 0); /* an answer shows that the copies are open */
+	player_open(&a, &hosts, 0); /* the daemon answers, so its copies are open */
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_open(&b, &hosts, 1);
 	assert_int_equal(player_map(&b, PACKET_MAP_READONLY), PACKET_OK);
@@ -170,7 +170,7 @@ static void open_lane(struct talk *control, struct talk *lane, unsigned i, unsig
 }
 
 /*
- * A former primary in a process of its own, which writes growing values to one word all the time.
+ * Start a process that plays an earlier primary: it writes growing values to one word all the time.
  */
 static pid_t start_writer(unsigned i, struct mirror_epoch epoch, int *ready)
 {
@@ -232,7 +232,7 @@ static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
 	assert_int_equal(old.reply.known.number, newer.number);
 	assert_int_equal(old.reply.known.nonce, newer.nonce);
 	talk_close(&old);
-	/* An epoch with the same number, begun by another process. */
+	/* This epoch has the same number, but another process began it. */
 	twin.nonce++;
 	assert_int_equal(talk_open(&old, &hosts, 1, 0, GREETING_LANE, twin), GREETING_EPOCH);
 	talk_close(&old);
@@ -277,7 +277,8 @@ static void a_primary_on_this_host_learns_of_a_higher_epoch(void **state)
 
 /* ---- processes ---- */
 
-/* A library in a process of its own: it maps, promotes, reports that, and stays with heartbeats. */
+/* Start a process that plays a library: it maps, is promoted, reports this, and then sends
+ * heartbeats. */
 static pid_t start_primary(unsigned i, int *ready)
 {
 	static struct packet beat = {.type = PACKET_HEARTBEAT};
@@ -294,7 +295,7 @@ static pid_t start_primary(unsigned i, int *ready)
 		player_recover(&a, &now);
 		if (write(fds[1], "", 1) != 1)
 			_exit(2);
-		/* The process goes on even after its daemon is gone. */
+		/* The process runs on even after its daemon has ended. */
 		for (;;) {
 			player_try_send(&a, &beat);
 			usleep(PACKET_HEARTBEAT_MS * 1000);
@@ -332,8 +333,8 @@ static void another_host_waits_until_the_primary_has_died(void **state)
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
 	/*
-	 * The lease is ten minutes, and no wait in this test is that long: the daemon sees the
-	 * process's end and clears the key.
+	 * The lease is ten minutes, longer than any wait of this test: so the daemon must notice
+	 * the end of the process and clear the key.
 	 */
 	second = start_primary(1, &ready_b);
 	kill_process(first);
@@ -351,7 +352,7 @@ static void another_host_waits_for_the_lease_of_a_host_that_died(void **state)
 
 	first = start_primary(0, &ready_a);
 	wait_ready(ready_a);
-	host_kill(&hosts, 0); /* the key is neither cleared nor renewed */
+	host_kill(&hosts, 0); /* the alive key is neither cleared nor renewed */
 	second = start_primary(1, &ready_b);
 	wait_ready(ready_b);
 	hosts_read(&hosts, &now);
@@ -372,7 +373,7 @@ static void without_auto_no_process_takes_over_by_waiting(void **state)
 	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
 	player_send(&b, &out);
 	kill_process(first);
-	/* A request without WAIT comes from an operator, and is granted when the key is cleared. */
+	/* A request without WAIT is an operator's; it is granted when the key is cleared. */
 	player_open(&a, &hosts, 1);
 	while (player_map(&a, 0) != PACKET_OK)
 		usleep(10000);
@@ -392,11 +393,11 @@ static void a_restarted_daemon_finds_its_primary_again(void **state)
 	host_kill(&hosts, 0);
 	player_close(&a);
 	host_start(&hosts, 0, NULL);
-	/* No other process gets the set, */
+	/* No other process gets the set, ... */
 	player_open(&b, &hosts, 0);
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
-	/* and the process that has it goes on: its alive key is renewed. */
+	/* ... and the process that has it works on: its alive key is renewed. */
 	player_open(&a, &hosts, 0);
 	memset(&out, 0, sizeof(out));
 	out.type = PACKET_MAP;

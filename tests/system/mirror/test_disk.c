@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each host's folder is a disk with single blocks, or all blocks, that cannot be written. */
+/* The folder of each host is a disk on which single blocks, or all, cannot be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -23,12 +23,13 @@
 #define NEXT        (OFFSET + 2 * BAD_DISK_BLOCK)
 #define PATIENCE_MS 20000
 #define TRIES       50
-#define FROZEN      2   /* number of freezes */
-#define STILL_MS    100 /* time for late bytes */
+#define FROZEN      2   /* how many times the disk is frozen */
+#define STILL_MS    100 /* time that late bytes get to arrive */
 
-static uint64_t last;    /* value last flushed to OFFSET */
-static unsigned flushed; /* bytes in each of two ranges: a word is stored, a block is written */
-static char folder[200]; /* folder of the disks */
+static uint64_t last; /* the value that was flushed last to OFFSET */
+/* length of each of two ranges: of a word that is stored, or of a block that is written */
+static unsigned flushed;
+static char folder[200]; /* folder that has the disks */
 static struct bad_disk disks[HOSTS];
 
 /* ---- disks ---- */
@@ -47,7 +48,7 @@ static void read_medium(unsigned host, uint64_t words[2])
 	bad_disk_read(&disks[host], "data", NEXT, &words[1], 8);
 }
 
-/* Check that superblocks and promises are readable. */
+/* Check that the superblocks and promises can be read. */
 static void check_records(unsigned host)
 {
 	char command[1000];
@@ -82,7 +83,7 @@ static void go_on(unsigned host, const char *how)
 	assert_int_equal(atoll(proc_ask(&apps[0], "get %u", OFFSET)), last);
 }
 
-/* On a busy machine a member may be lost for a moment; it returns. */
+/* Flush until the set is whole: on a busy machine a member may be lost for a moment. */
 static void put_until_whole(void)
 {
 	const char *line = "";
@@ -97,8 +98,8 @@ static void put_until_whole(void)
 }
 
 /*
- * One flush of two words or blocks that are not neighbours: a loop device reports a request as
- * written if it could write the beginning.
+ * Flush two words or blocks by one call. They are not neighbours, because a loop device reports a
+ * request as written if it could write the first part.
  */
 static void put_both(const char *wanted)
 {
@@ -116,7 +117,7 @@ static void check_lost(void)
 		fail_msg("%s", line ? line : "no answer");
 }
 
-/* ---- a disk that stands still ---- */
+/* ---- a disk that does not answer ---- */
 
 static void freeze(unsigned host, unsigned long how)
 {
@@ -128,8 +129,8 @@ static void freeze(unsigned host, unsigned long how)
 }
 
 /*
- * The member is excluded while its daemon places bytes, which ends only when the disk goes on.
- * These bytes must not come after those that the member gets when it returns.
+ * The member is excluded while its daemon places bytes, which ends only when the disk answers
+ * again. These bytes must not overwrite those that the member gets when it returns.
  */
 static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 {
@@ -148,7 +149,7 @@ static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 	}
 }
 
-/* ---- the primary's ---- */
+/* ---- failures on the primary's host ---- */
 
 /* The medium of the failed copy must have the first value, and not the second. */
 static void a_local_write_back_is_short(const char *how)
@@ -159,7 +160,7 @@ static void a_local_write_back_is_short(const char *how)
 	put_both("The local copy has failed");
 	check_media(1, last, 0);
 	check_media(ALL & ~1u, last, last);
-	bad_disk_repair(&disks[0]); /* a later success proves nothing */
+	bad_disk_repair(&disks[0]); /* a later write-back succeeds, which proves nothing */
 	ask(0, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, how);
@@ -185,8 +186,8 @@ static void a_local_write_back_is_short_in_a_direct_mapping(void **state)
 }
 
 /*
- * The kernel begins to write the first part while the second one is sent, and fails. That is
- * reported by the write-back of both, although the second part can be written.
+ * The kernel begins to write the first part while the second one is sent, and fails. The write-back
+ * of both parts reports that, although the second part can be written.
  */
 static void the_first_part_of_a_large_flush_is_short(void **state)
 {
@@ -225,8 +226,7 @@ static void a_primarys_disk_fails_under_blocks(void **state)
 }
 
 /*
- * A hole was punched into the copy, and the disk is full. The step before the write-back fails
- * there.
+ * A hole was punched into the copy, and the disk is full: the step before the write-back fails.
  */
 static void a_primarys_copy_has_no_room(void **state)
 {
@@ -251,12 +251,11 @@ static void a_primarys_copy_has_no_room(void **state)
 	put_both("durable 6 flags 1");
 }
 
-/* ---- a replica's ---- */
+/* ---- failures on a replica's host ---- */
 
 /*
  * The kernel counts a page that it could not write as clean, and ext4 counts the block as written.
- * So the bytes do not reach the medium, even if they are written again through the same page of the
- * cache.
+ * So writing the same bytes again through the same page does not bring them to the medium.
  */
 static void return_with_a_good_disk(void)
 {
@@ -310,7 +309,7 @@ static void a_replicas_disk_fails(void **state)
 	check_media(3, last, last);
 }
 
-/* The records needed for an exclusion and for a promise cannot be made durable there. */
+/* The replica can make neither the record for an exclusion nor that for a promise durable. */
 static void a_replicas_metadata_cannot_be_written(void **state)
 {
 	go_on(0, "map-wait");
@@ -324,11 +323,11 @@ static void a_replicas_metadata_cannot_be_written(void **state)
 	return_with_a_good_disk();
 }
 
-/* ---- failures that no process got from the kernel ---- */
+/* ---- failures that the kernel reported to no process ---- */
 
 /*
- * The kernel writes back, and records the result; syncfs() waits, and asks only about the file
- * system.
+ * Let the kernel write back and record the result. syncfs() waits for that, but asks only for
+ * errors of the file system.
  */
 static void write_back_unasked(unsigned host)
 {
@@ -341,8 +340,8 @@ static void write_back_unasked(unsigned host)
 }
 
 /*
- * A daemon that starts while the process that maps the copy goes on trusts the page cache. The
- * kernel reports a failure that it has not reported yet to the next description of the file.
+ * A daemon that starts while the process that maps the copy is running trusts the page cache. The
+ * kernel reports an unreported failure to the next file description that is opened.
  */
 static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 {
@@ -367,20 +366,20 @@ static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 	host_kill(&hosts, 0);
 	host_start(&hosts, 0, NULL);
 	go_on(1, "map-direct");
-	hosts_wait_insync(&hosts, ALL); /* the copy was compared */
+	hosts_wait_insync(&hosts, ALL); /* the copy has been compared */
 	check_media(ALL, last, 0);
 }
 
 /*
- * No daemon runs, and another process than the one that maps the copy got the report of the
- * failure; it may have been the killed daemon. The kernel does not report it to the next daemon.
+ * While no daemon runs, another process than the one that maps the copy gets the report of the
+ * failure, perhaps the killed daemon. The kernel does not report it to the next daemon.
  */
 static void lose_a_store_without_a_daemon(void)
 {
 	int fd;
 
 	app_start(&apps[0], &hosts, 0, NULL);
-	/* the daemon passes the descriptors that are needed */
+	/* The application has no access to the file, so the daemon must pass the descriptors. */
 	assert_int_equal(chmod(hosts.hosts[0].data, 0), 0);
 	ask(0, "ok", "drop-rights");
 	ask(0, "ok", "map-direct");
@@ -406,12 +405,12 @@ static void a_failure_that_other_members_know_is_reported_by_the_process(void **
 	host_kill(&hosts, 0);
 	go_on(1, "map-direct");
 	host_start(&hosts, 0, NULL);
-	hosts_wait_insync(&hosts, ALL); /* the copy was compared */
+	hosts_wait_insync(&hosts, ALL); /* the copy has been compared */
 	check_media(ALL, last, 0);
 }
 
 /*
- * The process cannot report the failure any more, so the copy's cached content is written to its
+ * No process can report the failure any more, so the daemon writes the copy's cached content to the
  * medium.
  */
 static void a_failure_that_no_process_can_report_any_more_is_repaired(void **state)
@@ -428,13 +427,13 @@ static void a_failure_that_no_process_can_report_any_more_is_repaired(void **sta
 	check_media(ALL, last, 1);
 }
 
-/* ---- what cannot be read ---- */
+/* ---- blocks that cannot be read ---- */
 
 #define PATTERN 0xb10cb10c00000000ull
 
 static bool has_sums;
 
-/* The third host's disk has checksums. */
+/* Mount disks; the third host's disk has checksums. */
 static void mount_sums(unsigned host, const char *top)
 {
 	char own[256];
@@ -445,7 +444,7 @@ static void mount_sums(unsigned host, const char *top)
 	has_sums = bad_disk_mount_sums(&disks[host], own, top);
 }
 
-/* The first value is on the host's medium, and becomes unreadable there. */
+/* Stop the host, and make the first value on its medium unreadable. */
 static void stop_and_spoil(void)
 {
 	if (!has_sums)
@@ -468,7 +467,7 @@ static void return_with_a_bad_block(void)
 	assert_int_equal(host_run_tool(&hosts, 0, "verify " HOSTS_SET), 0);
 }
 
-/* A store into the page would have to read it first. */
+/* A store to the page would have to read it first, so the block is overwritten as a whole. */
 static void a_block_that_a_replica_can_neither_read_nor_store_into_is_cured(void **state)
 {
 	stop_and_spoil();
@@ -508,7 +507,7 @@ static int setup(void **state)
 	return setup_with(mount_disk);
 }
 
-/* The daemon's own time limit is too long to end a connection here. */
+/* Set-up for frozen disks: the daemon's own time limit must not end a connection. */
 static int setup_still(void **state)
 {
 	const struct hosts_opts opts = {.count = HOSTS,
@@ -531,7 +530,7 @@ static int teardown(void **state)
 	int fd = open(disks[2].top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		(void)ioctl(fd, FITHAW, 0); /* a case may have ended before its thaw */
+		(void)ioctl(fd, FITHAW, 0); /* a failed case may have left the file system frozen */
 		close(fd);
 	}
 	if (apps[0].pid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The results of calls when a process loses its role, and the content of the medium after that. */
+/* What calls return when a process loses its role, and what the medium has afterwards. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #define FILES_MAX   200
 #define PUTS_MAX    100
 /*
- * The library checks a descriptor, and then writes to it. Wait until the threads that the earlier
- * call woke are done.
+ * A thread of the library may have checked a descriptor just before it is closed, and may write to
+ * it afterwards. Wait this long until such threads are done.
  */
 #define IN_FLIGHT_MS 200
 #define CLOSED                                                                                     \
@@ -32,7 +32,7 @@ static int teardown(void **state)
 	return apps_teardown(state);
 }
 
-/* From now on stores of that process to the set's file are private to it. */
+/* From now on stores of this process must not change the set's file. */
 static bool is_private(const struct proc *app, const char *file)
 {
 	char path[64], line[512];
@@ -56,7 +56,7 @@ static void wait_until_private(const struct proc *app, const char *file)
 	}
 }
 
-/* The process is being demoted, and its flush of the word at 0 waits for the other copy. */
+/* Begin to demote the process, while its flush of the word at 0 waits for the other copy. */
 static void begin_demotion(void)
 {
 	const char *demote[] = {SYSTEM_RPMIRROR,       "demote", HOSTS_SET, "--socket",
@@ -71,11 +71,11 @@ static void begin_demotion(void)
 	wait_until_private(&apps[0], hosts.hosts[0].data);
 }
 
-/* The call is made during the demotion, and returns after its end. */
+/* Make this call during the demotion; it must return after the demotion's end. */
 static void end_demotion(const char *call)
 {
 	app_tell(&apps[0], call);
-	usleep(20000); /* the call has begun */
+	usleep(20000); /* by now the call has begun */
 	proc_signal(&hosts.hosts[1].daemon, SIGCONT);
 	app_check(FENCED, proc_line(&apps[0], PATIENCE_MS));
 	assert_int_equal(proc_finish(&tool), 0);
@@ -84,7 +84,7 @@ static void end_demotion(const char *call)
 		assert_int_equal(host_read_word(&hosts, host, 0), 2);
 }
 
-/* One word is in an extent that was stored to before, the other one in an extent that was not. */
+/* One word is in an extent that was stored to before, the other in one that was not. */
 static void sync_beside_a_demotion_acknowledges_nothing_that_is_lost(void **state)
 {
 	begin_demotion();
@@ -113,7 +113,7 @@ static void other_calls_beside_a_demotion_acknowledge_nothing_that_is_lost(void 
 	}
 }
 
-/* Whichever descriptor a map lacks, nothing is left over in a process that goes on. */
+/* If a map cannot get a descriptor, it leaves no resources in the process. */
 static void a_map_without_descriptors_holds_nothing(void **state)
 {
 	const char *answer = "";
@@ -135,7 +135,7 @@ static void a_map_without_descriptors_holds_nothing(void **state)
 	ask(0, "ok", "unmap");
 }
 
-/* A program that a process executes has nothing of the former program's mapping. */
+/* A program that a process executes has nothing of the process's mapping. */
 static void a_program_that_is_executed_maps_anew(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -194,8 +194,8 @@ static void put_on_both_copies(void)
 }
 
 /*
- * The application closed descriptors that it did not open, like a program that becomes a daemon.
- * Each call returns, and files that got the same numbers since are not touched.
+ * The application closes descriptors that it did not open, as a program does that becomes a daemon.
+ * Each call must return, and files that now have these numbers must not be touched.
  */
 static void check_closed_descriptors(const char *map, const char *closes, bool is_busy)
 {
@@ -218,7 +218,7 @@ static void check_closed_descriptors(const char *map, const char *closes, bool i
 	ask(0, "The lease is over", "confirm");
 	if (is_busy)
 		proc_signal(&hosts.hosts[1].daemon, SIGCONT);
-	sleep(3); /* several periods of liveness */
+	sleep(3); /* several periods of the liveness check */
 	if (!strcmp(closes, "reuse"))
 		ask(0, "ok", "reused");
 	ask(0, CLOSED, "unmap");
@@ -246,7 +246,7 @@ static void a_direct_mapping_without_descriptors_gives_errors(void **state)
 	check_closed_descriptors("map-direct", "reuse", false);
 }
 
-/* As a daemon in a container that does not share the host's processes. */
+/* The daemon cannot see the process, as in a container with its own process numbers. */
 static void a_process_that_the_daemon_does_not_see_is_refused_with_the_reason(void **state)
 {
 	struct proc *daemon = &hosts.hosts[0].daemon;

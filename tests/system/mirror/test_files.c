@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of a copy are replaced, removed or truncated while a daemon or an application has them. */
+/* Files of a copy are replaced, removed or truncated while a daemon or an application has them
+ * open. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static void begin(unsigned primary)
 	ask(0, "durable 3", "put 64 1");
 }
 
-/* As by `cp` to another name and `mv` over the first one. */
+/* Replace the file as `cp` to another name and `mv` do. */
 static void replace_file(const char *path)
 {
 	char command[1400];
@@ -49,14 +50,14 @@ static void expect_said(unsigned host, const char *words, const char *command)
 	fail_msg("'%s' does not say '%s'", command, words);
 }
 
-/* The application gets errors, its flushes fail, and the copy does not count any more. */
+/* The application gets errors, its flushes fail, and its copy no longer counts. */
 static void expect_primary_without_copy(void)
 {
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until insync.a=no"), 0);
 	ask(0, "The local copy has failed", "put 64 2");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
-	assert_int_equal(host_read_word(&hosts, 1, 64), 2); /* but the other copy has the value */
+	assert_int_equal(host_read_word(&hosts, 1, 64), 2); /* the other copy has the value */
 }
 
 static void a_data_file_that_is_replaced_while_the_daemon_is_away_is_noticed(void **state)
@@ -87,12 +88,12 @@ static void a_replicas_data_file_that_is_removed_is_noticed(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 }
 
-/* The daemon goes on with the other sets of its host. */
+/* The daemon works on for the other sets of its host. */
 static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 {
 	begin(0);
 	assert_int_equal(truncate(hosts.hosts[1].meta, 4096), 0);
-	/* The next primary makes the daemon write there. */
+	/* The next primary makes the daemon write to the metadata. */
 	proc_kill(&apps[0]);
 	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-wait");
@@ -103,8 +104,8 @@ static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 }
 
 /*
- * The daemon goes on with everything that needs no answer of that file system: questions, leases,
- * other sets. It can end without waiting for it, too.
+ * The daemon works on with all that needs no answer of this file system: questions, leases, other
+ * sets. It can also end without waiting.
  */
 static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **state)
 {
@@ -127,7 +128,8 @@ static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **stat
 	assert_int_equal(unlink(away), 0);
 }
 
-/* An operator cannot resolve an error of the medium by a choice between copies. */
+/* An operator cannot resolve an error of the medium by choosing a copy, so it must not be shown as
+ * a split. */
 static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
 {
 	char arm[300], arm_env[320];
@@ -154,8 +156,8 @@ static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
 }
 
 /*
- * A set gets its first secret, and loses it; each daemon uses the changed configuration from its
- * next start on. The application goes on, and hosts that do not match meanwhile are named.
+ * A set gets its first secret, and later has none again; each daemon uses the changed configuration
+ * after its next start. The application works on, and hosts that do not match meanwhile are named.
  */
 static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 {
@@ -174,7 +176,7 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 	}
 }
 
-/* With this setting flushes go on, and every confirm is refused. */
+/* With this setting flushes succeed, but every confirm is refused. */
 static void a_set_without_its_register_is_not_healthy(void **state)
 {
 	const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};
@@ -195,7 +197,7 @@ static void a_set_without_its_register_is_not_healthy(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
-/* The register is slow to exclude the member, because its lock is taken. */
+/* The register excludes the member late, because its lock is taken. */
 static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 {
 	char path[320];
@@ -206,8 +208,7 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	for (unsigned is_busy = 0; is_busy < 2; is_busy++) {
 		lock = open(path, O_RDWR | O_CLOEXEC);
 		assert_int_equal(flock(lock, LOCK_EX), 0);
-		/* Stop the daemon first: otherwise the flush might end before the daemon is
-		 * killed. */
+		/* Stop the daemon first: otherwise the flush might end before the kill. */
 		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
 		if (is_busy)
 			ask(0, "ok", "begin 64 2");
@@ -223,7 +224,8 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	}
 }
 
-/* A pipe without a writer replaces a register on a file system that does not answer. */
+/* The register's file becomes a pipe without a writer, like a file on a file system that does not
+ * answer. */
 static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **state)
 {
 	const char *path;
@@ -240,13 +242,14 @@ static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **s
 	assert_int_equal(rename(still, path), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
-	/* The other host's call, which never ends, may hold its lock. */
+	/* The other host may hold the register's lock in a call that never returns. */
 	expect_said(1, "The register: .*(not answer|cannot lock)", "explain orders");
 	ask(0, "durable 3", "put 64 2");
 	assert_int_equal(host_stop(&hosts, 1), 0);
 }
 
-/* `explain` has the text of the refusal, not that of a register that is away. */
+/* `explain` must give the text of the refusal, and not that for a register that cannot be
+ * reached. */
 static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 {
 	const char *path;
@@ -266,8 +269,8 @@ static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
-/* An etcd that was made anew answers, and lacks the set; the copies have the data for the way
- * back. */
+/* A new etcd answers, but does not have the set; the copies have the data that are needed to
+ * restore it. */
 static void a_register_without_the_set_names_the_way_back(void **state)
 {
 	const char *path;
@@ -284,8 +287,8 @@ static void a_register_without_the_set_names_the_way_back(void **state)
 }
 
 /*
- * Renewing the alive key needs the same right as a swap, so the loss shows seconds before the lease
- * ends.
+ * Renewing the alive key needs the same right as a swap, so the loss of the right is noticed
+ * seconds before the lease ends.
  */
 static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 {
@@ -306,7 +309,8 @@ static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
-/* Before a failover it is a statement about the primary, after it an order about another member. */
+/* Before a failover a fence is a statement about the primary; afterwards it is an order that
+ * concerns another member. */
 static void a_fence_says_what_it_means(void **state)
 {
 	const char *path;

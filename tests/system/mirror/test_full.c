@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * File systems that are really full: each host's folder is a small one (tmpfs), and its free room
- * is taken. Copies, their metadata and logs are there. The reserved room is enough. If a file has
- * lost its room, the copy does not count, and reports the reason.
+ * File systems that are really full: each host's folder is a small file system (tmpfs) that has the
+ * copy, its metadata and the log, and all free space is taken. The reserved space must be enough.
+ * If a file has lost its space, the copy does not count, and reports the reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #define DISK    (24u << 20)
 #define WAIT_MS 30000
 
-static unsigned last; /* the last flushed value */
+static unsigned last; /* the value that was flushed last */
 
 /* ---- file systems ---- */
 
@@ -60,8 +60,8 @@ static void make_room(const char *folder)
 }
 
 /*
- * The file keeps its size and loses its blocks, as when it is copied with holes, or holes are
- * punched. The room is taken at once.
+ * Take the blocks of the host's file, which keeps its size, as after a copy with holes. All free
+ * space is then taken at once.
  */
 static void take_blocks(const struct host *host)
 {
@@ -73,7 +73,7 @@ static void take_blocks(const struct host *host)
 	fill(host->folder);
 }
 
-/* The tool's explanation of the set on that host. */
+/* Expect this text in the explanation that the tool gives on this host. */
 static void expect_explained(unsigned host, const char *words)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -112,7 +112,7 @@ static void put(const char *wanted)
 	ask(0, wanted, "put %u %u", OFFSET, ++last);
 }
 
-/* On a busy machine a member may be lost for a moment; it returns. */
+/* Flush until the set is whole: on a busy machine a member may be lost for a moment. */
 static void put_until_whole(void)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -155,7 +155,7 @@ static void nothing_stops_where_all_is_reserved(void **state)
 	check_copies(ALL);
 }
 
-/* A daemon that cannot get the room for its whole copy does not use the copy. */
+/* A daemon that cannot get the space for its whole copy does not use the copy. */
 static void a_copy_without_its_room_stays_away_and_says_so(void **state)
 {
 	struct host *host = &hosts.hosts[2];
@@ -172,7 +172,7 @@ static void a_copy_without_its_room_stays_away_and_says_so(void **state)
 	put_until_whole();
 }
 
-/* The pages for a flush do not exist any more, and cannot be made. */
+/* The pages that a flush writes no longer exist, and there is no space for new ones. */
 static void a_replica_that_loses_its_room_is_excluded(void **state)
 {
 	struct host *host = &hosts.hosts[2];
@@ -207,7 +207,8 @@ static void a_primary_that_loses_its_room_says_so_and_another_goes_on(void **sta
 }
 
 /*
- * A page that was never touched has to be made now. No member can supply it, so the signal comes.
+ * A page that was never touched has to be allocated now. No member can replace it, so the process
+ * gets the signal.
  */
 static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(void **state)
 {
@@ -222,7 +223,8 @@ static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(voi
 
 static char register_folder[200];
 
-/* No member is excluded without a record of it, so nothing that a member lacks is acknowledged. */
+/* No member is excluded without a record in the register, so nothing is acknowledged that a member
+ * lacks. */
 static void a_full_register_holds_flushes_up_until_there_is_room(void **state)
 {
 	go_on(0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection to a member is lost, but the network keeps the bytes sent on it. The member is
- * excluded, made equal, and in-sync again; then the kept bytes arrive. The daemons' own limit is
- * far away, so only the step that makes the member equal can end the connection.
+ * A connection to a member is lost, but the network keeps the bytes that were sent on it. The
+ * member is excluded, made equal, and becomes in-sync again; then the kept bytes arrive. The time
+ * limit of the daemons is long, so the connection can only be ended by the step that makes the
+ * member equal.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,8 @@
 #define ALL         7
 #define OFFSET      4096
 #define SIZE        (8u << 20)
-#define PART        (1u << 20) /* bytes of a resync before it is held */
-#define WORDS       64         /* words written after a resync, all over the file */
+#define PART        (1u << 20) /* bytes of a resync that pass before the connection is held */
+#define WORDS       64         /* words that are written after a resync, all over the file */
 #define PATIENCE_MS 30000
 #define ARRIVE_MS   100
 
@@ -54,7 +55,7 @@ static void wait_held(void)
 	}
 }
 
-/* Release the kept bytes, which arrive or find no listener; then check the copies. */
+/* Release the kept bytes, which arrive or are discarded; then check the copies. */
 static void check_arrival(unsigned offset)
 {
 	assert_true(held_bytes(held));
@@ -115,8 +116,8 @@ static void check_all_over(void)
 }
 
 /*
- * The connection has delivered a part when the rest is held. Another connection makes the member
- * equal.
+ * The connection has delivered a part of the resync when the rest is held. Another connection makes
+ * the member equal.
  */
 static void a_resync_is_lost_and_the_next_one_ends(void **state)
 {
@@ -135,7 +136,7 @@ static void a_resync_is_lost_and_the_next_one_ends(void **state)
 	}
 }
 
-/* ---- setup ---- */
+/* ---- set-up ---- */
 
 static int setup(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The process that maps a set, and its daemon: what counts as the process's end, and which
- * processes are notified.
+ * The process that maps a set, and its daemon: when the process counts as ended, and which
+ * processes are informed.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "player.h"
 #include "system/lib/check.h"
 
-#define LEASE_MS    600000 /* longer than any wait of the tests */
+#define LEASE_MS    600000 /* longer than any wait in the tests */
 #define PATIENCE_MS 20000
 #define FAILURES    5
 
@@ -46,7 +46,7 @@ static enum packet_status map_at(unsigned host, uint8_t flags)
 
 /*
  * A daemon without a free descriptor cannot watch the process. The process keeps its copy and its
- * lease, goes on, and is watched as soon as that is possible.
+ * lease, works on, and is watched as soon as that is possible.
  */
 static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 {
@@ -72,8 +72,8 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 }
 
 /*
- * The process ends while the starting daemon looks for it. No process can report any more whether a
- * write-back failed, so the page cache is not trusted.
+ * The process ends while the starting daemon looks for it. No process can then report whether a
+ * write-back failed, so the daemon does not trust the page cache.
  */
 static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
 {
@@ -122,8 +122,8 @@ static void the_end_of_the_primary_is_an_event(void **state)
 	player_close(&tool);
 }
 
-/* The process has sent nothing after its request. So the set is free again, whether the grant
- * arrived or not. */
+/* The process sends nothing after its request. The set is then free again, whether or not the grant
+ * arrived. */
 static void a_grant_counts_when_the_process_has_it(void **state)
 {
 	assert_int_equal(map_at(0, 0), PACKET_OK);

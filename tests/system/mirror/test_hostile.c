@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers at the daemon's ports that break the protocol: each is refused or cut off, and others are
- * served as before.
+ * still served.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* After any attack the daemon serves a correct peer. */
+/* Check that the daemon still serves a correct peer after an attack. */
 static void still_serves(void)
 {
 	struct talk control, lane;
@@ -122,13 +122,13 @@ static void a_wrong_secret_gets_nothing(void **state)
 		assert_int_equal(talk_connect(&t, &hosts, 0, 1, kind, own), GREETING_OK);
 		assert_int_equal(talk_prove(&t, key), GREETING_SECRET_WRONG);
 		assert_memory_equal(&t.grant.grant, &none, sizeof(none));
-		assert_false(talk_receive(&t)); /* the peer is disconnected */
+		assert_false(talk_receive(&t)); /* the daemon has disconnected this peer */
 		talk_close(&t);
 	}
 	still_serves();
 }
 
-/* A proof belongs to one connection: on another one the same bytes are useless. */
+/* A proof is for one connection: on another one the same bytes are refused. */
 static void a_proof_that_was_overheard_is_refused(void **state)
 {
 	struct talk t;
@@ -181,7 +181,8 @@ static void messages_that_may_not_come_end_the_connection(void **state)
 {
 	static const enum message_type types[] = {MESSAGE_PROVE, MESSAGE_GRANT, MESSAGE_PROMISED,
 						  MESSAGE_DONE, MESSAGE_STATUS, MESSAGE_PONG,
-						  /* messages without a body */
+						  /* messages that must have a body are sent without
+						   * one */
 						  MESSAGE_RESERVE, MESSAGE_RESERVED,
 						  MESSAGE_CLEAR_ERRORS, MESSAGE_ERRORS_CLEARED};
 	uint8_t buf[MESSAGE_SIZE];
@@ -192,7 +193,7 @@ static void messages_that_may_not_come_end_the_connection(void **state)
 		fill(&t, types[i], buf);
 		expect_cut(&t, buf, sizeof(buf));
 	}
-	/* A lane has no messages, and an observer may not promise anything. */
+	/* A lane carries no messages, and an observer may not request a promise. */
 	still_serves();
 	assert_int_equal(talk_open(&t, &hosts, 0, 1, GREETING_LANE, epoch), GREETING_OK);
 	fill(&t, MESSAGE_PROMISE, buf);
@@ -229,7 +230,7 @@ static void messages_of_another_shape_end_the_connection(void **state)
 	still_serves();
 }
 
-/* ---- blocks that are to be cleared ---- */
+/* ---- requests to clear blocks ---- */
 
 static struct message *ask_to_clear(struct talk *t, uint64_t offset, uint32_t len)
 {
@@ -284,7 +285,7 @@ static void open_and_promise(struct talk *t, struct mirror_epoch of)
 	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 }
 
-/* Only a resync's source may clear blocks, and only inside the copy. Readable blocks do not
+/* Only the source of a resync may clear blocks, and only inside the copy. Readable blocks must not
  * change. */
 static void nothing_that_can_be_read_is_cleared(void **state)
 {
@@ -305,19 +306,20 @@ static void nothing_that_can_be_read_is_cleared(void **state)
 	assert_int_equal(talk_flush(&lane, 0, word), IBV_WC_SUCCESS);
 	talk_close(&lane);
 	open_and_promise(&t, epoch);
-	expect_not_cleared(&t, 0, GREETING_BAD_REQUEST); /* no resync was begun */
+	expect_not_cleared(&t, 0, GREETING_BAD_REQUEST); /* no resync has begun */
 	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
 	expect_cleared(&t, 0, MESSAGE_CLEAR_MAX);
 	expect_cleared(&t, MESSAGE_CLEAR_MAX, 4096);
 	expect_not_cleared(&t, hosts.first.config.size, GREETING_WRONG_COPY);
 	expect_not_cleared(&t, MIRROR_SIZE_MAX, GREETING_WRONG_COPY);
-	/* Ask for an epoch that is not promised, then for a promised one without its own resync. */
+	/* First ask for an epoch that is not promised, then for a promised one without a resync of
+	 * its own. */
 	epoch = hosts_promote(&hosts, 0);
 	assert_int_equal(talk_open(&next, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
 	expect_not_cleared(&next, 0, GREETING_EPOCH);
 	assert_int_equal(talk_ask(&next, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 	expect_not_cleared(&next, 0, GREETING_BAD_REQUEST);
-	assert_null(ask_to_clear(&t, 0, 4096)); /* the connection's epoch is over */
+	assert_null(ask_to_clear(&t, 0, 4096)); /* the epoch of this connection has ended */
 	talk_close(&t);
 	if (talk_open(&t, &hosts, 0, 1, GREETING_CONTROL, former) == GREETING_OK)
 		expect_not_cleared(&t, 0, GREETING_EPOCH);
@@ -382,8 +384,8 @@ static void packets_that_make_no_sense_end_the_connection(void **state)
 		assert_true(is_cut(&p));
 	player_close(&p);
 	/*
-	 * Packets that only the process that maps the set may send, and those that a library never
-	 * sends.
+	 * Send packets that only the process that maps the set may send, and packets that no
+	 * library sends.
 	 */
 	for (unsigned type = 1; type < PACKET_TYPE_END; type++) {
 		if (type == PACKET_MAP)
@@ -409,7 +411,7 @@ static void one_user_may_not_take_all_places(void **state)
 
 	for (unsigned i = 0; i < MANY; i++)
 		player_open(&many[i], &hosts, 0);
-	/* Connections of other hosts do not depend on the UNIX socket. */
+	/* The connections of other hosts do not depend on the UNIX socket. */
 	assert_int_equal(talk_open(&t, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
 	talk_close(&t);
 	for (unsigned i = 0; i < MANY; i++)

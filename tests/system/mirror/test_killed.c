@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The daemon is killed before and after each of its durable steps, and before each answer. Each
- * answer still holds after the daemon's restart.
+ * answer must still hold after the daemon's restart.
  */
 #include <signal.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
-/* The answers so far, and the question without an answer. */
+/* The answers so far, and the question that has no answer yet. */
 struct answered {
 	uint64_t promised;
 	bool recorded, syncing;
-	enum message_type open; /* 0: no open question */
+	enum message_type open; /* 0: no question is open */
 };
 
 static bool ask(struct talk *t, struct message *m, struct answered *done)
@@ -65,7 +65,7 @@ static bool promise(struct talk *t, struct mirror_epoch epoch, struct answered *
 	return true;
 }
 
-/* The life of a copy: two primaries, a lane, an equalisation, its end, a resync. */
+/* The life of a copy: two primaries, a lane, an equalisation and its end, and a resync. */
 static bool live(struct answered *done)
 {
 	struct message record = {.type = MESSAGE_RECORD_RANGES,
@@ -117,8 +117,8 @@ static void check(const struct answered *done)
 }
 
 /*
- * The number of kills at that point: at every other time that a life passes it. This process plays
- * the daemon of the first member.
+ * Kill the daemon at this point, at every second time that a life passes it. Returns the number of
+ * kills. This process plays the daemon of the first member.
  */
 static unsigned kill_at(const char *point, unsigned first)
 {
@@ -155,8 +155,8 @@ static unsigned kill_at(const char *point, unsigned first)
 	}
 }
 
-/* One case kills at the odd times that a life passes the point, another at the even times: the
- * two run at the same time. */
+/* One case kills at the odd passes of the point, another at the even ones, because the two run at
+ * the same time. */
 static void is_killed_often(void **state, const char *point)
 {
 	const unsigned *first = *state;

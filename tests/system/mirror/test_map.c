@@ -20,7 +20,7 @@ static void test_the_role_moves_from_host_to_host(void **state)
 	for (unsigned host = 0; host < 3; host++) {
 		app_start(&apps[host], &hosts, host, NULL);
 		ask(host, "ok", "map");
-		if (host) /* the value that the former primary flushed */
+		if (host) /* the value that the earlier primary flushed */
 			assert_int_equal(atoi(proc_ask(&apps[host], "get 4096")), 100 + host - 1);
 		ask(host, "durable 7 flags 0", "put 4096 %u", 100 + host);
 		for (unsigned i = 0; i < 3; i++)
@@ -42,7 +42,7 @@ static void test_one_process_at_a_time(void **state)
 	ask(1, "2", "get 0");
 }
 
-/* The demoted process may not notice for long, and no member waits for it. */
+/* The demoted process may not notice the demotion for a long time; no member waits for it. */
 static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void **state)
 {
 	const char *demote[] = {SYSTEM_RPMIRROR,       "demote", "orders", "--socket",
@@ -122,12 +122,12 @@ static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 	host_start(&hosts, 0, NULL);
 	wait_for(0, "confirm", "ok");
 	ask(0, "durable 7 flags 0", "put 8 3");
-	host_kill(&hosts, 2); /* the register can be reached again */
+	host_kill(&hosts, 2); /* the register can be reached again, so this member is excluded */
 	ask(0, "durable 3 flags 1", "put 8 4");
 	ask(0, "ok", "unmap");
 }
 
-/* The greatest age of the application's copy, if the daemon reports one; else a value that is
+/* Returns the greatest age of the application's copy as the daemon reports it, or a value that is
  * too old. */
 static unsigned long long app_age(unsigned host)
 {
@@ -170,7 +170,7 @@ static void test_a_reader_goes_on_when_its_daemon_was_restarted(void **state)
 	ask(0, "durable 5", "put 8 2");
 }
 
-/* With the default setting the mapping is protected from the end of the lease on. */
+/* With the default setting the mapping cannot be accessed after the end of the lease. */
 static void app_expect_fault(unsigned host, const char *access)
 {
 	int status;
@@ -178,12 +178,12 @@ static void app_expect_fault(unsigned host, const char *access)
 	assert_null(proc_ask(&apps[host], "%s", access));
 	status = proc_wait(&apps[host], PATIENCE_MS);
 	assert_true(status > 0);
-	/* A sanitizer reports the signal, and ends the process by exit(). */
+	/* A sanitizer reports the signal, and ends the process with exit(). */
 	assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGSEGV : WEXITSTATUS(status) != 0);
 	memset(&apps[host], 0, sizeof(apps[host]));
 }
 
-/* The process answers commands until it reads data that may be stale. */
+/* The process executes commands until it reads data that may be stale. */
 static void test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read(void **state)
 {
 	static const char *const protect[] = {"RPMIRROR_ON_FENCED=", NULL};
@@ -205,7 +205,7 @@ static void test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read(v
 	ask(1, "1", "get 8");
 }
 
-/* Every host that can go on has the acknowledged data; no host has unflushed data. */
+/* Each host that takes the role has the acknowledged data, and none has unflushed data. */
 static void test_after_a_crash_another_process_goes_on(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -214,7 +214,7 @@ static void test_after_a_crash_another_process_goes_on(void **state)
 		ask(0, "durable 7", "put %u %u", 8 * i, i + 1);
 	ask(0, "ok", "store 0 99");
 	proc_kill(&apps[0]);
-	app_start(&apps[0], &hosts, 0, NULL); /* continue on the same host */
+	app_start(&apps[0], &hosts, 0, NULL); /* first continue on the same host */
 	wait_for(0, "map-wait", "ok");
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(atoi(proc_ask(&apps[0], "get %u", 8 * i)), i + 1);
@@ -285,7 +285,7 @@ static void assert_files_are_equal(void)
 	}
 }
 
-/* The former primary's file has unflushed stores in many places. They are removed. */
+/* The earlier primary's file has unflushed stores in many places, which must be removed. */
 static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -310,11 +310,11 @@ static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 
 #ifndef __SANITIZE_THREAD__
 /*
- * ThreadSanitizer's runtime holds a lock of its own during an atomic store. A handler that jumps
- * out of the store leaves it locked.
+ * The library raises the signal for a forbidden store. ThreadSanitizer's runtime holds a lock
+ * during an atomic store, and keeps it if a handler jumps out: skip the test there.
  */
 
-/* The application's own protection must not be undone. */
+/* The library must not undo a protection that the application has set. */
 static void check_forbidden_store(const char *map)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -354,11 +354,11 @@ static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
 	ask(0, "ok", "protect");
 	app_tell(&apps[0], "store 8 2\n");
 	assert_null(proc_line(&apps[0], 10000));
-	assert_true(proc_wait(&apps[0], 10000) > 0); /* sanitizers exit instead */
+	assert_true(proc_wait(&apps[0], 10000) > 0); /* a sanitizer exits instead */
 }
 
-/* All copies have the data that the application may read from now on, because its own file
- * prevailed. */
+/* The application may read its own file from now on, so all copies must have the same data as that
+ * file. */
 static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The failure matrix (which process fails, and when): processes are stopped in a phase of a flush,
- * and a process is killed or stays away. The outcome must be a permitted one, and the same at all
- * copies and after the next change of the role. doc/mirror.md has the table ("The failure matrix").
+ * and then a process is killed or does not return. The outcome must be a permitted one, the same on
+ * all copies, and the same after the next change of the role. doc/mirror.md has the table ("The
+ * failure matrix").
  */
 #include <librpmirror.h>
 #include <signal.h>
@@ -16,16 +17,16 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 60000
-#define SILENCE_MS  20000 /* long enough that no member is excluded because this machine is slow */
+#define SILENCE_MS  20000 /* so long that no member is excluded because the machine is slow */
 #define HOSTS       3
 #define ALL         7
-#define OLD         1 /* the acknowledged value */
+#define OLD         1 /* the value that was acknowledged */
 #define NEW         2 /* the value that was not acknowledged */
 #define OFFSET      4096
 
 /*
- * Phases of the flush of NEW: not called; not durable; durable only here; durable everywhere, but
- * the call has not returned.
+ * Phases of the flush of NEW. F0: not called; F1: not durable; F2: durable only on this host; F3:
+ * durable on all hosts, but the call has not returned.
  */
 enum phase { F0, F1, F2, F3, PHASES };
 
@@ -35,7 +36,7 @@ static void stop_daemon(unsigned host)
 	process_wait_stopped(hosts.hosts[host].daemon.pid);
 }
 
-/* Bring an application on the host into that phase, in a set that is whole. */
+/* Bring an application on the host into this phase, in a set that is whole. */
 static void get_to(enum phase phase)
 {
 	static const char *const points[PHASES] = {[F1] = "MIRROR_STOP_AT=flush_snapshot:2",
@@ -57,7 +58,7 @@ static void get_to(enum phase phase)
 	process_wait_stopped(apps[0].pid);
 }
 
-/* Let another process on that host become primary; returns the value that it reads. */
+/* Let another process on this host become primary. Returns the value that it reads. */
 static uint64_t go_on(unsigned host)
 {
 	app_start(&apps[0], &hosts, host, NULL);
@@ -65,7 +66,7 @@ static uint64_t go_on(unsigned host)
 	return strtoull(proc_ask(&apps[0], "get %u", OFFSET), NULL, 10);
 }
 
-/* The program's store has reached the file of its host. */
+/* Wait until the application's store is in the file of its host. */
 static void wait_stored(uint64_t value)
 {
 	for (int waited = 0; host_read_word(&hosts, 0, OFFSET) != value; waited++) {
@@ -74,7 +75,7 @@ static void wait_stored(uint64_t value)
 	}
 }
 
-/* All copies must have the value, even after the role moves, and flushes must go on. */
+/* All copies must have the value, also after the role moves, and flushes must work. */
 static void check_settled(uint64_t value)
 {
 	hosts_wait_insync(&hosts, ALL);
@@ -89,7 +90,7 @@ static void check_settled(uint64_t value)
 	proc_kill(&apps[0]);
 }
 
-/* Restart daemons: bytes that these replicas had received and not placed are lost. */
+/* Restart these daemons: bytes that they have received but not placed are lost. */
 static void restart_daemons(unsigned from, unsigned to)
 {
 	for (unsigned i = from; i <= to; i++)
@@ -100,7 +101,8 @@ static void restart_daemons(unsigned from, unsigned to)
 
 /* ---- the primary's process crashes ---- */
 
-/* If the same host goes on, its own image prevails; on another host there is only its own copy. */
+/* If the same host takes the role again, its own copy decides; another host only has its own
+ * copy. */
 static void check_value(enum phase phase, unsigned host, uint64_t value)
 {
 	bool is_new = phase == F3 || (phase != F0 && host == 0);
@@ -164,10 +166,10 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 			app_tell(&apps[0], "put 4096 2\n");
 		else
 			proc_signal(&apps[0], SIGCONT);
-		/* In F3 the value has reached all copies before the crash. */
+		/* In F3 the value was on all copies before the crash. */
 		app_check(phase == F3 ? "durable " : "durable 3 flags 1",
 			  proc_line(&apps[0], PATIENCE_MS));
-		/* The replica may still count as in-sync until the primary has seen its end. */
+		/* The replica may count as in-sync until the primary notices its end. */
 		hosts_wait_insync(&hosts, 3);
 		host_start(&hosts, 2, NULL);
 		check_settled(NEW);
@@ -179,12 +181,12 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 static void a_flush_is_as_slow_as_the_slowest_copy_and_says_so(void **state)
 {
 	get_to(F0);
-	/* Drop events about flushes that were slow before, on a busy machine. */
+	/* Drop events of earlier flushes, which may have been slow on a busy machine. */
 	assert_non_null(proc_ask(&apps[0], "slow"));
 	stop_daemon(2);
 	app_tell(&apps[0], "put 4096 2\n");
 	wait_stored(NEW);
-	assert_null(proc_line(&apps[0], 1100)); /* slow_ms is 1000 */
+	assert_null(proc_line(&apps[0], 1100)); /* the set's slow_ms is 1000 */
 	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
 	app_check("durable 7 flags 0", proc_line(&apps[0], PATIENCE_MS));
 	ask(0, "1", "slow");

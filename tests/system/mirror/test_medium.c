@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The medium of one copy fails or is full, once (medium_preload.c): that copy leaves the in-sync
- * set and does not count later, and nothing acknowledged is missing.
+ * The medium of one copy fails or is full, once (medium_preload.c): this copy leaves the in-sync
+ * set and does not count any more, and no acknowledged data are missing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,15 +21,15 @@
 #define HOSTS       3
 #define ALL         7
 #define OFFSET      4096
-#define TRIES       50 /* flushes until the fault occurs */
+#define TRIES       50 /* flushes at most until the fault occurs */
 #define PATIENCE_MS 60000
 #define STAY_MS     700
 #define SLOW_MS     "2500"
 #define PRELOAD     "LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM
 
-static uint64_t last; /* the last flushed value */
+static uint64_t last; /* the value that was flushed last */
 
-/* Flush until the answer begins with `wanted`; earlier answers must show a whole set. */
+/* Flush until the answer begins with `wanted`. The answers before must show a whole set. */
 static void put_until(const char *wanted)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -62,7 +62,7 @@ static void a_primary_whose_medium_fails_says_so_and_another_goes_on(const char 
 
 	go_on(0, envs);
 	put_until("The local copy has failed");
-	/* The next write-back would succeed, but proves nothing. */
+	/* The next write-back would succeed, which proves nothing. */
 	ask(0, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, NULL);
@@ -81,17 +81,17 @@ static void local_data_is_full(void **state)
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=data:28:2:2");
 }
 
-/* A hot slot is not durable, so nothing may be written to its extent. */
+/* A hot slot cannot be made durable, so nothing may be written to its extent. */
 static void local_metadata_are_full(void **state)
 {
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=meta:28:1:1");
 }
 
-/* ---- at a chosen moment ---- */
+/* ---- faults that begin when the test says so ---- */
 
 static char arm_file[300], arm_env[320];
 
-/* An entry for envs: the faults come only after arm() was called. */
+/* Returns a setting for envs: faults begin only after a call of arm(). */
 static const char *armed(void)
 {
 	snprintf(arm_file, sizeof(arm_file), "%s/arm", hosts.folder);
@@ -112,9 +112,9 @@ static bool was_met(void)
 	return access(arm_file, F_OK) != 0;
 }
 
-/* ---- a replica's ---- */
+/* ---- faults of a replica ---- */
 
-/* The event of a failed data file names the member, the file and the reason. */
+/* The event about a failed data file names the member, the file and the reason. */
 static void check_lost(const char *why)
 {
 	const char *line = proc_ask(&apps[0], "lost");
@@ -145,7 +145,7 @@ static void a_replica_whose_medium_fails_is_excluded(const char *fault, const ch
 	assert_int_equal(read_value(), last);
 }
 
-/* The member on that host cannot be promoted. */
+/* The member of this host cannot be promoted. */
 static void check_in_doubt(unsigned host)
 {
 	struct proc other;
@@ -168,7 +168,7 @@ static void remote_data_is_full(void **state)
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:1:1", "errno 28");
 }
 
-/* The member cannot promise durably, so it promises nothing. */
+/* The member cannot make a promise durable, so it gives none. */
 static void remote_metadata_are_full(void **state)
 {
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=meta:28:2", NULL);
@@ -190,8 +190,8 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 }
 
 /*
- * The fault comes in the middle of a promotion. The process must not wait for its own daemon,
- * because that would keep the role from a host with a good copy.
+ * The fault occurs in the middle of a promotion. The process must give the role up, not wait for
+ * its own daemon: a host with a good copy may need the role.
  */
 static void a_promotion_whose_metadata_fail(const char *fault)
 {
@@ -209,7 +209,7 @@ static void a_promotion_whose_metadata_fail(const char *fault)
 		assert_in_range(waited, 0, PATIENCE_MS);
 	app_start(&apps[0], &hosts, 1, NULL);
 	app_tell(&apps[0], "map-wait\n");
-	/* The first process serves if its promotion was over before the fault came. */
+	/* If the promotion ended before the fault, the first process serves. */
 	for (unsigned tries = 0; tries < TRIES && !served; tries++) {
 		served = proc_line(&apps[0], 200);
 		if (!served)
@@ -226,17 +226,17 @@ static void a_promotion_ends_when_the_own_promise_fails(void **state)
 	a_promotion_whose_metadata_fail("MEDIUM_FAIL=meta:5:4");
 }
 
-/* The last step of a promotion. */
+/* The fault occurs in the last step of a promotion. */
 static void a_promotion_ends_when_it_cannot_be_recorded_as_served(void **state)
 {
 	a_promotion_whose_metadata_fail("MEDIUM_FAIL=meta:5:9");
 }
 
-/* ---- a part of a write-back ---- */
+/* ---- a write-back that is partly done ---- */
 
-#define NEXT (OFFSET + 2 * 4096) /* on a page other than that of OFFSET */
+#define NEXT (OFFSET + 2 * 4096) /* on another page than OFFSET */
 
-/* Put both words in one flush; the pages in between do not change. */
+/* Flush both words by one call; the pages in between do not change. */
 static void put_two(const char *wanted)
 {
 	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
@@ -250,7 +250,7 @@ static void check_two(unsigned host)
 	assert_int_equal(host_read_word(&hosts, host, NEXT), last);
 }
 
-/* The daemons were restarted without faults. A copy that lost written data has failed. */
+/* The daemons are restarted without faults. A copy that has lost written data has failed. */
 static void check_return(unsigned primary, unsigned insync)
 {
 	proc_kill(&apps[0]);
@@ -277,7 +277,7 @@ static void a_part_of_a_local_write_back(void **state)
 	put_two("The local copy has failed");
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	/*
-	 * Host 0's medium has the first page and lacks the second; the other copies have both.
+	 * The medium of host 0 has the first page and lacks the second; the other copies have both.
 	 */
 	assert_int_equal(host_read_word(&hosts, 0, OFFSET), last);
 	assert_int_equal(host_read_word(&hosts, 0, NEXT), last - 1);
@@ -294,7 +294,7 @@ static bool was_said(const char *text)
 	return !system(line);
 }
 
-/* The explanation does not send an operator to steps that do not help. */
+/* The explanation must not propose steps that do not help. */
 static void check_failed_copy_is_explained(void)
 {
 	for (int waited = 0; host_run_tool(&hosts, 0, "status") || !was_said("a copy has failed");
@@ -333,9 +333,9 @@ static void a_part_of_a_remote_write_back(void **state)
 	check_return(1, ALL);
 }
 
-/* ---- in a resync ---- */
+/* ---- faults during a resync ---- */
 
-/* A copy that was away returns, and is stopped before the first byte is copied. */
+/* Let a copy return that was away, and stop its daemon before the first byte is copied. */
 static void stop_target_in_resync(const char *const envs[])
 {
 	hosts_wait_insync(&hosts, ALL);
@@ -389,7 +389,7 @@ static void a_targets_metadata_are_full_in_a_resync(void **state)
 	a_target_fails_in_a_resync("MEDIUM_FAIL=meta:28:1:1");
 }
 
-/* Wait longer than a join takes, and check that the member is still out. */
+/* Wait longer than a join takes, and check that the member has not joined. */
 static void stays_out(unsigned members)
 {
 	static struct register_entry now;
@@ -401,7 +401,8 @@ static void stays_out(unsigned members)
 	}
 }
 
-/* The kernel has dropped the bytes that this copy lacks, so no member gets them from this copy. */
+/* The kernel has dropped bytes that this copy lacks on its medium, so no member may get them from
+ * this copy. */
 static void a_source_fails_in_a_resync(void **state)
 {
 	const char *const target[] = {"MIRROR_STOP_AT=w4_after", NULL};
@@ -420,11 +421,11 @@ static void a_source_fails_in_a_resync(void **state)
 	check_two(2);
 }
 
-/* ---- in a promotion ---- */
+/* ---- faults during a promotion ---- */
 
 /*
  * The primary's process ends with a flush that only its host has. When the next primary is
- * promoted, the member that stops there is about to be made equal.
+ * promoted, it makes the others equal; a member stops just before that.
  */
 static void end_with_a_difference(const char *const envs[])
 {
@@ -448,7 +449,7 @@ static void end_with_a_difference(const char *const envs[])
 	}
 }
 
-/* The failure excludes the member, and the promotion goes on. */
+/* The failure excludes the member, and the promotion succeeds. */
 static void a_replica_fails_in_a_promotion(const char *fault)
 {
 	const char *const envs[] = {PRELOAD, fault, "MEDIUM_PART=0", "MIRROR_STOP_AT=w9_after",
@@ -477,7 +478,7 @@ static void a_replicas_data_are_full_in_a_promotion(void **state)
 	a_replica_fails_in_a_promotion("MEDIUM_FAIL=data:28:1:1");
 }
 
-/* Then another member is promoted, and has all acknowledged data. */
+/* Afterwards another member is promoted, and has all acknowledged data. */
 static void the_next_primarys_data_fail_in_its_promotion(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", NULL};
@@ -493,7 +494,7 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 	check_two(2);
 }
 
-/* ---- what was lost stays known ---- */
+/* ---- failures stay recorded ---- */
 
 #define RECORD_MS 2000
 
@@ -504,8 +505,9 @@ static void give_time_to_record(unsigned host)
 }
 
 /*
- * The primary ends before its exclusion is committed, and its daemon is restarted. The kernel has
- * reported the failed write-back once, and does not report it to a description that is opened now.
+ * The primary ends before the exclusion is committed, and the failed copy's daemon is restarted.
+ * The kernel reported the failed write-back once, and does not report it to a file description that
+ * is opened now.
  */
 static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 {
@@ -517,7 +519,7 @@ static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 	go_on(0, NULL);
 	hosts_wait_insync(&hosts, ALL);
 	put_two("durable 7 flags 0");
-	host_kill(&hosts, 0); /* the register is asked through this daemon */
+	host_kill(&hosts, 0); /* the primary reaches the register through this daemon */
 	arm();
 	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
 	app_tell(&apps[0], "flush 4096 8\n");
@@ -529,7 +531,7 @@ static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 	check_in_doubt(2);
 	host_start(&hosts, 0, NULL);
 	go_on(1, NULL);
-	hosts_wait_insync(&hosts, ALL); /* the copy was compared and is in-sync again */
+	hosts_wait_insync(&hosts, ALL); /* the copy was compared, and is in-sync again */
 }
 
 static void what_is_lost_at_the_daemons_end_is_recorded(void **state)
@@ -549,7 +551,7 @@ static void what_is_lost_at_the_daemons_end_is_recorded(void **state)
 	check_in_doubt(2);
 }
 
-/* The process cannot report the failure any more. */
+/* The process has been killed, so it cannot report the failure. */
 static void what_a_killed_primary_has_lost_is_recorded(void **state)
 {
 	const char *const daemon[] = {PRELOAD, NULL};
@@ -576,8 +578,8 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 #define SEND_MS 100
 
 /*
- * The daemon is killed with the report in its socket, and the kernel does not report the failure to
- * the next daemon.
+ * The daemon is killed while the report is in its socket, and the kernel does not report the
+ * failure to the next daemon.
  */
 static void a_failure_that_a_daemon_did_not_record_is_reported_to_the_next(void **state)
 {
@@ -604,7 +606,7 @@ static void a_failure_that_a_daemon_did_not_record_is_reported_to_the_next(void 
 	assert_int_equal(read_value(), last);
 }
 
-/* ---- what cannot be read ---- */
+/* ---- blocks that cannot be read ---- */
 
 #define UNREADABLE (1u << 20)
 #define PIECE      (64u << 10)
@@ -622,7 +624,7 @@ static void write_word(unsigned host, uint64_t offset, uint64_t word)
 	close(fd);
 }
 
-/* The member is excluded, gets the block that it could not return, and comes back. */
+/* The member is excluded, gets the block that it could not read, and returns. */
 static void a_block_that_a_replica_cannot_read_is_copied(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_UNREADABLE=1048576:4096", armed(), NULL};
@@ -632,7 +634,7 @@ static void a_block_that_a_replica_cannot_read_is_copied(void **state)
 	go_on(0, NULL);
 	hosts_wait_insync(&hosts, ALL);
 	put_two("durable 7 flags 0");
-	write_word(2, UNREADABLE + 8, 1); /* the copy lacks the unreadable block */
+	write_word(2, UNREADABLE + 8, 1); /* this copy differs in the block that cannot be read */
 	arm();
 	assert_int_equal(verify_and_repair(), 5);
 	assert_true(was_met());
@@ -642,7 +644,7 @@ static void a_block_that_a_replica_cannot_read_is_copied(void **state)
 	assert_int_equal(verify_and_repair(), 0);
 }
 
-/* The member is excluded, and stays so until the file is whole. */
+/* The member is excluded until its file is complete. */
 static void a_replica_that_cannot_be_mended_is_excluded(void **state)
 {
 	off_t size = (off_t)hosts.opts.size;
@@ -659,13 +661,13 @@ static void a_replica_that_cannot_be_mended_is_excluded(void **state)
 	assert_int_equal(verify_and_repair(), 0);
 }
 
-/* ---- slow ---- */
+/* ---- slow media ---- */
 
 static struct register_entry now;
 
 /*
- * On the primary's host the flush waits for its medium. No member is excluded for that, and none
- * takes over, though it takes longer than the lease.
+ * A flush waits for the medium of the primary's host, longer than the lease. No member may be
+ * excluded for that, and no other may take the role.
  */
 static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 {
@@ -696,9 +698,9 @@ static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 	assert_int_equal(read_value(), last);
 }
 
-/* ---- the application continues on the copies ---- */
+/* ---- the application goes on with the other copies ---- */
 
-/* The flags must be LOCAL_FAILED and DEGRADED, and SOLO if only one copy is left. */
+/* The flags must be LOCAL_FAILED and DEGRADED, and also SOLO if only one copy is left. */
 static void a_primary_without_its_medium_continues_where_that_is_configured(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
@@ -710,16 +712,16 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	arm();
 	put_two("durable 6 flags 5");
 	hosts_wait_insync(&hosts, ALL & ~1u);
-	/* The next write-back would succeed, but proves nothing. */
+	/* The next write-back would succeed, which proves nothing. */
 	put_two("durable 6 flags 5");
 	assert_int_equal(read_value(), last);
 	check_two(1);
 	check_two(2);
-	/* No copy leaves the set for a comparison that this primary does not make. */
+	/* No copy may leave the set to be compared, because this primary cannot compare. */
 	assert_int_equal(host_run_tool(&hosts, 0, "resync orders b --full"), 9);
 	put_two("durable 6 flags 5");
 	/*
-	 * No member gets from it the data that its file lacks: a copy that was away waits for
+	 * No member gets data from this copy, which lacks some: a copy that was away waits for
 	 * another source.
 	 */
 	host_kill(&hosts, 2);

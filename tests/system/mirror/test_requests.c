@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tool's requests to the daemon: JSON at the UNIX socket. */
+/* Requests that the tool sends to the daemon as JSON at the UNIX socket. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
@@ -50,7 +50,7 @@ static json_t *tool_ask(struct player *p, const char *text)
 	return tool_receive(p);
 }
 
-/* Send the request; returns the code of the refusal, or 0. */
+/* Send the request. Returns the code of the refusal, or 0. */
 static int tool_code(struct player *p, const char *text)
 {
 	json_t *in = tool_ask(p, text);
@@ -69,7 +69,7 @@ static const char *text_of(json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* Returns the refusal's code; its message must contain that text. */
+/* Returns the code of the refusal, whose message must contain this text. */
 static int refused_as(struct player *p, const char *text, const char *message)
 {
 	json_t *in = tool_ask(p, text), *error = json_object_get(in, "error");
@@ -113,7 +113,7 @@ static void wait_until_primary_is(struct player *p, const char *name)
 	}
 }
 
-/* Wait until that host's daemon has read from the register that the set is served. */
+/* Wait until the daemon of this host has read from the register that the set is served. */
 static void wait_until_it_serves(struct player *p)
 {
 	for (bool is = false; !is; usleep(20000)) {
@@ -165,7 +165,7 @@ static json_t *wait_until_a_time_is_shown(void)
 	}
 }
 
-/* The report of the primary's process, as its own host shows it. */
+/* Only the host of the primary's process shows the report of this process. */
 static void a_report_is_shown_of_the_primary_alone(void **state)
 {
 	static struct packet out;
@@ -205,11 +205,12 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		{"{\"op\":\"status\",\"op\":\"status\"}", 2},
 		{"{\"op\":\"demote\"}", 2},
 		{"{\"op\":\"demote\",\"set\":\"orders\",\"timeout_ms\":0}", 2},
-		{"{\"op\":\"demote\",\"set\":\"orders\"}", 1}, /* there is no primary */
+		/* refused, because there is no primary */
+		{"{\"op\":\"demote\",\"set\":\"orders\"}", 1},
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"z\"}", 1},
-		/* member b is not on this host */
+		/* refused, because member b is not on this host */
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}", 1},
-		/* no process waits */
+		/* refused, because no process waits for the role */
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\"}", 1},
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\",\"force\":1}", 2},
 		{"{\"op\":\"member-remove\",\"set\":\"orders\",\"member\":\"z\"}", 1},
@@ -222,7 +223,7 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"\",\"port\":7}}"), 2},
 		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"127.0.0.2\",\"port\":0}}"), 2},
 		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"127.0.0.2\",\"port\":65536}}"), 2},
-		/* the size that the set has */
+		/* the size that the set already has */
 		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388608}", 0},
 		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":4194304}", 2},
 		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388609}", 2},
@@ -257,7 +258,7 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	in = tool_receive(&tool);
 	assert_true(json_is_true(json_object_get(in, "ok")));
 	json_decref(in);
-	/* Now the primary is replaced while the request waits. */
+	/* The primary is replaced while the request waits for its answer. */
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	player_expect(&a, PACKET_ORDER);
 	out.id = a.in.id;
@@ -267,7 +268,7 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(in, "error"), "code")),
 			 6);
 	json_decref(in);
-	/* This primary does not answer. */
+	/* This primary never answers. */
 	assert_int_equal(tool_code(&tool, "{\"op\":\"demote\",\"set\":\"orders\","
 					  "\"timeout_ms\":200}"),
 			 8);
@@ -295,7 +296,7 @@ static void an_order_names_its_member(void **state)
 	json_decref(in);
 }
 
-/* The request goes to the last member's host, whose daemon also asks its neighbour's daemon. */
+/* The request goes to the host of the last member, whose daemon also asks the other daemon. */
 static void a_format_that_a_member_lacks_is_refused(void **state)
 {
 	player_open(&tool, &hosts, 1);
@@ -362,10 +363,10 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	player_send(&b, &out);
 	player_open(&tool, &hosts, 1);
 	wait_until_primary_is(&tool, "a");
-	/* Another primary is alive: waiting could have helped, but has not. */
+	/* Another primary is alive. Waiting might have helped, but did not. */
 	assert_int_equal(refused_as(&tool, ask, "member a is primary"), 8);
 	hosts_exclude(&hosts, 1);
-	/* Only that primary can make a stale copy newer; no other wait helps. */
+	/* Only the living primary can make the stale copy newer, so no wait helps. */
 	assert_int_equal(refused_as(&tool, ask, "lacks acknowledged data"), 5);
 }
 
@@ -389,10 +390,11 @@ static void wait_until_excluded(struct player *p, unsigned slot)
 	}
 }
 
-/* ---- orders that have ended ---- */
+/* ---- orders whose tool has ended ---- */
 
 /*
- * Make the register's file unavailable or available: its path is a link, which is cut and restored.
+ * Make the register's file unavailable or available: its path is a symbolic link, which is removed
+ * and restored.
  */
 static void set_register_away(bool is_away)
 {
@@ -411,7 +413,7 @@ static void assert_not_mapped(const struct player *p)
 	assert_int_equal(poll(&pfd, 1, 0), 0);
 }
 
-/* Host 0's process is primary, alive, and has excluded host 1, where a process waits. */
+/* The process of host 0 is primary, alive, and has excluded host 1, where a process waits. */
 static void begin_stale(void)
 {
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
@@ -428,7 +430,8 @@ static void begin_stale(void)
 	wait_until_excluded(&tool, 1);
 }
 
-/* The link is restored. An order that is refused shows that the daemon has noticed that. */
+/* The link is restored. A refused order shows that the daemon has noticed this. The waiting process
+ * must still not be promoted. */
 static void assert_nothing_follows(void)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
@@ -496,7 +499,7 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	set_register_away(true);
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	usleep(100000);
-	/* While the link is cut, begin a new epoch with the same primary. */
+	/* While the link is removed, begin a new epoch with the same primary. */
 	snprintf(here, sizeof(here), "%s", hosts.register_uri);
 	snprintf(hosts.register_uri, sizeof(hosts.register_uri), "%.250s.away", here);
 	epoch = hosts_promote(&hosts, 0);
@@ -511,7 +514,7 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	assert_int_equal(now.record.view.epoch.number, epoch.number);
 }
 
-/* The order let the process in; the process swaps after the order has ended. */
+/* The order has let the process in, but the process swaps only after the order has ended. */
 static void a_process_is_not_promoted_after_its_order(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
@@ -539,7 +542,7 @@ static void a_process_is_not_promoted_after_its_order(void **state)
 	assert_int_equal(now.record.view.epoch.number, 1);
 }
 
-/* Host 0's process is primary, and host 1's waits; the tool asks there. */
+/* The process of host 0 is primary, and that of host 1 waits; the tool asks host 1's daemon. */
 static void begin_fenced(void)
 {
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
@@ -561,7 +564,7 @@ static void end_fenced(void)
 	assert_int_equal(now.record.view.primary, 1);
 }
 
-/* Wait until the reason, and the set's health, are these. */
+/* Wait until the daemon gives this reason, and this health of the set. */
 static void wait_until_reason_is(const char *why, const char *health)
 {
 	for (bool is = false; !is; usleep(20000)) {
@@ -616,13 +619,13 @@ static void a_proof_is_enough_where_no_lease_is(void **state)
 	begin_fenced();
 	host_kill(&hosts, 0);
 	wait_until_reason_is("it ended with 1", "down");
-	/* A working agent, while the daemon runs. */
+	/* A working fence agent is configured while the daemon runs. */
 	hosts.opts.more = "fence-agent = /bin/true\n";
 	host_reload(&hosts, 1);
 	end_fenced();
 }
 
-/* A file system that never answers: no process reads the kernel's requests. */
+/* Mount a file system that never answers, because no process reads the kernel's requests. */
 static int mount_silent(const char *folder)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -644,7 +647,7 @@ static void reload_with(unsigned i, char *more, size_t size, const char *format,
 	host_reload(&hosts, i);
 }
 
-/* The daemon goes on, ends that agent in time, and runs the next one. */
+/* The daemon works on, ends the hanging agent in time, and runs the next one. */
 static void an_agent_whose_file_system_hangs_stops_nothing(void **state)
 {
 	struct hosts_opts opts = {.count = 2, .automatic = true};
@@ -681,7 +684,8 @@ static void a_refused_discard_cuts_no_connection(void **state)
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
-	/* Another member is primary, and has excluded this one, which a process still maps. */
+	/* Another member is primary, and has excluded this one; a process still maps this member's
+	 * copy. */
 	epoch = hosts_promote(&hosts, 1);
 	hosts_exclude(&hosts, 0);
 	assert_int_equal(talk_open(&control, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
@@ -730,13 +734,13 @@ static void the_answer_warns_when_the_replaced_copy_is_needed(void **state)
 	assert_true(json_is_true(json_object_get(answer, "ok")));
 	assert_non_null(strstr(text_of(answer, "text"), "1 copy is left, min_copies is 2"));
 	json_decref(answer);
-	answer = tool_ask(&tool, ask); /* flushes wait already */
+	answer = tool_ask(&tool, ask); /* flushes are already waiting */
 	assert_true(json_is_true(json_object_get(answer, "ok")));
 	assert_string_equal(text_of(answer, "text"), "");
 	json_decref(answer);
 }
 
-/* The member has the slot of a former in-sync member. */
+/* The member has the slot of an earlier member, which was in-sync. */
 static void a_member_that_does_not_exist_has_no_copy(void **state)
 {
 	static const char remove[] =
@@ -776,7 +780,7 @@ static void events_begin_with_what_there_is(void **state)
 		in = tool_receive(&tool);
 	}
 	json_decref(in);
-	assert_int_equal(existing, 3); /* the set and its members */
+	assert_int_equal(existing, 3); /* the set itself and its members */
 
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
@@ -809,7 +813,7 @@ static void others_may_look_but_not_change(void **state)
 		if (tool_code(&tool, "{\"op\":\"status\"}") ||
 		    tool_code(&tool, "{\"op\":\"fence\",\"set\":\"orders\",\"member\":\"a\"}") != 1)
 			_exit(2);
-		/* The user may not map the set either, with whatever flags. */
+		/* This user may not map the set either, whatever flags it uses. */
 		_exit(player_map(&tool, PACKET_MAP_FORCE) == PACKET_PERMISSION &&
 				      player_map(&tool, PACKET_MAP_READONLY) == PACKET_PERMISSION &&
 				      player_map(&tool, PACKET_MAP_RESUME) == PACKET_PERMISSION

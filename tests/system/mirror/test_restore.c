@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The primary's host has unreadable pages, in a set with real daemons. A page without unflushed
- * stores comes back from another copy while the load waits. Otherwise the last flushed content
- * comes back, and the application chooses how the loss is reported. Each case runs in both kinds of
- * mapping.
+ * The primary's host has unreadable pages, in a set with real daemons. If a page has no unflushed
+ * stores, it is restored from another copy while the load waits. Otherwise its last flushed content
+ * is restored, and the application has chosen how the loss is reported. Each case runs in both
+ * kinds of mapping.
  */
 #include <fcntl.h>
 #include <librpmirror.h>
@@ -19,23 +19,23 @@
 #include "lib/bad_pages.h"
 #include "system/lib/check.h"
 
-#define MEMORY  "/dev/shm" /* folder for bad pages: see lib/bad_pages.h */
+#define MEMORY  "/dev/shm" /* folder in which pages can be made bad (lib/bad_pages.h) */
 #define HOSTS   3
 #define ALL     7
 #define WAIT_MS 30000
 #define PAGE    4096u
 #define SIZE    (8u << 20)
-#define FILLED  (4u << 20) /* bytes with a pattern that former processes flushed, */
-#define STORED  FILLED     /* then the word that is stored to */
-#define OTHER   (6u << 20) /* and another word that is flushed */
-#define OLD     1          /* the acknowledged value in STORED, */
-#define NEW     2          /* and the value that was not acknowledged */
+#define FILLED  (4u << 20) /* bytes with a pattern that an earlier process flushed */
+#define STORED  FILLED     /* after them, the word that is stored to */
+#define OTHER   (6u << 20) /* another word, which is flushed */
+#define OLD     1          /* the acknowledged value of STORED */
+#define NEW     2          /* the value of STORED that was not acknowledged */
 
 static const char *const mappings[] = {"map-wait", "map-direct"};
 enum { ISOLATED, DIRECT };
 
-static unsigned flushed;   /* the flushed value in OTHER */
-static bool has_bad_pages; /* the files are on a file system in which a test can make pages bad */
+static unsigned flushed;   /* the value that was flushed to OTHER */
+static bool has_bad_pages; /* the files are on a file system in which pages can be made bad */
 
 /* ---- the medium ---- */
 
@@ -48,7 +48,8 @@ static void lose(unsigned host, uint64_t offset, uint64_t len)
 	close(fd);
 }
 
-/* In an isolated mapping the store is in private memory, in a direct one it is in the file. */
+/* In an isolated mapping the store is in private memory, in a direct one in the file: lose it
+ * there. */
 static void lose_store(unsigned mapping)
 {
 	if (mapping == ISOLATED)
@@ -82,7 +83,7 @@ static void begin_on(unsigned host, const char *mapping, const char *env, bool h
 		ask(0, "ok", "watch %s", hosts.hosts[host].data);
 }
 
-/* The register has a member in S a moment before the primary learns of it and counts it. */
+/* Wait until the primary counts all members, which is a moment after the register has them in S. */
 static void wait_whole(void)
 {
 	const char *line = "";
@@ -108,7 +109,7 @@ static void put(const char *wanted)
 	ask(0, wanted, "put %u %u", OTHER, ++flushed);
 }
 
-/* End in good order; all copies must be equal. */
+/* End in good order. All copies must be equal. */
 static void end(void)
 {
 	wait_whole();
@@ -141,7 +142,7 @@ static void add_errors(struct errors *sum)
 	*sum = e;
 }
 
-/* Take the errors about that many bytes. Without a loss they may come some time after the
+/* Take the errors about this many bytes. If nothing was lost, they may come some time after the
  * access. */
 static struct errors take_errors(uint64_t bytes)
 {
@@ -155,13 +156,13 @@ static struct errors take_errors(uint64_t bytes)
 	return sum;
 }
 
-/* The store must be lost, and the bytes flushed before must be there. */
+/* The store must be lost, and the bytes that were flushed before must be restored. */
 static void expect_loss(void)
 {
 	struct errors e;
 
 	ask(0, "value 1", "read %u", STORED);
-	/* Nothing that relies on the store may be committed. */
+	/* Nothing that relies on the lost store may be committed. */
 	put("The local copy has failed: set orders: what was stored and not flushed is lost");
 	put("The local copy has failed");
 	e = take_errors(PAGE);
@@ -181,11 +182,11 @@ static void store(void)
 	ask(0, "ok", "store %u %u", STORED, NEW);
 }
 
-/* ---- nothing is lost ---- */
+/* ---- no data are lost ---- */
 
 /*
- * `members`: the names of members that have the page. The one with the first connection is asked; a
- * member that cannot be reached yet delays nothing while another one has the page.
+ * `members`: names of members that have the page. The one that was connected first is asked; a
+ * member that cannot be reached yet causes no delay if another one has the page.
  */
 static void expect_restored(uint64_t len, const char *members)
 {
@@ -225,7 +226,7 @@ static void direct_a_page_comes_back(void **state)
 	a_page_comes_back_from_another_copy(DIRECT);
 }
 
-/* ---- a store is lost, and the application gets a report ---- */
+/* ---- a store is lost, and the application is informed ---- */
 
 static void by_the_next_flush(unsigned mapping)
 {
@@ -268,8 +269,8 @@ static void direct_a_lost_store_goes_back_to_the_point(void **state)
 }
 
 /*
- * The earlier handler gets this signal, and signals that do not concern the set; it does not get
- * the others.
+ * The handler that was installed before gets this signal, and signals that do not concern the set,
+ * but no others.
  */
 static void by_the_signal(unsigned mapping)
 {
@@ -297,14 +298,14 @@ static void expect_killed(void)
 {
 	int status = proc_wait(&apps[0], WAIT_MS);
 
-	/* A sanitizer has a handler of its own, which ends the process. */
+	/* A sanitizer has its own handler, which ends the process. */
 	if (SYSTEM_SANITIZED)
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status));
 	else
 		assert_int_equal(WTERMSIG(status), SIGBUS);
 }
 
-/* No handler resolves the signal: the process ends, and the next process has all acknowledged
+/* No handler resolves the signal, so the process ends. The next process has all acknowledged
  * data. */
 static void by_the_end(unsigned mapping)
 {
@@ -329,7 +330,7 @@ static void direct_a_lost_store_ends_the_process(void **state)
 	by_the_end(DIRECT);
 }
 
-/* ---- the file is truncated, on a real file system ---- */
+/* ---- the file is truncated, on an ordinary file system ---- */
 
 static void a_truncated_file_gets_all_back(unsigned mapping)
 {
@@ -376,7 +377,7 @@ static void expect_raised(unsigned host)
 		fail_msg("%s", e.text);
 }
 
-/* Use another host each time, because this host's page is lost. */
+/* Use another host each time, because the page of this host is lost. */
 static void without_members_the_signal_is_raised(void **state)
 {
 	for (unsigned host = 0; host < 2; host++) {
@@ -397,7 +398,7 @@ static void without_members_the_signal_is_raised(void **state)
 	}
 }
 
-/* The pages of all copies are bad, so the loss is reported. */
+/* The page is bad on all copies, so the loss is reported. */
 static void what_no_copy_has_is_lost(void **state)
 {
 	begin(ISOLATED, NULL, true);
@@ -406,7 +407,7 @@ static void what_no_copy_has_is_lost(void **state)
 	expect_raised(0);
 }
 
-/* ---- the set ---- */
+/* ---- set-up ---- */
 
 static int start(unsigned replica_timeout_ms)
 {
@@ -428,7 +429,7 @@ static int setup_all(void **state)
 	return start(0);
 }
 
-/* Time limit for fetching a page from a copy. */
+/* Set-up with a short time limit for fetching a page from a copy. */
 static int setup_impatient(void **state)
 {
 	return start(1000);
@@ -452,7 +453,7 @@ static int teardown_impatient(void **state)
 	return teardown(state) | teardown_all(state);
 }
 
-/* Can pages be made bad here? That needs Linux 6.6 and userfaultfd(2). */
+/* Returns true if pages can be made bad, which needs Linux 6.6 and userfaultfd(2). */
 static bool can_be_bad(void)
 {
 	uint8_t *page =

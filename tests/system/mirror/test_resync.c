@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Members that were away, with real daemons: the bytes that are transferred, and equal copies at
- * the end, whatever is killed meanwhile.
+ * Members return that were away, with real daemons: how many bytes are sent, and whether the copies
+ * are equal at the end, whatever is killed meanwhile.
  */
 #include <fcntl.h>
 #include <librpmirror.h>
@@ -96,12 +96,13 @@ static void test_a_target_that_is_killed_goes_on(void **state)
 }
 
 /*
- * A byte that was never flushed, in an unchanged extent: only a comparison of the copies finds it.
+ * Offset of a byte that is never flushed, in an unchanged extent: only a comparison of the copies
+ * finds a change there.
  */
 #define UNTOUCHED (SIZE - 5 * BLOCK)
 
-/* Change a byte like a bad medium, and restore the file's time: otherwise a daemon detects the
- * change by the time. */
+/* Change this byte as a bad medium does, and restore the file's time, by which a daemon would
+ * notice the change. */
 static void spoil(unsigned host)
 {
 	const char *path = hosts.hosts[host].data;
@@ -119,7 +120,7 @@ static void spoil(unsigned host)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Only blocks in the bitmap were examined: the copies are equal except for that byte. */
+/* Only blocks of the bitmap were compared: the copies are equal except for that byte. */
 static void assert_not_compared(unsigned host)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -132,7 +133,7 @@ static void assert_not_compared(unsigned host)
 	}
 }
 
-/* The source's process dies in the middle of the resync; the next primary continues it. */
+/* The source's process is killed in the middle of the resync, and the next primary continues it. */
 static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -151,7 +152,7 @@ static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 	assert_not_compared(1);
 }
 
-/* Both sides start again; the primary ends once in good order, and once by a kill. */
+/* Both sides start again. The primary ends once in good order, and once by a kill. */
 static void test_what_a_replica_lacks_outlasts_restarts(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -192,7 +193,8 @@ static void test_a_former_primary_returns_with_what_was_not_flushed(void **state
 	assert_not_compared(0);
 }
 
-/* For the metadata of a host whose daemon does not run: no change has to be durable. */
+/* Persist function for changing the metadata of a host whose daemon does not run; no change need be
+ * durable. */
 static int no_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;
@@ -212,7 +214,7 @@ static void *map_meta(unsigned host, struct meta *meta)
 	return store.base;
 }
 
-/* Make the copy's lanes belong to another boot of the host. */
+/* Change the copy's metadata as if its lanes were from an earlier boot of the host. */
 static void reboot(unsigned host)
 {
 	struct meta meta;
@@ -228,7 +230,8 @@ static void reboot(unsigned host)
 	munmap(base, meta_size_for(SIZE));
 }
 
-/* The copy records an orderly end of its last epoch; its daemon may write meanwhile. */
+/* Returns true if the copy has recorded the clean end of its last epoch. The daemon may be writing
+ * meanwhile. */
 static bool has_ended(unsigned host)
 {
 	struct meta meta;
@@ -267,7 +270,7 @@ static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void 
 	ask(0, "ok", "map-wait");
 	ask(0, "durable 7", "put 72 2");
 	assert_not_compared(1);
-	/* Without a clean end everything is compared. */
+	/* Without a clean end all blocks are compared. */
 	proc_kill(&apps[0]);
 	memset(&apps[0], 0, sizeof(apps[0]));
 	reboot_all();
@@ -278,8 +281,8 @@ static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void 
 }
 
 /*
- * A flush is under way when the only other copy is lost. It cannot be swapped out, as there would
- * be too few copies. The third copy returns first, and replaces it.
+ * A flush is under way when the only other copy is lost. This copy cannot be excluded, because too
+ * few would be left. The third copy returns first, and replaces it.
  */
 static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register's authority is read again after SIGHUP by a real daemon that uses TLS to etcd. */
+/* A real daemon uses TLS to etcd, and reads the file of the certificate authority again after
+ * SIGHUP. */
 #include <jansson.h>
 #include <poll.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "system/lib/check.h"
 #include "system/register/etcd.h"
 
-#define PATIENCE 3000 /* times 20 ms */
+#define PATIENCE 3000 /* number of checks, one each 20 ms */
 
 static struct cluster etcd;
 static struct player tool;
@@ -32,7 +33,7 @@ static json_t *ask_status(void)
 	return in;
 }
 
-/* Wait until the daemon has that epoch and reports that the register answers, or that it does
+/* Wait until the daemon has this epoch, and reports that the register answers, or that it does
  * not. */
 static void wait_until(json_int_t epoch, bool answers)
 {
@@ -104,7 +105,7 @@ static void a_new_authority_counts_after_a_reload_and_a_wrong_file_does_not(void
 	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until(0, true);
-	/* A file that is not a certificate, or does not exist, leaves the working one in force. */
+	/* If the file is no certificate or does not exist, the previous one stays in use. */
 	in_folder("echo nonsense >wrong.pem");
 	use_authority("wrong.pem");
 	host_reload(&hosts, 0);
@@ -115,11 +116,11 @@ static void a_new_authority_counts_after_a_reload_and_a_wrong_file_does_not(void
 	use_authority("ca.pem");
 	hosts_promote(&hosts, 0);
 	wait_until(1, true);
-	/* Use another authority, at another path. */
+	/* etcd uses another authority, whose file has another path. */
 	in_folder("cp ca.pem former.pem");
 	assert_int_equal(cluster_change_authority(&etcd), 0);
 	in_folder("mv ca.pem next.pem && mv former.pem ca.pem");
-	/* End the connections made before. */
+	/* Restart the member, which ends the earlier connections. */
 	cluster_member_kill(&etcd, 0);
 	assert_int_equal(cluster_member_start(&etcd, 0), 0);
 	wait_until(1, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes that reach each host's disk for every block of 4 KiB that a primary flushes. The copies
- * are in large folios, and a store through a mapping makes a whole folio dirty.
+ * How many bytes each host's disk writes for every block of 4 KiB that a primary flushes. The
+ * copies are cached in large folios, and a store through a mapping makes a whole folio dirty.
  */
 #include <sys/stat.h>
 
@@ -20,7 +20,7 @@
 #define BATCHES 4
 
 static struct loop_disk disks[HOSTS];
-static char folder[200]; /* folder of the disks */
+static char folder[200]; /* folder that has the disks */
 
 static void mount_disk(unsigned host, const char *top)
 {
@@ -55,7 +55,7 @@ static int teardown(void **state)
 	return rmdir(folder);
 }
 
-/* Check the bytes that the command writes at each host. */
+/* Check how many bytes the command makes each host write. */
 static void judge(const char *what, unsigned blocks, const char *command)
 {
 	static const char *const names[HOSTS] = {"here", "at the replica"};

@@ -7,18 +7,20 @@
 #include "system/lib/check.h"
 #include "system/lib/gauge.h"
 
-#define USES_SLACK     8 /* fluctuation: descriptors, threads, files that replace others */
+/* permitted change of a count: descriptors, threads, files that replace others */
+#define USES_SLACK     8
 #define USES_SETTLE_MS 1000
-#define USES_END_MS    30000 /* time for processes and threads to end, even on a busy machine */
+/* time for processes and threads to end, wide enough for a busy machine */
+#define USES_END_MS 30000
 
 void uses_prepare(void)
 {
 	/*
-	 * With several arenas a new thread may take another arena, and memory freed in the first
-	 * one is not used again.
+	 * With several arenas a new thread may use another one, so that memory freed in the first
+	 * is not used again.
 	 */
 	setenv("MALLOC_ARENA_MAX", "1", 1);
-	/* By default, freeing a large block raises this limit, and the heap then keeps later
+	/* By default, freeing a large block raises this threshold, and the heap then keeps later
 	 * large blocks. */
 	setenv("MALLOC_MMAP_THRESHOLD_", "131072", 1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uses.h -- the resources of daemons, programs and the folders of a set's hosts: descriptors,
- * threads, memory, files. They are stored, and compared later to find leaks.
+ * uses.h -- finds leaks. It records how many descriptors, threads, memory and files the daemons and
+ * programs of a set's hosts use, and compares these numbers later.
  */
 #ifndef SYSTEM_MIRROR_USES_H
 #define SYSTEM_MIRROR_USES_H
@@ -25,15 +25,15 @@ struct uses {
 	unsigned files;
 };
 
-/* Call this before the processes start: it makes the allocator's memory comparable. */
+/* Call this before the processes start: it sets the allocator so that numbers can be compared. */
 void uses_prepare(void);
-/* Include that process from now on. */
+/* Include this process from now on. */
 void uses_add(struct uses *u, const char *what, unsigned host, pid_t pid);
-/* Store the maximum over a while in which nothing happens. */
+/* Record the largest numbers during a while in which nothing happens. */
 void uses_remember(struct uses *u);
 /*
- * Wait until no resource is above its stored value, except for some slack, and growth_kib of memory
- * for each process. Prints the resources. If one stays above, the test fails.
+ * Wait until no number is above the recorded one, except for some slack, and growth_kib of memory
+ * for each process. Prints the numbers. If one stays above, the test fails.
  */
 void uses_compare(struct uses *u, long growth_kib);
 

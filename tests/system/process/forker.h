@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forker.h -- the traffic of the forking program, and its children's checks. */
+/* forker.h -- the traffic of the forking program, and the checks of its children. */
 #ifndef LIFE_FORKER_H
 #define LIFE_FORKER_H
 
@@ -7,8 +7,8 @@
 #include "system/lib/traffic.h"
 
 struct forker {
-	struct target target;   /* other processes write to this target's region */
-	struct traffic traffic; /* this traffic writes to another target */
+	struct target target;   /* other processes write to the region of this target */
+	struct traffic traffic; /* this traffic goes to another target */
 };
 
 /* Runs in the child. Returns 0, or the line of the first failed check. */

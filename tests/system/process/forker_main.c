@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * forker_main.c -- a process with traffic in both roles, which forks on request: PORT of a target
- * to write to. It prints "port N" for its writers, then answers
+ * forker_main.c -- a process that is target and initiator at the same time, and forks on request.
+ * Its argument is the PORT of a target to write to. It prints "port N" for its own writers, then
+ * answers
  *
  *   stat        writes and failures of its own
  *   fork        the result of a child, which then ends: 0 or a line of forker_child.c
@@ -30,7 +31,7 @@ static void go_on(void)
 	target_step(&forker.target, 1);
 }
 
-/* Wait until the test's end of the pipe is closed, without reading from the pipe. */
+/* Wait until the test closes its end of the pipe, without reading from it. */
 static void linger(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO};
@@ -39,7 +40,7 @@ static void linger(void)
 		;
 }
 
-/* The parent serves its traffic while its child checks. */
+/* While the child makes its checks, the parent serves its traffic. */
 static int wait_for_child(int from, pid_t pid)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};
@@ -53,7 +54,7 @@ static int wait_for_child(int from, pid_t pid)
 		return -2; /* the child hangs */
 	}
 	if (read(from, &line, sizeof(line)) != sizeof(line))
-		line = -1; /* the child died */
+		line = -1; /* the child has died */
 	return line;
 }
 
@@ -66,7 +67,7 @@ static void cmd_fork(bool keep)
 		return;
 	pid = fork();
 	if (pid == 0) {
-		alarm(CHILD_MS / 1000 + 10); /* the child lives on after its parent */
+		alarm(CHILD_MS / 1000 + 10); /* ends the child if it outlives its parent */
 		line = forker_child(&forker);
 		if (write(result[1], &line, sizeof(line)) != sizeof(line))
 			_exit(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stopped.c -- a target that is stopped for seconds under load is not reported lost. */
+/* test_stopped.c -- a target that is stopped for some seconds under load is not reported lost. */
 #include "system/lib/check.h"
 
 #include <fcntl.h>

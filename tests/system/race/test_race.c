@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_race.c -- ids that are destroyed at the moment of an event. */
+/* test_race.c -- an id is destroyed at the moment of an event. */
 #include "system/lib/check.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 #include "system/lib/remote.h"
 
 #define ROUNDS         (SYSTEM_SANITIZED ? 400 : 2000)
-#define HANDSHAKES_MAX 1024 /* limit of handshakes at an endpoint: softrnic(7) */
+#define HANDSHAKES_MAX 1024 /* limit of handshakes at an endpoint (softrnic(7)) */
 #define FLOOD_MAX      3000
 #define FLOODS         20
 
@@ -25,7 +25,7 @@ static struct sockaddr_in loopback(int port)
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-/* --- an event is taken out while its id is destroyed ------------------------------------------ */
+/* --- a thread takes an event while its id is destroyed ---------------------------------------- */
 
 struct reader {
 	struct rdma_event_channel *channel;
@@ -76,7 +76,7 @@ static void an_id_goes_while_its_event_is_taken(void **state)
 	softrnic_destroy_event_channel(r.channel);
 }
 
-/* --- a connection comes about while its id is destroyed --------------------------------------- */
+/* --- a connection is established while its id is destroyed ------------------------------------ */
 
 static void a_connection_is_given_up_while_it_comes_about(void **state)
 {
@@ -101,7 +101,7 @@ static void a_connection_is_given_up_while_it_comes_about(void **state)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* --- the parts of a listener, dropped by a forked child --------------------------------------- */
+/* --- a forked child drops the parts of a listener --------------------------------------------- */
 
 static struct rdma_cm_id *listen_somewhere(struct rdma_event_channel *channel, char *port,
 					   size_t size)
@@ -143,7 +143,7 @@ static void a_forked_child_drops_a_listener_before_its_request(void **state)
 	if (pid == 0) {
 		softrnic_destroy_id(listener);
 		softrnic_destroy_id(request);
-		raise(SIGKILL); /* no leak check of the parent's memory */
+		raise(SIGKILL); /* end without a leak check of the parent's memory */
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -154,7 +154,7 @@ static void a_forked_child_drops_a_listener_before_its_request(void **state)
 	softrnic_destroy_event_channel(channel);
 }
 
-/* --- a listener is closed under a flood of handshakes that never end -------------------------- */
+/* --- a listener is closed during a flood of handshakes that never complete -------------------- */
 
 struct flood {
 	struct sockaddr_in dst;
@@ -162,7 +162,7 @@ struct flood {
 	atomic_bool stop;
 };
 
-/* Reset the sockets at the end, because otherwise their ports would be used up. */
+/* Close the sockets by a reset, because otherwise all ports would be used up. */
 static int dial_and_say_nothing(const struct sockaddr_in *dst)
 {
 	static const struct linger reset = {.l_onoff = 1};
@@ -204,7 +204,7 @@ static void close_under_flood(struct rdma_event_channel *channel)
 	listener = listen_somewhere(channel, port, sizeof(port));
 	f.dst = loopback(atoi(port));
 	assert_int_equal(pthread_create(&thread, NULL, flood, &f), 0);
-	/* From then on each new connection replaces the oldest one. */
+	/* After so many, each new connection replaces the oldest one. */
 	while (atomic_load(&f.dialed) < HANDSHAKES_MAX + 100 && !atomic_load(&f.stop))
 		usleep(100);
 	softrnic_destroy_id(listener);

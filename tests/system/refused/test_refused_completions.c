@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_refused_completions.c -- the completion of a refused operation: its status, and vendor_err
- * with the error of the target's Terminate.
+ * test_refused_completions.c -- how a refused operation completes: its status, and vendor_err with
+ * the error of the target's Terminate.
  */
 #include "system/lib/check.h"
 
@@ -36,7 +36,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-#define BY_TERMINATE (4u << 24) /* RPMA_REASON_TERMINATE_IN; the other bits hold the error */
+#define BY_TERMINATE (4u << 24) /* RPMA_REASON_TERMINATE_IN; the low bits hold the error */
 
 struct wrong {
 	const char *what;
@@ -62,8 +62,8 @@ static const struct wrong wrongs[] = {
 };
 
 /*
- * librpma itself refuses a flush of a region that was not registered for flushes. So change the
- * descriptor's last byte to claim that the region was.
+ * librpma itself refuses a flush of a region that was not registered for flushes. Change the last
+ * byte of the descriptor, so that librpma sends the flush.
  */
 static void pretend_flushable(struct rpma_mr_remote **mr, int region)
 {
@@ -83,7 +83,7 @@ static int post(const struct wrong *w, const struct rpma_mr_remote *mr, struct r
 
 	switch (w->op) {
 	case WRITE:
-		/* A write alone is complete when it is sent, so flush after it. */
+		/* A write alone completes when it is sent, so post a flush after it. */
 		return client_post_write_and_flush(c, own, w->at, w->len);
 	case READ:
 		return rpma_read(c->conn, c->mr, 0, mr, w->at, w->len, RPMA_F_COMPLETION_ALWAYS,
@@ -94,7 +94,7 @@ static int post(const struct wrong *w, const struct rpma_mr_remote *mr, struct r
 	}
 }
 
-/* Use a connection for one attempt, after which it must be CLOSED or LOST. */
+/* Make one attempt on a connection, which must then be CLOSED or LOST. */
 static void attempt(const struct wrong *w, struct ibv_wc *wc)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

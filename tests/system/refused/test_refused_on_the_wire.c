@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_refused_on_the_wire.c -- a forbidden or malformed segment is answered by the Terminate that
- * the standards (and doc/wire.md) require. Nothing is placed, and other connections are not
- * affected.
+ * test_refused_on_the_wire.c -- a forbidden or malformed segment must be answered by the Terminate
+ * that the standards (and doc/wire.md) require. No byte may be placed, and other connections must
+ * not be affected.
  */
 #include "system/lib/check.h"
 
@@ -45,12 +45,12 @@ struct wrong {
 	enum op op;
 	int region;
 	uint32_t stag_xor;
-	int64_t at; /* offset from the region's begin */
+	int64_t at; /* offset from the begin of the region */
 	uint64_t len;
-	unsigned error; /* layer, type, code */
+	unsigned error; /* layer, type and code of the Terminate */
 };
 
-#define NEAR_THE_TOP ((int64_t)-1) /* an offset whose end wraps around */
+#define NEAR_THE_TOP ((int64_t)-1) /* an offset so large that the end of the range wraps around */
 
 static const struct wrong wrongs[] = {
 	{"write: STag key", WRITE, ALL, 0x01, 0, 8, 0x1100},
@@ -163,7 +163,7 @@ static void wrong_accesses_are_refused_with_crc(void **state)
 	refuse_all(RAW_EXTENSIONS | RAW_CRC);
 }
 
-/* Bytes before the refused segment are placed, later bytes are not. */
+/* Bytes before the refused segment are placed, bytes after it are not. */
 static void a_write_after_a_refused_one_is_not_placed(void **state)
 {
 	static const uint8_t bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -292,7 +292,7 @@ static void malformed_segments_are_refused(void **state)
 		assert_int_equal(raw_connect(&peer, target.port, m->options), 0);
 		assert_int_equal(raw_segment(&peer, &m->hdr, zeros, m->len), 0);
 		error = raw_expect_terminate(&peer, NULL);
-		/* 0: the standards leave the error open. */
+		/* error 0: the standards permit any error. */
 		if (m->error ? error != (int)m->error : error < 0)
 			fail_msg("%s: %#x instead of %#x", m->what, (unsigned)error, m->error);
 		raw_close(&peer);
@@ -325,7 +325,7 @@ static void a_wrong_crc_is_refused_and_nothing_is_placed(void **state)
 	bystander_goes_on();
 }
 
-/* RFC 5044 s7.1.2: a responder sends nothing before a valid FPDU of the initiator. */
+/* RFC 5044 s7.1.2: a responder sends nothing before it has got a valid FPDU. */
 static void a_first_fpdu_with_wrong_crc_ends_in_silence(void **state)
 {
 	assert_int_equal(raw_connect(&peer, target.port, RAW_CRC), 0);

@@ -28,8 +28,8 @@ bool cluster_is_possible(void)
 }
 
 /*
- * Choose a loopback address that other programs rarely use, so that its ports stay free until they
- * are used.
+ * Choose a loopback address that other programs rarely use, so that its ports are still free when
+ * they are needed.
  */
 static void cluster_choose_address(struct cluster *c)
 {
@@ -62,7 +62,7 @@ static int cluster_shell(const char *command)
 	return status ? -1 : 0;
 }
 
-/* Make an authority, and one certificate for all members. */
+/* Make a certificate authority, and one certificate for all members. */
 static int cluster_make_certificates(const struct cluster *c)
 {
 	char command[2048];
@@ -116,7 +116,7 @@ static void cluster_run_member(const struct cluster *c, unsigned i, pid_t parent
 	if (c->tls)
 		ARG("--cert-file"), ARG(cert), ARG("--key-file"), ARG(key);
 	*arg = NULL;
-	/* The user's environment may have settings for another etcd. */
+	/* Start etcd without the user's environment, which may configure another etcd. */
 	execvpe("etcd", argv, (char *[]){NULL});
 	_exit(127);
 }
@@ -145,7 +145,7 @@ void cluster_member_kill(struct cluster *c, unsigned i)
 	c->member[i].pid = 0;
 }
 
-/* One member's report of its state; NULL: no report. */
+/* Returns a member's report of its state, or NULL. */
 static json_t *cluster_ask(const struct cluster *c, unsigned i)
 {
 	struct etcd_reply reply = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * etcd.h -- real etcd processes for a test: one to three members on loopback addresses and ports of
- * their own. They are ended by their ids, even if the test dies.
+ * etcd.h -- real etcd processes for a test: one to three members, with their own loopback addresses
+ * and ports. They end when the test ends, even if it is killed.
  */
 #ifndef SYSTEM_ETCD_H
 #define SYSTEM_ETCD_H
@@ -12,16 +12,17 @@
 #define CLUSTER_MAX 3
 
 struct cluster_member {
-	pid_t pid; /* 0: the member is not running */
+	pid_t pid; /* 0: the member does not run */
 	unsigned client_port, peer_port;
 };
 
 struct cluster {
 	unsigned members;
-	bool tls; /* the certificates are in FOLDER/ca.pem, server.pem, server.key */
+	bool tls; /* use TLS; the certificates are FOLDER/ca.pem, server.pem and server.key */
 	char address[20];
-	char folder[256]; /* absolute; has the members' data, and etcdN.log */
-	char uri[128];    /* for register_open(); with TLS append ?ca=... */
+	/* absolute path of the folder with the members' data and logs (etcdN.log) */
+	char folder[256];
+	char uri[128]; /* argument for register_open(); with TLS the caller appends "?ca=..." */
 	struct cluster_member member[CLUSTER_MAX];
 };
 
@@ -29,29 +30,31 @@ struct cluster {
 bool cluster_is_possible(void);
 
 /*
- * Start the members below the working folder. Returns when all members have a leader. Returns -1 if
- * they do not start (for instance, a port was taken meanwhile), after their output was printed.
+ * Start the members, below the working directory, and wait until all have a leader. Returns -1 if
+ * they do not start, for instance because a port was taken meanwhile; prints their output then.
  */
 int cluster_start(struct cluster *c, unsigned members, bool tls);
 /* Send SIGKILL to all members, and remove the folder. */
 void cluster_stop(struct cluster *c);
 
-/* With TLS: make another authority at ca.pem, and restart the members with certificates of that
+/* With TLS: make another authority at ca.pem, and restart the members with certificates of this
  * authority. */
 int cluster_change_authority(struct cluster *c);
 
-/* Start a member (again), without waiting. */
+/* Start a member, perhaps again, without waiting for it. */
 int cluster_member_start(struct cluster *c, unsigned i);
-/* Send SIGKILL, and reap the member. */
+/* Send SIGKILL to the member, and wait for its end. */
 void cluster_member_kill(struct cluster *c, unsigned i);
 void cluster_member_signal(struct cluster *c, unsigned i, int sig);
 
-/* Wait until that many members answer and have a leader; false: not within a minute. */
+/* Wait until this many members answer and have a leader. Returns false if that takes longer than a
+ * minute. */
 bool cluster_await(const struct cluster *c, unsigned healthy);
-/* The present leader; `members`: the leader is unknown. */
+/* Returns the present leader, or `members` if it is unknown. */
 unsigned cluster_leader(const struct cluster *c);
 
-/* Copy a stopped member's data aside; and restore them over its present data: a backup. */
+/* cluster_member_save() copies the data of a stopped member; cluster_member_restore() replaces its
+ * present data by this copy, as an operator restores a backup. */
 int cluster_member_save(const struct cluster *c, unsigned i);
 int cluster_member_restore(const struct cluster *c, unsigned i);
 

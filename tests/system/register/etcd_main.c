@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * etcd_main.c -- etcd for tests in shell: `system_etcd MEMBERS` starts that many below the working
- * folder, prints "URI PID..." when they have a leader, and ends them when its input ends. The
- * script stops, continues and kills members by their ids.
+ * etcd_main.c -- etcd for tests in shell: `system_etcd MEMBERS` starts this many members below the
+ * working directory, prints "URI PID..." when they have a leader, and ends them when its input
+ * ends. The script stops, continues and kills members by their process ids.
  */
 #include <stdio.h>
 #include <stdlib.h>

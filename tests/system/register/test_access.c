@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Access to the register: users with a role for each set, and TLS. */
+/* Access to the register: users who have a role for each set, and TLS. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static void grant(struct mirror_register *r, const char *key, const char *end)
 			      "READWRITE", "key", key64, "range_end", end64));
 }
 
-/* Users root and orders; the user orders may use only the keys of the set of that name. */
+/* Make the users root and orders; the user orders has access only to the keys of the set
+ * "orders". */
 static void enable_users(const struct cluster *c)
 {
 	struct mirror_register *r = common_open(c, "", LONG_MS);
@@ -92,7 +93,7 @@ static void a_user_has_its_set_alone(void **state)
 	snprintf(options, sizeof(options), "?user=orders&password-file=%s/wrong", c.folder);
 	denied(&c, options, "orders");
 
-	/* Tokens live in the member's memory, so the client requests a new token, even for a
+	/* A member keeps tokens only in memory, so the client must request a new one, even for a
 	 * watch. */
 	semantics_create(r, &now);
 	cluster_member_kill(&c, 0);
@@ -150,7 +151,7 @@ static void a_password_may_change_while_the_register_is_open(void **state)
 	write_line(&c, "password", "another");
 	common_step(r, &now);
 	assert_int_equal(now.record.view.seq, 1);
-	/* Without the file the former password is used. */
+	/* Without the file the client uses the password that it read before. */
 	snprintf(path, sizeof(path), "%s/password", c.folder);
 	assert_int_equal(remove(path), 0);
 	grant(root, "/elsewhere", "");
@@ -179,7 +180,7 @@ static void tls_is_spoken_with_whom_the_authority_vouches_for(void **state)
 	register_close(other);
 	register_close(r);
 
-	/* First another authority, and then no TLS at all. */
+	/* First try with another authority, and then without TLS. */
 	snprintf(uri, sizeof(uri), "%s?ca=/etc/ssl/certs/ca-certificates.crt", c.uri);
 	assert_int_equal(register_open(uri, "orders", SHORT_MS, &r, &err), 0);
 	assert_int_equal(register_get(r, &now, &err), -ENOTCONN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register in one etcd process. */
+/* The register in an etcd of one process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* Each test begins without the set. */
+/* Before each test: remove the set. */
 static int forget(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -98,7 +98,7 @@ static void a_watch_sees_a_new_record(void **state)
 	pid_t child;
 
 	semantics_create(r, &now);
-	/* One change comes before the watch begins, and the watch waits for another change. */
+	/* One change comes before the watch begins, and one while it waits. */
 	assert_true(register_watch(r, now.revision - 1, LONG_MS, -1));
 	assert_false(register_watch(r, now.revision, 100, -1));
 	child = fork();
@@ -127,7 +127,7 @@ static void a_watch_sees_the_end_of_a_primary_but_no_renewal(void **state)
 	assert_false(register_watch(r, now.revision, 200, -1));
 	assert_int_equal(register_alive_clear(daemon, next.view.epoch, &err), REGISTER_DONE);
 	assert_true(register_watch(r, now.revision, LONG_MS, -1));
-	/* The change is reported once. */
+	/* The change is reported only once. */
 	assert_false(register_watch(r, now.revision, 100, -1));
 	register_close(r);
 	register_close(daemon);
@@ -208,7 +208,8 @@ static void a_record_of_the_largest_size_is_stored(void **state)
 	register_close(r);
 }
 
-/* A restored store repeats revisions. Only the former value shows that this is another branch. */
+/* A restored store repeats revisions. Only the record's earlier value shows that this is another
+ * branch. */
 static void a_restored_store_is_noticed_by_the_value(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -237,7 +238,7 @@ static void a_restored_store_is_noticed_by_the_value(void **state)
 	register_close(r);
 }
 
-/* The store is killed while swaps run, and started again as another process. */
+/* The store is killed while swaps are under way, and is started again as another process. */
 static void a_restarted_store_has_every_swap(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -282,8 +283,8 @@ static void a_store_that_is_down_was_not_asked(void **state)
 }
 
 /*
- * The store has the request, and is silent. The outcome is unknown until the same swap is requested
- * again.
+ * The store has got the request, but does not answer. The outcome is unknown until the client
+ * requests the same swap again.
  */
 static void a_silent_store_leaves_a_swap_unknown(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register in three etcd processes, some of which fail. */
+/* The register in an etcd of three processes, some of which fail. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* Each test begins with three members and without the set. */
+/* Before each test: start all three members, and remove the set. */
 static int recover(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -67,7 +67,7 @@ static void it_keeps_the_contract(void **state)
 	register_close(other);
 }
 
-/* Swaps before, during and after the failure: each counts once. */
+/* Make swaps before, during and after the failure: each must count once. */
 static void swap_around(unsigned victim, int sig)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -114,7 +114,7 @@ static void a_stopped_leader_is_replaced(void **state)
 	swap_around(leader(), SIGSTOP);
 }
 
-/* A read need not wait until a silent member's share of the time is over. */
+/* A read need not wait for a silent member's whole share of the time limit. */
 static void a_silent_member_does_not_hold_up_reads(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -130,7 +130,7 @@ static void a_silent_member_does_not_hold_up_reads(void **state)
 	assert_int_equal(register_get(r, &now, &err), 0);
 	assert_true(clock_now_ns() - begin < LONG_MS / 3 * NSEC_PER_MS);
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
-	/* The client does not ask that member first again and again, either. */
+	/* The client must not ask that member first again and again. */
 	etcd_of(r)->preferred = victim;
 	assert_false(register_watch(r, now.revision, SHORT_MS / 4, -1));
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
@@ -138,8 +138,8 @@ static void a_silent_member_does_not_hold_up_reads(void **state)
 }
 
 /*
- * It is as if etcd's leader dies with the primary: the remaining members still have the last
- * renewal.
+ * etcd's leader has died, for instance together with the primary's host: the other members still
+ * have the last renewal.
  */
 static void without_a_majority_a_member_has_the_alive_key(void **state)
 {
@@ -157,7 +157,7 @@ static void without_a_majority_a_member_has_the_alive_key(void **state)
 	while (register_alive_put(r, next.view.epoch, &alive, &err) != REGISTER_DONE)
 		;
 	etcd_of(r)->preferred = 0;
-	/* The member may lag behind. */
+	/* This member may lag behind, so repeat. */
 	while (register_alive_peek(r, &seen, &err) || seen.counter != alive.counter)
 		;
 	cluster_member_kill(&cluster, 1);
@@ -173,7 +173,7 @@ static void without_a_majority_a_member_has_the_alive_key(void **state)
 }
 
 /*
- * One member of three is not a majority: it accepts the swap and cannot carry it out. The swap may
+ * One of three members is no majority: it accepts the swap but cannot carry it out. The swap may
  * still happen later.
  */
 static void without_a_majority_a_swap_is_unknown(void **state)
@@ -200,7 +200,7 @@ static void without_a_majority_a_swap_is_unknown(void **state)
 	register_close(r);
 }
 
-/* A primary's swap that got no answer happens late, after another primary's changes. */
+/* A swap of a primary that got no answer takes effect late, after changes of another primary. */
 static void a_late_swap_does_not_undo_a_newer_one(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
@@ -219,8 +219,8 @@ static void a_late_swap_does_not_undo_a_newer_one(void **state)
 	assert_int_equal(register_swap(r, &now, &late, NULL, &after, &err), REGISTER_UNKNOWN);
 	for (unsigned i = 0; i < 3; i++)
 		cluster_member_signal(&cluster, i, SIGCONT);
-	/* Either the other client's swap succeeds, or it finds that the late swap came first.
-	 * Two successes are impossible. */
+	/* Either the other client's swap succeeds, or it finds that the late swap came first; both
+	 * cannot succeed. */
 	while (register_get(other, &mine, &err))
 		;
 	if (mine.record.nonce == now.record.nonce &&

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* far.h -- replacements for ssh in tests of failures, and calls that must fail with an errno. */
+/* far.h -- for tests of failures: scripts that replace ssh, and calls that must fail with an
+ * errno. */
 #ifndef RPMEM_FILES_FAR_H
 #define RPMEM_FILES_FAR_H
 
 #include "system/librpmem/place.h"
 
 /*
- * From now on this shell script runs as ssh. In the script "$far" is the command for the target,
- * and $rpmemd starts rpmemd with the pool sets and without a log. NULL: the replacement of place.h.
+ * Run this shell script as ssh from now on. In the script $far is the command for the target, and
+ * $rpmemd starts rpmemd with the pool sets and without a log. NULL: use the replacement of place.h.
  */
 void far_ssh(const char *script);
 
-/* Write a file among the pool sets; "@" stands for their folder. */
+/* Write a file among the pool sets; "@" in the text becomes their folder. */
 void far_write(const char *name, const char *text);
 void far_write_bytes(const char *name, size_t at, const void *bytes, size_t len);
 void far_read_bytes(const char *name, size_t at, void *bytes, size_t len);
 bool far_exists(const char *name);
 
-/* Expect these calls to fail with that errno, and with a text that contains these words; attr
- * may be NULL. */
+/* Expect that these calls fail with this errno, and with a text that has these words. attr may be
+ * NULL. */
 void far_no_create(const char *set, size_t size, const struct rpmem_pool_attr *attr, int error,
 		   const char *words);
 void far_no_open(const char *set, size_t size, int error, const char *words);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A header with one changed byte is refused by rpmem_open(), with the right errno, and left as it
- * is; so is each kind of damage to a set of several parts. Some bytes are tried, more in `./dev
- * soak`, and all with SYSTEM_ALL_BYTES=1; unit.poolset_header tests all combinations.
+ * rpmem_open() refuses a header with one changed byte, and each kind of damage to a set of several
+ * parts. It sets the right errno, and leaves the files unchanged. The test tries some bytes, `./dev
+ * soak` tries more, and SYSTEM_ALL_BYTES=1 tries all; unit.poolset_header tests all combinations.
  */
 #include "system/rpmem_files/far.h"
 
@@ -13,7 +13,7 @@
 
 #define SET    "PMEMPOOLSET\n4M @/p0\n4M @/p1\n"
 #define SIZE   (8 * MIB - 4096)
-#define SDS    4024 /* the shutdown state, which has a checksum and rules of its own */
+#define SDS    4024 /* offset of the shutdown state, which has its own checksum and rules */
 #define BEHIND 4088
 
 static uint8_t good[2][4096];
@@ -58,7 +58,8 @@ static void try_byte(unsigned part, unsigned at, uint8_t flip)
 	if (at >= SDS && at < BEHIND) {
 		open_and_close();
 	} else {
-		if (part && at < 24) /* these bytes are first compared with the first part's */
+		/* these bytes are first compared with those of the first part */
+		if (part && at < 24)
 			far_no_open("two.set", SIZE, EINVAL, "p1: its ");
 		else
 			far_no_open("two.set", SIZE, EREMOTEIO, "its pool header is corrupt");
@@ -68,7 +69,7 @@ static void try_byte(unsigned part, unsigned at, uint8_t flip)
 	far_write_bytes(names[part], 0, good[part], sizeof(good[part]));
 }
 
-/* Returns the distance to the next byte to try. */
+/* Returns the distance to the next byte that is tried. */
 static unsigned step_at(unsigned at)
 {
 	bool is_used = at < 144 || at > 4080;
@@ -103,7 +104,7 @@ static void parts_of_different_pools_are_refused(void **state)
 	far_no_open("two.set", SIZE, EINVAL, "p1 has 3145728 bytes");
 }
 
-/* pmempool sync does this with a replica that it finds to be broken. */
+/* pmempool sync also removes and makes a replica again that it finds broken. */
 static void a_corrupt_pool_is_removed_by_force_and_made_again(void **state)
 {
 	struct rpmem_pool_attr attr = place_attr;

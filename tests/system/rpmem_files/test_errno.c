@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each errno that a program may see when a pool is created, opened or removed, with its text. First
- * come the errors of the daemon's status, then failures at the target.
+ * Each errno that a program may get when it creates, opens or removes a pool, with its text. First
+ * the errors that rpmemd reports, then failures at the target.
  */
 #include "system/rpmem_files/far.h"
 
@@ -31,7 +31,7 @@ static void close_pool(RPMEMpool *rpp)
 	RPMEM_OK(rpmem_close(rpp));
 }
 
-/* ---- what rpmemd answers ---- */
+/* ---- errors that rpmemd reports ---- */
 
 static void names_of_sets_that_are_not_acceptable(void **state)
 {
@@ -65,7 +65,8 @@ static void a_pool_in_use(void **state)
 
 	far_no_open("pool.set", PLACE_POOL, EBUSY, "is in use by another process");
 	far_no_create("pool.set", PLACE_POOL, &place_attr, EBUSY, "is in use by another process");
-	RPMEM_OK(rpmem_persist(rpp, 4096, 4096, 0, 0)); /* the pool is not disturbed */
+	/* the refused call does not disturb the open pool */
+	RPMEM_OK(rpmem_persist(rpp, 4096, 4096, 0, 0));
 	close_pool(rpp);
 	fd = open(place_path("pool.set"), O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
@@ -113,7 +114,7 @@ static void sets_that_cannot_be_used(void **state)
 		    "has 8388608 bytes, and the pool set says 8388609");
 }
 
-/* Root has every right, so if this process is root, rpmemd runs as another user. */
+/* root has every right: if this process is root, run rpmemd as another user. */
 static void files_that_rpmemd_may_not_use(void **state)
 {
 	close_pool(place_create("localhost"));
@@ -123,7 +124,7 @@ static void files_that_rpmemd_may_not_use(void **state)
 	chmod(place_path("pool.set.part"), 0444);
 	far_no_open("pool.set", PLACE_POOL, EACCES, "pool.set.part: Permission denied");
 	chmod(place_path("pool.set.part"), 0600);
-	if (!geteuid()) /* another owner */
+	if (!geteuid()) /* the file has another owner */
 		far_no_open("pool.set", PLACE_POOL, EACCES, "pool.set.part: Permission denied");
 	chmod(place_path("pool.set"), geteuid() ? 0 : 0600);
 	far_no_open("pool.set", PLACE_POOL, EACCES, "pool.set: Permission denied");
@@ -142,7 +143,7 @@ static void a_disk_that_is_too_small(void **state)
 	assert_false(far_exists("part2"));
 }
 
-/* A file system that no other process sees. */
+/* Mount a file system that no other process sees. */
 static void a_disk_that_becomes_full(void **state)
 {
 	unsigned lanes = 1;
@@ -177,7 +178,7 @@ static void a_data_port_that_is_taken(void **state)
 		 ntohs(addr.sin_port));
 	far_ssh(script);
 	far_no_create("pool.set", PLACE_POOL, &place_attr, ECONNABORTED, "");
-	assert_false(far_exists("pool.set.part")); /* the part was created, and is gone again */
+	assert_false(far_exists("pool.set.part")); /* the part was created, and was removed again */
 	close(fd);
 }
 
@@ -188,7 +189,7 @@ static void an_address_without_a_device(void **state)
 	assert_false(far_exists("pool.set.part"));
 }
 
-/* ---- what comes before any answer ---- */
+/* ---- failures before rpmemd answers ---- */
 
 static void start_ups_that_fail(void **state)
 {
@@ -228,7 +229,7 @@ static void other_ends_that_are_no_rpmemd(void **state)
 static void a_target_that_sends_nothing(void **state)
 {
 	setenv("RPMEM_TIMEOUT_MS", "300", 1);
-	far_ssh("exec cat 3>&1 >&2"); /* the output of ssh stays open */
+	far_ssh("exec cat 3>&1 >&2"); /* ssh's output stays open */
 	far_no_open("pool.set", PLACE_POOL, ETIMEDOUT, "did not answer in time");
 	setenv("RPMEM_TIMEOUT_MS", "30000", 1);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Pool files and the distribution's PMDK: librpmem opens pools that pmempool made at the target,
- * and pmempool finds pools consistent that librpmem made there. Exit code 77: pmempool is not
- * installed.
+ * and pmempool checks pools that librpmem made there. Exit code 77: pmempool is not installed.
  */
 #include "system/rpmem_files/far.h"
 
@@ -20,7 +19,7 @@ static const struct {
 } sets[] = {
 	{HEAD "8M @/p0\n", 8 * MIB},
 	{HEAD "OPTION SINGLEHDR\n4M @/p0\n4M @/p1\n", 8 * MIB},
-	{HEAD "3M @/p0\n3M @/p1\n2105344 @/p2\n", 8 * MIB}, /* less two headers */
+	{HEAD "3M @/p0\n3M @/p1\n2105344 @/p2\n", 8 * MIB}, /* the size without two headers */
 };
 
 static int setup(void **state)
@@ -31,7 +30,7 @@ static int setup(void **state)
 	return rc;
 }
 
-/* Run the command in the folder of the pool sets; the output goes to the file "out". */
+/* Run the command in the folder of the pool sets. Its output goes to the file "out". */
 static void run(const char *command)
 {
 	char line[1200];
@@ -44,7 +43,7 @@ static void run(const char *command)
 	}
 }
 
-/* Compare the pool's header and the attributes. */
+/* Compare the attributes with the header of the pool. */
 static void expect_attr(const struct rpmem_pool_attr *attr, const uint8_t header[4096])
 {
 	assert_memory_equal(attr->signature, header, 8);
@@ -82,7 +81,7 @@ static void pools_of_pmdk_are_opened_at_the_target(void **state)
 	}
 }
 
-/* Load a pool of pmempool's as the local pool. */
+/* Load a pool that pmempool made as the local pool. */
 static void load_local(struct rpmem_pool_attr *attr)
 {
 	uint8_t header[4096];
@@ -112,7 +111,8 @@ static void replicas_are_pools_to_pmdk(void **state)
 		load_local(&attr);
 		if (strstr(sets[i].text, "SINGLEHDR"))
 			attr.incompat_features |= 1;
-		/* The target makes a replica, and fills in the attributes that are left open. */
+		/* The target makes a replica, and fills in the attributes that the caller left
+		 * open. */
 		far_write("a.set", sets[i].text);
 		rpp = rpmem_create("localhost", "a.set", place_local, sets[i].size, &lanes, &attr);
 		if (!rpp)

@@ -130,7 +130,7 @@ static int peer_socket(const char *port)
 	return fd;
 }
 
-/* The initiator's side of direct.c. */
+/* Prove to the daemon as direct.c of librpmem does. */
 static int peer_prove(struct peer *p, const struct secret *secret)
 {
 	struct wire_exchange exchange = {.greeting = p->greeting};
@@ -199,7 +199,7 @@ static unsigned peer_ask_pool(struct peer *p, enum wire_type type, const char *n
 	if (peer_ask(p, type, buf, wire_pool_request_encode(&req, buf)))
 		return p->answer.status;
 	p->pool = p->answer.pool;
-	/* over ssh; in a sealed stream the key was derived */
+	/* over ssh the key is in the answer; in a sealed stream it was derived */
 	if (!p->stream.tx.on)
 		memcpy(p->lane_key.bytes, p->pool.lane_key, sizeof(p->lane_key.bytes));
 	return WIRE_OK;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.h -- an initiator for the tests of rpmemd, which follows the protocol step by step, or
+ * peer.h -- an initiator for the tests of rpmemd: the test follows the protocol step by step, or
  * breaks it.
  *
- * Steps that must work fail the test otherwise; steps that a test expects to fail return a result.
+ * A step that must succeed fails the test if it does not; a step that a test expects to fail
+ * returns a result.
  */
 #ifndef RPMEMD_PEER_H
 #define RPMEMD_PEER_H
@@ -17,25 +18,27 @@
 #include "rpmem/wire/stream.h"
 
 #define PEER_LANES 64
-#define PEER_SIZE  (4ul << 20) /* size of its memory, and of the part of the pool in use */
+/* size of the peer's memory, and of the part of the pool that is used */
+#define PEER_SIZE (4ul << 20)
 
 struct peer_lane {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct rpma_mr_remote *remote;
-	struct rpma_mr_local *messages; /* of the general method: requests and answers */
+	struct rpma_mr_local *messages; /* memory for requests and answers of the general method */
 	uint8_t *bytes;
 	uint32_t id;
 };
 
-/* All zeros: the peer has ended. */
+/* If all members are zero, the peer has ended. */
 struct peer {
 	bool is_begun;
-	pid_t pid;        /* process of the daemon; 0: this peer started none */
-	int in, out, err; /* the ends of its pipes; or the socket, with err -1 */
+	pid_t pid; /* process id of the daemon; 0: this peer started none */
+	/* this end of the daemon's pipes; with a socket, both are the socket, and err is -1 */
+	int in, out, err;
 	struct wire_stream stream;
 	struct wire_greeting greeting;
-	struct wire_answer answer; /* the last answer */
+	struct wire_answer answer; /* the answer that was received last */
 	struct wire_pool_answer pool;
 	struct wire_key lane_key;
 	struct rpma_peer *rpma;
@@ -44,25 +47,26 @@ struct peer {
 	struct peer_lane lanes[PEER_LANES];
 };
 
-/* Make a folder for pool sets anew for the test, and return its absolute path; remove the
- * folder. */
+/* peer_folder() makes a new folder for pool sets, and returns its absolute path;
+ * peer_folder_remove() removes it. */
 const char *peer_folder(void);
 void peer_folder_remove(void);
 /*
- * "FOLDER/name" (static); and a pool set there with one part of that size, in the file NAME.part.
+ * peer_path() returns "FOLDER/name" in a static buffer; peer_make_set() makes a pool set there with
+ * one part of this size, in the file NAME.part.
  */
 const char *peer_path(const char *name);
 void peer_make_set(const char *name, unsigned long size);
 
-/* Start rpmemd with --poolset-dir and a log on standard error, and take its greeting. Options end
- * with NULL. */
+/* Start rpmemd with --poolset-dir and a log on standard error, and take its greeting. The options
+ * end with NULL. */
 void peer_start(struct peer *p, const char *const options[]);
 /*
- * Connect to a listening rpmemd. secret NULL: take only the greeting. 0, or the errno from the
- * daemon or the protocol.
+ * Connect to a listening rpmemd. If secret is NULL, take only the greeting. Returns 0, or the errno
+ * that the daemon or the protocol gives.
  */
 int peer_connect(struct peer *p, const char *port, const struct secret *secret);
-/* Send a request, and take the answer. Returns the answer's status. */
+/* Send a request, and take its answer. Returns the status in the answer. */
 unsigned peer_ask(struct peer *p, enum wire_type type, const uint8_t *body, size_t len);
 unsigned peer_create(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
 unsigned peer_open(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
@@ -70,21 +74,21 @@ unsigned peer_lanes(struct peer *p, uint32_t first, uint32_t count);
 unsigned peer_deep(struct peer *p, uint64_t offset, uint64_t length);
 unsigned peer_close(struct peer *p, uint32_t flags);
 
-/* Connect a lane to the port, with this key. Returns the resulting event. */
+/* Connect a lane to the port with this key. Returns the resulting event. */
 enum rpma_conn_event peer_dial(struct peer *p, unsigned lane, const struct wire_key *key,
 			       uint16_t port);
-/* Announce a lane, and connect the lane. Returns 0, or librpma's error. */
+/* Announce a lane, and connect it. Returns 0, or librpma's error. */
 int peer_lane_up(struct peer *p, unsigned lane);
-/* Copy bytes of memory to the pool and make them durable. Returns 0, or the failure. */
+/* Copy bytes of memory to the pool, and make them durable. Returns 0, or the error. */
 int peer_persist(struct peer *p, unsigned lane, uint64_t offset, uint64_t len);
-/* Drop the lanes, like a killed initiator. */
+/* Drop the lanes without an end, as a killed initiator does. */
 void peer_drop_lanes(struct peer *p);
 
-/* Wait for the daemon's end. Returns the daemon's wait status. */
+/* Wait until the daemon ends. Returns its wait status. */
 int peer_wait(struct peer *p);
-/* The daemon's output on standard error so far (static). */
+/* Returns what the daemon has written to standard error so far, in a static buffer. */
 const char *peer_stderr(struct peer *p);
-/* End the peer, including the daemon. */
+/* End the peer, and its daemon. */
 void peer_end(struct peer *p);
 
 #endif

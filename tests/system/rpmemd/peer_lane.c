@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lanes of the tests' initiator. */
+/* The lanes of the initiator that the tests use. */
 #include <errno.h>
 
 #include "base/poll.h"
@@ -7,7 +7,8 @@
 #include "system/rpmemd/peer.h"
 
 #define PEER_TIMEOUT_MS 20000
-/* A request at the beginning, then an answer for each request that may be unanswered. */
+/* The memory of messages has one request, and then an answer for each request that may be
+ * unanswered. */
 #define PEER_ANSWER_AT 64
 
 static void peer_open_device(struct peer *p)
@@ -112,7 +113,7 @@ int peer_lane_up(struct peer *p, unsigned lane)
 {
 	uint16_t port = p->pool.port;
 
-	/* Opening the pool announced the first lane. */
+	/* The pool's opening has announced the first lane already. */
 	if (lane) {
 		if (peer_lanes(p, lane, 1))
 			return -1;

@@ -33,7 +33,7 @@ static void write_secret(const char *text, mode_t mode)
 	close(fd);
 }
 
-/* Listen with a secret and a free port; options end with NULL. */
+/* Start rpmemd that listens on a free port and has a secret. The options end with NULL. */
 static void listen_with(const char *const options[])
 {
 	const char *argv[32] = {SYSTEM_RPMEMD,   "--listen=127.0.0.1:0", "-c",
@@ -66,7 +66,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Does the other end close within the time? */
+/* Returns true if the other end closes within this time. */
 static bool is_closed(const struct peer *p, int timeout_ms)
 {
 	uint64_t deadline = poll_deadline(timeout_ms);
@@ -166,8 +166,8 @@ static void slow_connections_keep_no_other_out(void **state)
 	static const char *const options[] = {"--max-pending", "4", NULL};
 
 	listen_with(options);
-	/* One address gets a quarter of the places: each new connection displaces the oldest one
-	 * of that address. */
+	/* One address may use a quarter of the places. Further connections displace the oldest one
+	 * of the same address. */
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		assert_int_equal(peer_connect(&others[i], port, NULL), 0);
 	for (unsigned i = 0; i + 1 < ARRAY_LEN(others); i++)
@@ -205,8 +205,8 @@ static bool has_children(pid_t pid)
 }
 
 /*
- * Hosts without a proof get no process, for which honest hosts would have to wait. The log gets
- * only a few lines, however many such hosts there are.
+ * A host without a proof gets no process, because honest hosts would have to wait for it. The log
+ * gets only a few lines, however many such hosts there are.
  */
 static void strangers_start_no_process_and_fill_no_log(void **state)
 {
@@ -241,7 +241,7 @@ static void limits_hold(void **state)
 		assert_int_equal(peer_connect(&others[i], port, &secret), 0);
 	assert_int_equal(peer_connect(&peer, port, &secret), EBUSY);
 	peer_end(&peer);
-	/* there is room again after one connection ends */
+	/* When one connection has ended, there is a place for another. */
 	peer_end(&others[0]);
 	for (unsigned i = 0; i < 1000 && peer_connect(&peer, port, &secret) == EBUSY; i++) {
 		peer_end(&peer);
@@ -259,7 +259,7 @@ static void the_number_of_pools_is_limited(void **state)
 	assert_int_equal(peer_connect(&peer, port, &secret), EBUSY);
 }
 
-/* A flipped or repeated frame ends the session; the pool stays. */
+/* A frame that was changed or repeated ends the session; the pool stays. */
 static void try_changed_frame(bool again)
 {
 	struct wire_deep m = {0, 4096};
@@ -304,7 +304,7 @@ static void lanes_prove_themselves_here_too(void **state)
 	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK);
 	at = peer.answer.lanes.port;
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	/* the same proof again, while the port is open for the other lane */
+	/* The same proof again, while the port is open for the other lane, is refused. */
 	assert_int_equal(peer_dial(&peer, 0, &peer.lane_key, at), RPMA_CONN_REJECTED);
 }
 
@@ -328,7 +328,7 @@ static void volatile_memory_needs_permission(void **state)
 		assert_int_equal(peer_create(&peer, "v.set", PEER_SIZE, 1),
 				 allowed ? WIRE_OK : WIRE_PROVNOSUP);
 		assert_non_null(strstr(peer.answer.text, "volatile"));
-		if (!allowed) /* no file of the pool is left */
+		if (!allowed) /* no file of the pool exists */
 			assert_int_not_equal(access(path, F_OK), 0);
 		teardown(NULL);
 	}

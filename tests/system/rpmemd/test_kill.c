@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon gets SIGKILL at any moment. When the pool is opened again, acknowledged bytes are
- * there, and bytes that were never sent are not. Rounds come from a seed: SYSTEM_ROUNDS is their
- * number, SYSTEM_SEED repeats one.
+ * The daemon gets SIGKILL at any moment. When the pool is opened again, it must have all
+ * acknowledged bytes, and none that were never sent. Each round has a seed: SYSTEM_ROUNDS is the
+ * number of rounds, SYSTEM_SEED repeats one.
  *
  * This tests the daemon's own promise; the tests of softrnic (tests/vm) check the medium after a
  * power failure.
@@ -19,15 +19,15 @@
 
 #define ROUNDS   24
 #define LANES    3
-#define SLOTS    64 /* slots of a lane, written in turn */
+#define SLOTS    64 /* slots of a lane, which are written in turn */
 #define SLOT     4096u
 #define LANE_AT  (SLOTS * SLOT)
 #define OPS_MAX  400
-#define SHORT_NS 3000000ull /* a round is killed within this time, or after an operation */
+#define SHORT_NS 3000000ull /* the kill comes within this time, or after an operation */
 
 static struct peer peer;
 
-/* xorshift64*: the same numbers on every machine. */
+/* xorshift64*: gives the same numbers on every machine. */
 static uint64_t test_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
@@ -43,8 +43,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The content of a lane's slots, as the number of the operation that wrote the content; 0:
- * zeros. */
+/* The content of a lane's slots, as the number of the operation that wrote it; 0: zeros. */
 struct history {
 	uint32_t acknowledged[SLOTS], begun[SLOTS];
 };
@@ -52,7 +51,7 @@ struct history {
 struct worker {
 	pthread_t thread;
 	unsigned lane;
-	uint32_t first, ops; /* number of the lane's first operation, and limit of operations */
+	uint32_t first, ops; /* number of the lane's first operation, and limit of its operations */
 	struct history *history;
 };
 
@@ -86,7 +85,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Each 8-byte word belongs to the acknowledged operation, or to the operation that had begun. */
+/* Each word of 8 bytes must be of the acknowledged operation, or of the one that had begun. */
 static void check_slot(const uint8_t *got, unsigned lane, const struct history *h, unsigned slot)
 {
 	static uint8_t old[SLOT], new[SLOT];
@@ -103,7 +102,7 @@ static void check_slot(const uint8_t *got, unsigned lane, const struct history *
 				 i, h->acknowledged[slot], h->begun[slot]);
 }
 
-/* Read through the lane of a new session, like an initiator. */
+/* Read the pool through lanes of a new session, as an initiator does. */
 static void check(struct history *histories)
 {
 	uint8_t *got = malloc(PEER_SIZE);
@@ -115,14 +114,14 @@ static void check(struct history *histories)
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned slot = 0; slot < SLOTS; slot++)
 			check_slot(got + slot_at(lane, slot), lane, &histories[lane], slot);
-	/* The initiator goes on with this content. */
+	/* The next round begins with this content. */
 	for (unsigned lane = 0; lane < LANES; lane++)
 		memcpy(histories[lane].acknowledged, histories[lane].begun,
 		       sizeof(histories[lane].begun));
 	free(got);
 }
 
-/* Torn slots are written anew, so that the next round has a known content. */
+/* Write torn slots again, so that the next round begins with a known content. */
 static void settle(const struct history *histories)
 {
 	for (unsigned lane = 0; lane < LANES; lane++)
@@ -206,8 +205,7 @@ static void nor_with_the_general_method(void **state)
 }
 
 /*
- * The kill may come at any moment of a session's beginning. Then the pool can be opened or made
- * anew.
+ * The kill comes while a session begins. The pool can then be opened, or made again.
  */
 static void a_kill_while_a_pool_is_made_leaves_one_that_can_be_made(void **state)
 {
@@ -233,7 +231,7 @@ static void a_kill_while_a_pool_is_made_leaves_one_that_can_be_made(void **state
 		peer_wait(&peer);
 		peer_end(&peer);
 
-		/* an operator removes the remains in this way */
+		/* an operator removes the remains in the same way */
 		if (!access(peer_path("a.set.part"), F_OK)) {
 			peer_start(&peer, NULL);
 			if (peer_open(&peer, "a.set", PEER_SIZE, 1))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data path of a session: which initiators may connect, how long the port is open, and the work
- * of lanes.
+ * The data path of a session: which initiators may connect, how long the port is open, and what
+ * lanes do.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static void create(struct peer *p, const char *name, const char *const options[]
 		fail_msg("%s is not created: %s", name, p->answer.text);
 }
 
-/* Returns the errno of a TCP connect, or 0. */
+/* Connect to the port over TCP. Returns 0 or errno. */
 static int knock(uint16_t port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
@@ -45,7 +45,7 @@ static int knock(uint16_t port)
 	return rc;
 }
 
-/* The daemon closes the port after the accept, and the initiator may see the accept before that. */
+/* The daemon closes the port after it accepts, so the initiator may see the accept before that. */
 static void is_closed_soon(uint16_t port)
 {
 	for (unsigned i = 0; i < 2000 && !knock(port); i++)
@@ -63,7 +63,7 @@ static void only_the_lane_key_opens_a_lane(void **state)
 	wrong = peer.lane_key;
 	wrong.bytes[31] ^= 1;
 	assert_int_equal(peer_dial(&peer, 0, &wrong, peer.pool.port), RPMA_CONN_REJECTED);
-	/* a wrong secret does not lock out the right one */
+	/* A wrong secret must not lock out the right one. */
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
 	assert_int_equal(peer_persist(&peer, 0, 4096, 64), 0);
 }
@@ -76,7 +76,7 @@ static void a_lane_comes_once_and_only_announced(void **state)
 	port = peer.pool.port;
 	assert_int_equal(peer_dial(&peer, 1, &peer.lane_key, port), RPMA_CONN_REJECTED);
 	assert_int_equal(peer_lanes(&peer, 2, 1), WIRE_OK);
-	assert_int_equal(peer.answer.lanes.port, port); /* still open for lane 0 */
+	assert_int_equal(peer.answer.lanes.port, port); /* the port is still open for lane 0 */
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
 	assert_int_equal(peer_dial(&peer, 0, &peer.lane_key, port), RPMA_CONN_REJECTED);
 	assert_int_equal(peer_dial(&peer, 8, &peer.lane_key, port), RPMA_CONN_REJECTED);
@@ -162,10 +162,11 @@ static void ports_are_those_of_the_range(void **state)
 	assert_int_not_equal(peer.pool.port, other.pool.port);
 	peer_end(&other);
 
-	/* both ports are taken by lanes */
+	/* Lanes use both ports now. */
 	create(&other, "c.set", options);
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK); /* its former port again */
+	/* the daemon uses its former port again */
+	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK);
 	peer_end(&peer);
 }
 
@@ -184,7 +185,7 @@ static void a_range_that_is_taken_is_an_error_with_words(void **state)
 	peer_start(&peer, options);
 	assert_int_equal(peer_create(&peer, "a.set", PEER_SIZE, 1), WIRE_FATAL_CONN);
 	assert_non_null(strstr(peer.answer.text, range));
-	/* the failed creation has left nothing */
+	/* The failed creation has left no file. */
 	assert_int_not_equal(access(peer_path("a.set.part"), F_OK), 0);
 	close(fd);
 }

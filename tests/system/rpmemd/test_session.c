@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session of rpmemd over a pair of pipes, as ssh provides it: its begin and its end. */
+/* How a session of rpmemd begins and ends over a pair of pipes, as ssh provides it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void ends_with(struct peer *p, int code)
 			 peer_stderr(p));
 }
 
-/* A part of the pool must have these bytes; read them through the part's file. */
+/* Check that a part of the pool has these bytes, by reading the file of the part. */
 static void part_has(const char *part, const uint8_t *bytes, off_t offset, size_t len)
 {
 	uint8_t *got = malloc(len);
@@ -84,7 +84,7 @@ static void a_pool_is_opened_again_and_its_size_is_known(void **state)
 	peer_start(&peer, NULL);
 	assert_int_equal(peer_open(&peer, "a.set", 8192, 1), WIRE_OK);
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	/* only the requested part is exposed */
+	/* Only the requested part of the pool can be accessed. */
 	assert_int_equal(peer_persist(&peer, 0, 0, 8192), 0);
 	assert_int_not_equal(peer_persist(&peer, 0, 8192, 8), 0);
 }
@@ -189,7 +189,7 @@ static void bytes_that_are_no_protocol_end_it(void **state)
 	ends_with(&peer, 255);
 	peer_end(&peer);
 
-	/* a frame that announces more than the limit */
+	/* A frame announces a length above the limit. */
 	peer_start(&peer, NULL);
 	wire_frame_encode(&(struct wire_seal){0}, WIRE_CLOSE, NULL, 0, junk);
 	memset(junk + 8, 0xff, 4);
@@ -197,7 +197,7 @@ static void bytes_that_are_no_protocol_end_it(void **state)
 	ends_with(&peer, 255);
 	peer_end(&peer);
 
-	/* a body that does not match the request's type */
+	/* The length of the body does not match the type of the request. */
 	peer_start(&peer, NULL);
 	assert_int_equal(wire_stream_send(&peer.stream, WIRE_OPEN, junk, 5, UINT64_MAX), 0);
 	ends_with(&peer, 255);
@@ -242,7 +242,7 @@ static void lanes_are_limited_by_open_files(void **state)
 	assert_int_equal(peer_create(&peer, "a.set", PEER_SIZE, 1024), WIRE_OK);
 	assert_true(peer.pool.lanes >= 32 && peer.pool.lanes <= PEER_LANES);
 	assert_non_null(strstr(peer.answer.text, "open files"));
-	/* and all granted lanes can be used */
+	/* All granted lanes can be used. */
 	for (unsigned i = 0; i < peer.pool.lanes; i++) {
 		if (peer_lane_up(&peer, i))
 			fail_msg("lane %u of %u: %s", i, peer.pool.lanes, peer_stderr(&peer));
@@ -287,8 +287,8 @@ static void volatile_memory_is_served_with_a_warning(void **state)
 	rmdir(dir);
 }
 
-/* Beyond the limit the kernel also sends SIGXFSZ, which ends a process that does not ignore the
- * signal. */
+/* For a write beyond the limit the kernel also sends SIGXFSZ, which ends a process that does not
+ * ignore it. */
 static void a_limit_on_file_sizes_is_an_error_like_others(void **state)
 {
 	struct rlimit small = {1 << 20, 1 << 20};

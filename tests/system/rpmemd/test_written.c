@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes that reach the disk of a pool for each block that an initiator makes durable. The pool
- * is in large folios, and a store through a mapping makes a whole folio dirty.
+ * How many bytes the disk of a pool writes for each block that an initiator makes durable. The pool
+ * is cached in large folios, and a store through a mapping makes a whole folio dirty.
  */
 #include "system/lib/check.h"
 
@@ -11,7 +11,7 @@
 #include "system/lib/loop_disk.h"
 #include "system/rpmemd/peer.h"
 
-#define AT     (64ul << 10) /* after the pool's header */
+#define AT     (64ul << 10) /* an offset after the pool's header */
 #define BLOCKS 64u
 
 static struct peer peer;

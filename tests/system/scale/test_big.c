@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_big.c -- a gibibyte goes straight from the socket to the registered memory: neither side
- * needs other memory than the regions.
+ * test_big.c -- a gibibyte goes straight from the socket to registered memory: neither side needs
+ * other memory than the regions.
  */
 #include "system/lib/check.h"
 
@@ -30,7 +30,8 @@ static void watch_begin(struct watch *w)
 	atomic_store(&w->started, true);
 }
 
-/* Memory that was used for a short time counts, too; the stack of this thread does not. */
+/* The peak counts, even of memory that was used only for a short time; the stack of this thread
+ * does not count. */
 static void *watch_main(void *arg)
 {
 	struct watch *w = arg;
@@ -66,13 +67,13 @@ static void watch_end(struct watch *w)
 
 		print_message("%s: at most %ld KiB more than before\n", i ? "target" : "initiator",
 			      growth);
-		/* A sanitizer's shadow memory is anonymous, too. */
+		/* With a sanitizer its shadow memory would count, too. */
 		if (!SYSTEM_SANITIZED)
 			assert_true(growth <= GROWTH_MAX_KIB);
 	}
 }
 
-/* Returns a size for which both regions fit into memory at the same time. */
+/* Returns a size with which both regions fit into memory at the same time. */
 static size_t transfer_size(void)
 {
 	long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);

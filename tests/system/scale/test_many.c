@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_many.c -- 500 connections to one process: they work, and need almost no resources when idle.
+ * test_many.c -- 500 connections to one process: all work, and need almost no resources while they
+ * are idle.
  */
 #include "system/lib/check.h"
 
@@ -10,13 +11,14 @@
 
 #define CONNS          (SYSTEM_SANITIZED ? 100 : 500)
 #define PER_CONN       4096
-#define IDLE_KIB_MAX   13 /* of which 0.5 are calls of extended queue pairs and queues */
-#define REGION_KIB     (PER_CONN / 1024) /* the target's own memory that was written to */
-#define IDLE_TICKS_MAX 1                 /* ticks in a second */
-#define IDLE_S         6                 /* longer than the time between two checks of a peer */
-#define FILES_PER_CONN 3                 /* socket, events, completions */
+#define IDLE_KIB_MAX   13 /* 0.5 KiB of this are the calls of extended queue pairs and queues */
+#define REGION_KIB     (PER_CONN / 1024) /* memory of the target's region that was written to */
+#define IDLE_TICKS_MAX 1                 /* clock ticks within a second */
+#define IDLE_S         6                 /* longer than the time between two liveness checks */
+/* descriptors: the socket, and the channels for events and completions */
+#define FILES_PER_CONN 3
 
-static struct client base; /* the device and a buffer; each connection starts as a copy of this */
+static struct client base; /* the device and a buffer; each connection begins as a copy of this */
 static struct client conn[CONNS];
 static struct remote target;
 
@@ -36,7 +38,8 @@ static int start(void **state)
 {
 	char region[32];
 
-	/* The target raises its own limit; this raises the limit of this process. */
+	/* The target raises its own limit of descriptors; this call raises the limit of this
+	 * process. */
 	if (gauge_raise_nofile() < CONNS * FILES_PER_CONN + 50) {
 		printf("skipped: %d connections need more descriptors than ulimit -Hn allows\n",
 		       CONNS);
@@ -78,8 +81,7 @@ static void expect_small(const char *what, long before, long after, long more)
 	double each = (double)(after - before) / CONNS;
 
 	print_message("%s: %.1f KiB for each of %d idle connections\n", what, each, CONNS);
-	/* With a sanitizer the count would include the sanitizer's own memory for each
-	 * allocation. */
+	/* With a sanitizer its own memory for each allocation would count, too. */
 	if (!SYSTEM_SANITIZED)
 		assert_true(each <= IDLE_KIB_MAX + more);
 }
@@ -121,8 +123,8 @@ static void they_use_no_cpu_while_nothing_happens(void **state)
 		IDLE_S, ours, theirs, waits);
 	assert_true(ours + theirs <= IDLE_TICKS_MAX * IDLE_S);
 	/*
-	 * Meanwhile every connection has a message in each direction. A sanitizer's thread is
-	 * woken, too.
+	 * In this time every connection sends a message in each direction. With a sanitizer one of
+	 * its threads wakes up, too.
 	 */
 	if (!SYSTEM_SANITIZED)
 		assert_true(waits < CONNS / 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_socket_end.c -- moments after which the socket reports no further event. The end of the
+ * test_socket_end.c -- after some events the socket reports no further one, but the end of the
  * connection must still be noticed.
  */
 #include "system/lib/check.h"
@@ -19,7 +19,7 @@
 
 static struct raw peer;
 
-/* --- memory that goes while the last bytes for it are in the socket --------------------------- */
+/* --- memory is unmapped while the last bytes for it are in the socket ------------------------- */
 
 #define CUT_AT 49152
 #define PIECE  2000
@@ -27,9 +27,8 @@ static struct raw peer;
 static const char path[] = "wedge.file";
 
 /*
- * The bytes are in several buffers of the socket, so the kernel can copy some buffers to the memory
- * before a copy fails. Then the kernel returns the length of the copied bytes, as if no more bytes
- * had arrived.
+ * The bytes are in several buffers of the socket, so the kernel can copy some of them to the memory
+ * before a copy fails. It then returns the copied length, as if no more bytes had arrived.
  */
 static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 {
@@ -50,7 +49,8 @@ static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 	fpdu[0] = (uint8_t)(ulpdu >> 8);
 	fpdu[1] = (uint8_t)ulpdu;
 	ddp_encode(fpdu + MPA_LENGTH_LEN, DDP_TAGGED_HDR, &hdr);
-	/* The payload has begun, so the rest goes straight to the memory. */
+	/* Send the begin of the payload, so that the target receives the rest straight into the
+	 * memory. */
 	assert_int_equal(raw_send(&peer, fpdu, 100), 0);
 	usleep(100000);
 	proc_signal(&target.proc, SIGSTOP);
@@ -66,7 +66,7 @@ static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* --- a peer that is reset while there is no room for what it sent ----------------------------- */
+/* --- a peer is reset while there is no space for what it sent --------------------------------- */
 
 #define MESSAGES 2000
 
@@ -115,7 +115,7 @@ static void quiet_open(struct quiet *q)
 	take_connection(q);
 }
 
-/* Send until the other end takes no more bytes: its receiving stalls. */
+/* Send until the other end receives no more bytes. */
 static void send_until_stalled(void)
 {
 	static const uint8_t bytes[1000];
@@ -154,17 +154,17 @@ static void a_reset_is_noticed_while_receiving_stalls(void **state)
 	OK(rpma_peer_delete(&q.peer));
 }
 
-/* --- what came before the end, and was not read by then --------------------------------------- */
+/* --- bytes that came before the end, and were not read by then -------------------------------- */
 
 enum how { RESET, END_AND_RESET };
 
 /*
- * A thread that spins for bytes may be stopped between its check for the end and its receive; it
- * then takes the bytes that came meanwhile. After this time all threads sleep until bytes come.
+ * A thread that spins for bytes may be stopped between its check for the end and its receive, and
+ * then takes bytes that came meanwhile. After this time all threads sleep until bytes come.
  */
 #define TARGET_SLEEPS_US 50000
 
-/* While the target is stopped, a Write comes, and then the peer's end. */
+/* While the target is stopped, a Write arrives, and then the peer's end. */
 static void write_and_end(const struct raw_region *region, enum how how)
 {
 	struct linger at_once = {.l_onoff = 1};
@@ -195,13 +195,13 @@ static void expect_after(enum how how, const char *bytes)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* The sender has given up, or died, and may have written anew over another connection. */
+/* The sender has given up or died, and may have written the same memory over another connection. */
 static void what_came_before_a_reset_is_dropped(void **state)
 {
 	expect_after(RESET, "0000000000000000");
 }
 
-/* A process ends in good order while bytes for it are unread. */
+/* The peer ends in good order while bytes for it are unread, so that a reset follows its FIN. */
 static void what_came_before_an_end_counts_though_a_reset_follows(void **state)
 {
 	expect_after(END_AND_RESET, "7772697474656e21");

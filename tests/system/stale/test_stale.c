@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_stale.c -- an initiator writes without an acknowledgement, and its connection ends in one of
- * six ways. It connects again, writes to the same place, and its flush is acknowledged. After that
- * only the second write is there, in the file and on its medium.
+ * six ways. It connects again, writes to the same range of the file ("the place"), and gets its
+ * flush acknowledged. After that the place must have only the second write, in the file and on its
+ * medium.
  *
- * The argument is the way, none: all of them; STALE_ROUNDS is the number of rounds. STALE_LANES of
- * the ways that wait run at the same time.
+ * The argument is the way in which connections end; without it all are tested. STALE_ROUNDS is the
+ * number of rounds. STALE_LANES is how many lanes run at the same time, for the ways that wait.
  */
 #include "system/lib/check.h"
 
@@ -29,15 +30,15 @@
 #define THREADS   4
 #define LIVENESS  1000
 /*
- * A segment without an answer is sent again after 0.2, 0.6 and 1.4 s: the silence ends shortly
- * before that.
+ * TCP repeats an unacknowledged segment after 0.2, 0.6 and 1.4 s. The silence ends shortly before
+ * the last repetition.
  */
-#define PATIENCE   1200 /* ms for an application with the default limits */
+#define PATIENCE   1200 /* ms for which an application with the default limits waits */
 #define SILENCE_MS 1300
 #define LATER_MS   400
-#define SMALL      (3u * LANE_PIECE) /* bytes of the waiting lanes */
+#define SMALL      (3u * LANE_PIECE) /* length of the places of lanes that wait */
 #define THAW_MS    300
-#define FROZEN_MAX 12 /* threads that wait for a file system */
+#define FROZEN_MAX 12 /* threads that wait for a file system at most */
 #define FILE_BYTES (LANES_MAX * LANE_STRIDE)
 
 static struct remote target;
@@ -93,7 +94,7 @@ static void set_way(bool up)
 	close(fd);
 }
 
-/* Rings use no network, so the target's process is stopped instead. */
+/* Rings need no network, so stop the target's process instead. */
 static void silence(bool begins)
 {
 	if (place.rings)
@@ -220,9 +221,10 @@ static void deleted_after_a_disconnect(void **state)
 	work_at_once(workers, work, disconnect_and_delete);
 }
 
-/* --- a process that dies -------------------------------------------------------------------- */
+/* --- the first process dies ----------------------------------------------------------------- */
 
-/* Runs as a program: argv has the port, the number of the lane, and the lane's last letter. */
+/* main() of a separate program: argv has the port, the number of the lane, and the lane's last
+ * letter. */
 static int first_process(char *argv[])
 {
 	struct lane lane;
@@ -299,8 +301,8 @@ static void *thaw_soon(void *arg)
 }
 
 /*
- * A target that answers only after no byte of the former connection can be placed any more does not
- * answer before the thaw.
+ * A target that answers only when no byte of the former connection can be placed any more answers
+ * only after the file system is unfrozen.
  */
 static void put_until_thaw(struct lane lanes[], unsigned n)
 {
@@ -316,7 +318,8 @@ static void put_until_thaw(struct lane lanes[], unsigned n)
 		lane_expect_put(&lanes[i]);
 }
 
-/* --- the ways that wait ------------------------------------------------------------------------ */
+/* --- the ways to end that wait
+ * ----------------------------------------------------------------- */
 
 static void end_and_put_again(struct lane lanes[], unsigned n, bool freezes, bool is_lost)
 {
@@ -368,7 +371,7 @@ static void frozen(void **state)
 	wait_and_judge(true, true);
 }
 
-/* --- the program ------------------------------------------------------------------------------ */
+/* --- the test program ------------------------------------------------------------------------- */
 
 static int begin(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * filer -- a program of librpmafile that reads calls from standard input, one on each line. For
- * each call it prints one line: "ok", the result, or the name of the error and its text.
+ * filer -- calls librpmafile. It reads calls from standard input, one a line, and prints one line
+ * for each: "ok", the result, or the name of the error and its text.
  */
 #include <librpmafile.h>
 #include <stdio.h>
@@ -50,7 +50,8 @@ static void report(int rc)
 		puts("ok");
 }
 
-/* open TARGET [FROM LENGTH [RECONNECT_MS [TIMEOUT_MS [SECRET [OWNER]]]]]; SECRET -: none */
+/* open TARGET [FROM LENGTH [RECONNECT_MS [TIMEOUT_MS [SECRET [OWNER]]]]]; "-" as SECRET means
+ * none */
 static int do_open(const char *line, uint32_t flags)
 {
 	struct rpma_file_options o = {.size = sizeof(o), .flags = flags, .timeout_ms = 10000};
@@ -67,7 +68,8 @@ static int do_open(const char *line, uint32_t flags)
 	return rpma_file_open(target, &o, &file);
 }
 
-/* Print "x" if the buffer has LENGTH times the same character, otherwise "mixed". */
+/* If the buffer has the same character LENGTH times, print this character; otherwise print
+ * "mixed". */
 static void do_buffer(unsigned long long length)
 {
 	for (size_t i = 1; i < length; i++)

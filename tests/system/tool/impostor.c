@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A server without the secret: impostor trusting | lying. Prints its port and serves one client.
- * "trusting" accepts the client without a proof; "lying" sends the client's own proof back to the
- * client.
+ * A server that does not have the secret: impostor trusting | lying. It prints its port and serves
+ * one client. "trusting" accepts the client without a proof; "lying" sends the client's own proof
+ * back as its own.
  */
 #include <librpma.h>
 #include <stddef.h>

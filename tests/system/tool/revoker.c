@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client of `rpma serve` that revokes the regions for all clients: revoker PORT. The client gets
- * the region's STags for readers, for writers and for ping. Then it requests the list of regions
- * once for each STag, with a message that invalidates the STag. Prints each answer. The server has
- * no secret.
+ * A client of `rpma serve` that tries to invalidate the regions for all clients: revoker PORT. It
+ * gets the region's STags for readers, for writers and for ping. Then it requests the list of
+ * regions once for each STag, with a message that invalidates this STag. It prints each answer. The
+ * server has no secret.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "regions/hello.h"
 #include "system/lib/rawpeer.h"
 
-#define STAG_AT 16 /* offset in the descriptor of a region: after address and length */
+/* offset of the STag in a region's descriptor, after the address and the length */
+#define STAG_AT 16
 
 static struct raw peer;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that sends a given hello to `rpma serve`: stranger HOST PORT HEX-BYTES. Prints the
- * status byte of the answer, then waits until the server has closed the connection.
+ * A client that sends the given bytes as its hello to `rpma serve`: stranger HOST PORT HEX-BYTES.
+ * It prints the status byte of the answer, and waits until the server has closed the connection.
  */
 #include <librpma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STATUS_AT 5 /* after the magic number and the version */
+#define STATUS_AT 5 /* offset of the status, after the magic number and the version */
 
 static void must(const char *what, int rc)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_torn.c -- a reader that spins on a word at the target sees the old value or the new one,
- * never a mixture: of atomic writes, and of plain writes of eight aligned bytes.
+ * test_torn.c -- a reader at the target that polls a word in memory sees the old value or the new
+ * one, never a mixture. This is tested for atomic writes, and for plain writes of eight aligned
+ * bytes.
  *
- * The target maps a file, and so does the test, which sees each store of the target's process as
- * another thread of that process would. SYSTEM_OBSERVATIONS is the number of reads.
+ * Both the target and the test map a file, so the test sees each store of the target's process as a
+ * thread of that process does. SYSTEM_OBSERVATIONS is the number of reads.
  */
 #include "system/lib/check.h"
 
@@ -19,9 +20,9 @@
 
 #define SIZE         4096
 #define AT           64 /* offset of the word in the region */
-#define DEPTH        8  /* writes under way */
+#define DEPTH        8  /* number of writes under way */
 #define OBSERVATIONS (SYSTEM_SANITIZED ? 200000 : 5000000)
-#define CHANGES_MIN  500 /* with fewer changes the test would prove nothing */
+#define CHANGES_MIN  500 /* with fewer changes the test proves nothing */
 #define LOOK_MAX_S   400
 
 static const char path[] = "torn.file";
@@ -36,7 +37,7 @@ struct writer {
 	int ret;
 };
 
-/* Eight equal bytes, so that a mixture of two values can be seen. */
+/* Returns eight equal bytes, so that a mixture of two values is visible. */
 static uint64_t value_of(unsigned long n)
 {
 	return (n % 255 + 1) * 0x0101010101010101ull;
@@ -91,8 +92,8 @@ static uint64_t *map_file(void)
 }
 
 /*
- * Read the word that many times, and go on until the word has changed often enough. Returns the
- * number of changes.
+ * Read the word this many times, and longer if it has not changed often enough. Returns the number
+ * of changes.
  */
 static unsigned long look(const uint64_t *word, struct writer *w, unsigned long times,
 			  unsigned long *looked)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_trace.c -- both ends of connections write traces. Wireshark's dissector decodes both traces,
- * and both contain the same bytes.
+ * which must contain the same bytes.
  */
 #include "system/lib/check.h"
 
@@ -39,7 +39,7 @@ static void use_extensions(struct client *c)
 	OK(rpma_send_with_imm(c->conn, c->mr, 0, 33, RPMA_F_COMPLETION_ALWAYS, 1234, NULL));
 	expect_success(c);
 	expect_success(c);
-	/* Both ends are idle in this time, and send heartbeats. */
+	/* Both ends are idle for this time, and send heartbeats. */
 	usleep(2500000);
 	assert_int_equal(client_wait_wc(c->cq, &wc, 0), CLIENT_TIMEOUT);
 }
@@ -118,7 +118,7 @@ static void the_start_up_is_understood(void **state)
 static void messages_are_understood(void **state)
 {
 	static const unsigned standard[] = {0, 1, 2, 3, 7};
-	/* Extension Request and Response, Send with immediate data. */
+	/* The opcodes of Extension Request, Extension Response, and Send with immediate data. */
 	static const unsigned ours[] = {0xc, 0xd, 0xe};
 
 	for (int end = 0; end < 2; end++) {
@@ -145,7 +145,7 @@ static void crcs_are_right_where_there_are_some(void **state)
 	}
 }
 
-/* Copy the bytes that one end of a connection sent, from the packets of a trace. */
+/* Copy the bytes that one end of a connection has sent, from the packets of a trace. */
 static size_t said(const struct packets *p, uint16_t sport, uint16_t dport, uint8_t *bytes)
 {
 	size_t len = 0;
@@ -208,7 +208,7 @@ int main(void)
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Kept to investigate a failure. */
+	/* Keep the files of a failure for inspection. */
 	if (!failed)
 		failed = unlink(file[OURS]) | unlink(file[THEIRS]);
 	return failed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_trace_fork.c -- processes that write to the same trace fork in the middle of their traffic,
- * and their children open connections of their own.
+ * and their children make connections of their own.
  */
 #include "system/lib/check.h"
 
@@ -51,8 +51,8 @@ static int stop(void **state)
 static void every_child_has_a_section_of_its_own(void **state)
 {
 	/*
-	 * Each of the forker, the target and the children has a section. The first of the first two
-	 * writes their connections, so the target may write no section.
+	 * The forker, the target and each child may have a section. Only the first end of a
+	 * connection records it, so the target may have none.
 	 */
 	assert_in_range(trace.sections, FORKS + 1, FORKS + 2);
 }
@@ -62,7 +62,7 @@ static bool is_same_way(const struct packet *a, const struct packet *b)
 	return a->sport == b->sport && a->dport == b->dport;
 }
 
-/* Sequence numbers continue without a gap or a repetition from the SYN to the end. */
+/* The sequence numbers must continue, without a gap or a repetition, from the SYN to the end. */
 static unsigned follow(unsigned first)
 {
 	const struct packet *syn = &trace.all[first], *k;
@@ -74,7 +74,7 @@ static unsigned follow(unsigned first)
 		if (!is_same_way(k, syn))
 			continue;
 		if (k->flags & SYN)
-			break; /* the ports are used again */
+			break; /* a later connection uses the same ports */
 		assert_int_equal(k->seq, next);
 		next += (uint32_t)k->len + (k->flags & FIN ? 1 : 0);
 		n++;
@@ -91,7 +91,7 @@ static void every_connection_is_whole_and_there_once(void **state)
 			assert_true(follow(i) > 0);
 			conns += !(trace.all[i].flags & ACK);
 		}
-	/* The forker's connection to the target, and at least one connection of each child. */
+	/* The forker has a connection to the target, and each child at least one. */
 	assert_true(conns > FORKS);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_visible.c -- a completion means that the data are visible. When a signalled Write or Send
- * completes, a byte goes to the target's process through a pipe, and that process looks at its
- * memory. The process never polls for the connection, so only the completion can have waited for
- * the data. With VISIBLE_LATE=1, for completions without Acks, some of the data must be late.
+ * test_visible.c -- a completion means that the data are visible at the target. When a signalled
+ * Write or Send completes, the initiator sends a byte through a pipe to the target's process, which
+ * then reads its memory. That process never polls the connection, so only the completion can have
+ * waited for the data. With VISIBLE_LATE=1, which is for completions without Acks, some data must
+ * be late.
  */
 #include "system/lib/check.h"
 
@@ -15,10 +16,10 @@
 #include "unit/io/ends.h"
 
 #define ROUNDS    (SYSTEM_SANITIZED ? 500 : 5000)
-#define MESSAGES  4 /* in each round; only the last message is signalled */
+#define MESSAGES  4 /* messages of a round; only the last one is signalled */
 #define PLACE_LEN (64u << 10)
 
-static uint8_t memory[MESSAGES][PLACE_LEN]; /* sources or targets of the process */
+static uint8_t memory[MESSAGES][PLACE_LEN]; /* the sources, or the targets, of this process */
 
 static uint32_t length_of(uint64_t round, unsigned i)
 {
@@ -27,7 +28,7 @@ static uint32_t length_of(uint64_t round, unsigned i)
 	return round % 32 == 0 ? PLACE_LEN : lens[(round + i) % ARRAY_LEN(lens)];
 }
 
-/* Every fourth round ends with a Send, the other rounds with a Write. */
+/* Every fourth round ends with a Send, all other rounds with a Write. */
 static bool is_send(uint64_t round, unsigned i)
 {
 	return i == MESSAGES - 1 && round % 4 == 3;
@@ -90,7 +91,7 @@ static bool is_round_there(uint64_t round)
 	return true;
 }
 
-/* Look at the memory before the queue, as a poll of the queue could receive late bytes. */
+/* Read the memory before the queue, because polling the queue could receive late bytes. */
 static char look(struct end *e, const struct ibv_mr *mr, uint64_t round)
 {
 	char answer = is_round_there(round) ? 'y' : 'n';
@@ -198,7 +199,7 @@ static void await_completion(struct end *e, uint64_t round)
 	assert_int_equal(wc.wr_id, round);
 }
 
-/* Does the target see the operations that are complete here? */
+/* Ask the target. Returns true if it sees all operations that are complete here. */
 static bool ask_target(const struct pipes *p)
 {
 	char byte = '?';

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Walks through the primary's states by random events, expected or not. The register carries out
- * swaps late or without an answer. In every state these rules must hold: - the primary waits for
- * each member that is in S, or may be after a swap that can still take effect; - the action SERVE
- * comes once, after the register has `serving` for this epoch; - no action follows the end.
+ * swaps late or without an answer. In every state these rules must hold:
+ *
+ *   -  The primary waits for each member that is in S, or may be after a swap that can still take
+ *      effect.
+ *   -  The action SERVE comes once, after the register has `serving` for this epoch.
+ *   -  No action follows the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
