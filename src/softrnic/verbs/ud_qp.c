@@ -10,6 +10,7 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/qp_port.h"
+#include "softrnic/io/stall.h"
 #include "softrnic/io/ud_port.h"
 #include "softrnic/rnic/ud_qp.h"
 #include "softrnic/verbs/context.h"
@@ -17,6 +18,7 @@
 #include "softrnic/verbs/qp_ex.h"
 #include "softrnic/verbs/qp_make.h"
 #include "softrnic/verbs/qp_states.h"
+#include "softrnic/verbs/ud_late.h"
 
 struct vud {
 	struct ud_end end;
@@ -25,6 +27,9 @@ struct vud {
 	struct ud_qp *qp;
 	struct ud_port *port;
 	struct qp_place place;
+	struct stall_count *stall; /* of its domain, which stays longer than the queue pair */
+	struct ud_late late;
+	bool is_late; /* the domain has had memory that can stall; under the port's receive lock */
 	/* entries of the port in the lists of the receive CQ and of a different send CQ */
 	struct vcq_port polled[2];
 	struct ibv_qp_init_attr granted; /* the attributes that were granted at its creation */
@@ -70,13 +75,37 @@ static void vud_send(struct vud *v)
 		ud_qp_sent(v->qp, n);
 }
 
+static void vud_send_now(struct vud *v)
+{
+	lock_enter(&v->lock);
+	vud_send(v);
+	lock_leave(&v->lock);
+}
+
+static void vud_receive_now(struct vud *v, const struct ud_header *h, const struct ud_path *path,
+			    const uint8_t *payload, size_t len)
+{
+	lock_enter(&v->lock);
+	ud_qp_receive(v->qp, h, path, payload, len);
+	lock_leave(&v->lock);
+}
+
+/* May a thread wait for a file system while it has the queue pair's lock? */
+static bool vud_can_stall(const struct vud *v)
+{
+	return atomic_load_explicit(&v->stall->regions, memory_order_relaxed) > 0;
+}
+
+/* Called with the port's receive lock, like vud_on_received(). So neither of them waits for the
+ * lock of a queue pair whose memory can stall. */
 static void vud_on_writable(struct ud_end *end)
 {
 	struct vud *v = container_of(end, struct vud, end);
 
-	lock_enter(&v->lock);
-	vud_send(v);
-	lock_leave(&v->lock);
+	if (vud_can_stall(v))
+		ud_late_send(&v->late);
+	else
+		vud_send_now(v);
 }
 
 static void vud_on_received(struct ud_end *end, const struct ud_header *h,
@@ -84,9 +113,22 @@ static void vud_on_received(struct ud_end *end, const struct ud_header *h,
 {
 	struct vud *v = container_of(end, struct vud, end);
 
-	lock_enter(&v->lock);
-	ud_qp_receive(v->qp, h, path, payload, len);
-	lock_leave(&v->lock);
+	if (vud_can_stall(v))
+		v->is_late = true;
+	/* after that, too, as long as an earlier message waits */
+	if (!v->is_late || !ud_late_add(&v->late, vud_can_stall(v), h, path, payload, len))
+		vud_receive_now(v, h, path, payload, len);
+}
+
+static void vud_late_receive(struct ud_late *late, const struct ud_header *h,
+			     const struct ud_path *path, const uint8_t *payload, size_t len)
+{
+	vud_receive_now(container_of(late, struct vud, late), h, path, payload, len);
+}
+
+static void vud_late_send(struct ud_late *late)
+{
+	vud_send_now(container_of(late, struct vud, late));
 }
 
 /* Called with the lock. */
@@ -174,6 +216,10 @@ struct ibv_qp *vud_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_
 	if (!err) {
 		qp_attr_grant(attr);
 		lock_init(&v->lock);
+		v->stall = vpd_of(pd)->stall;
+		ud_late_init(&v->late);
+		v->late.receive = vud_late_receive;
+		v->late.send = vud_late_send;
 		v->generation = engine_generation();
 		v->granted = *attr;
 		err = -vud_make(v, pd, ops);
@@ -188,17 +234,19 @@ struct ibv_qp *vud_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_
 	return ud_qp_ibv(v->qp);
 }
 
-static void vud_log_counters(const struct vud *v)
+static void vud_log_counters(struct vud *v)
 {
 	const struct ud_counters *n = ud_qp_counters(v->qp);
 
 	LOG_INFO("queue pair 0x%06x: %" PRIu64 " datagrams sent, %" PRIu64
 		 " received; dropped: %" PRIu64 " without a receive, %" PRIu64
-		 " longer than it, %" PRIu64 " with another Q_Key, %" PRIu64 " before RTR; %" PRIu64
+		 " longer than it, %" PRIu64 " with another Q_Key, %" PRIu64 " before RTR, %" PRIu64
+		 " while its memory waited for a disk; %" PRIu64
 		 " of its port were malformed or for no queue pair; %u times a peer of its port "
 		 "did not report what it had read",
 		 v->place.qpn, n->sends_out, n->sends_in, n->no_receive, n->too_long, n->bad_qkey,
-		 n->not_ready, ud_port_dropped(v->port), ud_port_silences(v->port));
+		 n->not_ready, ud_late_dropped(&v->late), ud_port_dropped(v->port),
+		 ud_port_silences(v->port));
 }
 
 void vud_delete(struct ibv_qp *ibv)
@@ -210,6 +258,7 @@ void vud_delete(struct ibv_qp *ibv)
 	if (v->generation == engine_generation()) {
 		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
 		vcq_detach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
+		ud_late_close(&v->late);
 		ud_port_leave(v->port, &v->end);
 		context_async_cancel(ibv->context, ibv);
 		vud_log_counters(v);
