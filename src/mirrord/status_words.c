@@ -212,7 +212,7 @@ static const char *status_next(const struct set *s, const struct primary_words *
 		       "copy: rpmirror init --from MEMBER";
 	if (health != MIRROR_HEALTH_SPLIT && reg_refusal(s))
 		return "give the daemon of this host its rights at the register again, or correct "
-		       "'register' in its configuration (password, authority, path)";
+		       "'register' in its configuration (password, certificates, path)";
 	if (words->is_silent)
 		return "look whether the process is stopped or overloaded";
 	if (words->is_unreachable && health == MIRROR_HEALTH_BLOCKED)

@@ -134,7 +134,8 @@ static json_t *etcd_build_read(const struct etcd_register *e, enum backend_word 
 	return NULL;
 }
 
-/* Report a failed call. All members were asked; the last member's error stands for all. */
+/* Report a failed call. All members were asked. The error of the last one stands for all, or one
+ * that names a certificate: such a register refuses this host until an operator mends that. */
 static int etcd_explain(const struct etcd_register *e, enum etcd_outcome outcome,
 			const struct etcd_reply *reply, struct error *err)
 {
@@ -144,10 +145,11 @@ static int etcd_explain(const struct etcd_register *e, enum etcd_outcome outcome
 		error_set(err, ERROR_REFUSED, reply->cause, "%s", reply->text);
 		return -reply->cause;
 	}
-	error_set(
-		err, ERROR_UNREACHED, cause,
-		"no answer by a majority of the register's members (%u addresses) within %u ms; the last: %s",
-		e->endpoints, e->base.limit_ms, reply->text);
+	error_set(err, reply->is_distrust ? ERROR_REFUSED : ERROR_UNREACHED, cause,
+		  "no answer by a majority of the register's members (%u addresses) within %u ms; "
+		  "%s: %s",
+		  e->endpoints, e->base.limit_ms, reply->is_distrust ? "TLS fails" : "the last",
+		  reply->text);
 	return -cause;
 }
 

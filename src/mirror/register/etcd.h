@@ -46,8 +46,9 @@ enum etcd_outcome {
 };
 
 struct etcd_reply {
-	json_t *json; /* with ETCD_ANSWERED; the caller frees it */
-	int cause;    /* an errno */
+	json_t *json;     /* with ETCD_ANSWERED; the caller frees it */
+	int cause;        /* an errno */
+	bool is_distrust; /* the text has why one end does not accept the other's certificate */
 	char text[ERROR_TEXT / 2];
 };
 
@@ -61,6 +62,8 @@ struct etcd_request {
 struct etcd_answer {
 	char *text;
 	size_t len;
+	char error
+		[CURL_ERROR_SIZE]; /* why there is no answer; "": no more than the code is known */
 };
 
 /* Apply the settings that all connections share: TLS, no proxy, no signals. */

@@ -101,13 +101,13 @@ enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome out
 				 const char *endpoint, const char *text)
 {
 	reply->cause = cause;
+	reply->is_distrust = false;
 	snprintf(reply->text, sizeof(reply->text), "etcd at %.100s: %.130s", endpoint, text);
 	return outcome;
 }
 
 /* Without an HTTP answer, decide whether the request can have arrived. */
-static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, const char *endpoint,
-						   struct etcd_reply *reply)
+static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code)
 {
 	curl_off_t sent = 0;
 
@@ -121,13 +121,37 @@ static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, co
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_ISSUER_ERROR:
 	case CURLE_URL_MALFORMAT:
-		return etcd_http_fail(reply, ETCD_NOT_SENT, ENOTCONN, endpoint,
-				      curl_easy_strerror(code));
+		return ETCD_NOT_SENT;
 	default:
-		return etcd_http_fail(reply, sent ? ETCD_UNCERTAIN : ETCD_NOT_SENT,
-				      code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : ENOTCONN,
-				      endpoint, curl_easy_strerror(code));
+		return sent ? ETCD_UNCERTAIN : ETCD_NOT_SENT;
 	}
+}
+
+/* Does one end not accept the other's certificate? The other end's refusal is an alert of TLS, with
+ * TLS 1.3 after the connection was made. */
+static bool etcd_http_is_distrust(CURLcode code, const char *text)
+{
+	return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+	       code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_ISSUER_ERROR ||
+	       (code != CURLE_OPERATION_TIMEDOUT && strstr(text, " alert "));
+}
+
+/* Keep an earlier reason that only an operator can remove. The silence of other members does not
+ * replace it. */
+static enum etcd_outcome etcd_http_fail_transport(CURL *curl, CURLcode code, const char *endpoint,
+						  const struct etcd_answer *answer,
+						  struct etcd_reply *reply)
+{
+	const char *text = answer->error[0] ? answer->error : curl_easy_strerror(code);
+	enum etcd_outcome outcome = etcd_http_judge_transport(curl, code);
+	bool is_distrust = etcd_http_is_distrust(code, text);
+
+	if (reply->is_distrust && !is_distrust)
+		return outcome;
+	etcd_http_fail(reply, outcome, code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : ENOTCONN,
+		       endpoint, text);
+	reply->is_distrust = is_distrust;
+	return outcome;
 }
 
 /* Decide about an error that etcd itself reports. The request may have been done nevertheless if
@@ -190,7 +214,7 @@ enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoin
 				  const struct etcd_answer *answer, struct etcd_reply *reply)
 {
 	return code == CURLE_OK ? etcd_http_judge_answer(curl, endpoint, answer, reply)
-				: etcd_http_judge_transport(curl, code, endpoint, reply);
+				: etcd_http_fail_transport(curl, code, endpoint, answer, reply);
 }
 
 void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd_request *request,
@@ -203,6 +227,7 @@ void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)limit_ms);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, etcd_http_collect);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, answer->error);
 }
 
 /* Let the socket end by a reset when a request is given up. Otherwise a broken link, when it works
@@ -228,6 +253,7 @@ static enum etcd_outcome etcd_http_send(struct etcd_register *e, const char *end
 	etcd_http_fill(e, e->curl, request, limit_ms, &answer);
 	curl_easy_setopt(e->curl, CURLOPT_SOCKOPTFUNCTION, etcd_http_on_socket);
 	outcome = etcd_http_judge(e->curl, curl_easy_perform(e->curl), endpoint, &answer, reply);
+	curl_easy_setopt(e->curl, CURLOPT_ERRORBUFFER, NULL);
 	free(answer.text);
 	return outcome;
 }
