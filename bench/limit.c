@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limit -- measures the layers below librpma: sockets, memory, the disk. See README.md. */
+/* limit -- measures the layers below librpma: sockets, memory and the disk. See README.md. */
 #include "limit_impl.h"
 
 #include <stdlib.h>

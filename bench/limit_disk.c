@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `every` writes (pwrite) of `size` bytes, each at least a page after the previous write, and one
- * fdatasync. With conns=N other processes do the same at the same time.
+ * Measures `every` calls of pwrite() with `size` bytes, each at least a page after the previous
+ * one, and then one fdatasync(). With conns=N there are N processes that do the same at the same
+ * time.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void disk_one(struct disk *d)
 	d->buf[0]++;
 }
 
-/* The process runs until it is killed. */
+/* Start another process that does the same until it is killed. */
 static pid_t disk_start_other(const struct bench_case *c)
 {
 	pid_t pid = child_fork();

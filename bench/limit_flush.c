@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A flush to a file without a library: a message over TCP, then at the target a store into a shared
- * mapping and its msync, and an answer. mirrored: between the message and the answer the initiator
- * stores into its own file and calls fdatasync.
+ * Measures a flush to a file without a library: a message over TCP, a store into a shared mapping
+ * at the target and msync(), and an answer. With "mirrored" the initiator stores into its own file
+ * and calls fdatasync() between the message and the answer.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static struct flush_file flush_open(const struct bench_case *c, const char *wher
 	return f;
 }
 
-/* Returns the place of the store. */
+/* Store the bytes. Returns their address. */
 static char *flush_store(struct flush_file *f, const char *data, size_t len)
 {
 	return memcpy(f->mem + span_next(&f->span), data, len);
@@ -55,7 +55,7 @@ static void flush_target(const struct bench_case *c, int fd, void *arg)
 
 struct flush {
 	const struct bench_case *c;
-	struct flush_file *own; /* NULL: no file */
+	struct flush_file *own; /* NULL: the initiator has no file */
 	char *out, *in;
 	int sock;
 };

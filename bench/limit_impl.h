@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limit_impl.h -- the limits: the cost of the same work without librpma. */
+/* limit_impl.h -- the limits: what the same work costs without librpma. */
 #ifndef BENCH_LIMIT_IMPL_H
 #define BENCH_LIMIT_IMPL_H
 
@@ -22,14 +22,14 @@ void limit_mirrored(const struct bench_case *c);
 void limit_wake_futex(const struct bench_case *c);
 void limit_wake_socket(const struct bench_case *c);
 
-/* A connected socket. The ends meet over fd. */
+/* Return a connected socket. The ends exchange the port over fd. */
 int limit_socket_accept(const struct bench_case *c, int fd);
 int limit_socket_connect(const struct bench_case *c, int fd);
-/* Receive exactly len bytes. poll: never sleep. Returns false if the other end has closed its
+/* Receive exactly len bytes; with `poll` never sleep. Returns false if the other end has closed its
  * side. */
 bool limit_socket_recv(int sock, char *buf, size_t len, bool poll);
 void limit_socket_send(int sock, const char *buf, size_t len);
-/* len bytes that are mapped and not zero. */
+/* Returns len bytes of memory whose pages are allocated and not zero. */
 char *limit_buffer(size_t len);
 
 #endif

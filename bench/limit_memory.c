@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies of `size` bytes in memory (once, or twice in a row as through a ring), and the transfer of
- * a cache line to another process and back.
+ * Measures copies of `size` bytes in memory (one copy, or two in a row as through a ring), and how
+ * long a cache line takes to another process and back.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 static void limit_copy_once(char *to, const char *from, size_t size)
 {
 	memcpy(to, from, size);
-	/* Keep the compiler from removing the copy. */
+	/* This keeps the compiler from removing the copy. */
 	__asm__ volatile("" : : "r"(to) : "memory");
 }
 

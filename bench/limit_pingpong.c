@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A round trip over one TCP connection, with `size` bytes there and `back` bytes back: the lower
- * bound of all round trips.
+ * Measures a round trip over one TCP connection, with `size` bytes to the target and `back` bytes
+ * back: the lower bound of all round trips.
  */
 #include <sys/socket.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranges a page apart go from one process to another. Each range is copied into a ring in shared
- * memory and out of the ring. The other process answers after it has all ranges. Both processes
- * spin, and check nothing.
+ * Measures how fast ranges a page apart go from one process to another. Each range is copied into a
+ * ring in shared memory and out of it. The other process answers after it has all ranges. Both
+ * processes spin, and check nothing.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -23,9 +23,9 @@ struct ranges_head {
 };
 
 struct ranges_ring {
-	/* number of ranges that the initiator has put into the ring */
+	/* there: number of ranges that the initiator has put into the ring */
 	_Alignas(RANGES_LINE) _Atomic uint64_t there;
-	/* number of ranges that the target has taken */
+	/* back: number of ranges that the target has taken */
 	_Alignas(RANGES_LINE) _Atomic uint64_t back;
 	_Alignas(RANGES_LINE) _Atomic uint32_t end;
 	_Alignas(RANGES_LINE) char slots[];

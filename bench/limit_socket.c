@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A TCP connection between the ends. */
+/* Makes a TCP connection between the two ends. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

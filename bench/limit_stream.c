@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chunks of `size` bytes in one direction over one TCP connection; each end makes one call for a
- * chunk.
+ * Measures chunks of `size` bytes in one direction over one TCP connection; each end makes one call
+ * for a chunk.
  */
 #include <sys/socket.h>
 
@@ -12,7 +12,7 @@
 
 #define STREAM_END 1
 
-/* Receive into the same memory until the initiator closes its side, then confirm the end. */
+/* Receive into the same memory until the initiator closes its side, and then confirm that. */
 static void limit_stream_target(const struct bench_case *c, int fd, void *arg)
 {
 	char *in = limit_buffer(c->size), done = STREAM_END;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waking a process that sleeps, by a futex or by a byte on a Unix socket: the lower bound for the
- * first message to a peer that sleeps. The answer comes through a cache line, on which the caller
- * spins.
+ * Measures waking a process that sleeps, by a futex or by a byte on a Unix socket: the lower bound
+ * for the first message to a sleeping peer. The answer comes through a cache line, on which the
+ * caller spins.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -27,8 +27,8 @@ struct limit_wake {
 	_Alignas(64) _Atomic uint32_t there;
 	_Alignas(64) _Atomic uint32_t back;
 	_Alignas(64) _Atomic uint32_t end;
-	int sock[2];   /* ends for the caller and for the sleeper */
-	bool by_futex; /* wake by the futex; else by the socket */
+	int sock[2];   /* the caller's end and the sleeper's end */
+	bool by_futex; /* true: wake by the futex; false: by the socket */
 };
 
 static void limit_wake_up(struct limit_wake *w)
@@ -48,7 +48,7 @@ static void limit_wake_sleep(struct limit_wake *w, int epfd, uint32_t turn)
 		syscall(SYS_futex, &w->there, FUTEX_WAIT, turn, NULL, NULL, 0);
 	else if (epoll_wait(epfd, &event, 1, -1) > 0 &&
 		 recv(w->sock[1], bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
-		return; /* a wake-up left over from the turn before */
+		return; /* a wake-up of the previous round is left */
 }
 
 static int limit_wake_epoll(const struct limit_wake *w)
@@ -77,7 +77,7 @@ static void limit_wake_target(const struct bench_case *c, int fd, void *arg)
 	}
 }
 
-/* --- does the thread sleep? ----------------------------------------------------------------- */
+/* --- find out whether the thread sleeps ----------------------------------------------------- */
 
 static int limit_wake_state_open(const struct ends *e)
 {
@@ -93,7 +93,7 @@ static int limit_wake_state_open(const struct ends *e)
 
 static bool limit_wake_sleeps(int fd)
 {
-	char text[64]; /* "pid (name) state" */
+	char text[64]; /* the text "pid (name) state" */
 	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
 	const char *end;
 
@@ -105,8 +105,8 @@ static bool limit_wake_sleeps(int fd)
 }
 
 /*
- * Each turn begins when the other end sleeps; otherwise the other end would find the next turn
- * before it sleeps. The time until then does not count. Returns the sum of the counted times.
+ * Begin each round only when the other end sleeps, because otherwise it might find the next round
+ * before it sleeps. The time before does not count. Returns the sum of the counted times.
  */
 static uint64_t limit_wake_for(struct limit_wake *w, int state, uint32_t *turn, uint64_t ns,
 			       struct samples *s)
@@ -129,7 +129,7 @@ static uint64_t limit_wake_for(struct limit_wake *w, int state, uint32_t *turn, 
 	return sum;
 }
 
-/* Only few wake-ups may come between the announcement of a sleep and the sleep itself. */
+/* Check that few wake-ups came between the announcement of a sleep and the sleep itself. */
 static void limit_wake_check(uint32_t turns)
 {
 	struct rusage usage;
@@ -160,7 +160,7 @@ static void limit_wake(const struct bench_case *c, bool by_futex)
 	r.ns = limit_wake_for(w, state, &turn, case_ns(c), s);
 	r.count = s->total;
 	atomic_store(&w->end, 1);
-	/* the thread does not sleep any more, or will not begin to sleep */
+	/* End the sleeper, which may be sleeping now or may be about to sleep. */
 	atomic_fetch_add(&w->there, 1);
 	limit_wake_up(w);
 	close(state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A round trip between two programs that watch their memory, over one TCP connection: the lower
- * bound of ib_write_lat with Acks.
+ * Measures a round trip between two programs that watch their memory, over one TCP connection: the
+ * lower bound of ib_write_lat with Acks.
  *
  * Each program sends a message, polls the socket until the answer is there, and then spins on its
  * memory until the other end's message is there. No call of the program receives that message, so
@@ -21,15 +21,15 @@
 #include "lib/result.h"
 #include "limit_impl.h"
 
-enum { WATCH_MESSAGE = 1, WATCH_ANSWER = 2 }; /* first byte of what is sent */
+enum { WATCH_MESSAGE = 1, WATCH_ANSWER = 2 }; /* the first byte of each message */
 
 struct limit_watch {
 	const struct bench_case *c;
 	int sock;
-	char *message, *answer; /* what this end sends */
+	char *message, *answer; /* the bytes that this end sends */
 	pthread_t receiver;
 
-	pthread_mutex_t lock; /* guards the bytes that were received and not processed */
+	pthread_mutex_t lock; /* guards received bytes that are not processed */
 	char *in;
 	size_t room, have;
 
@@ -65,7 +65,7 @@ static void watch_process_all(struct limit_watch *w)
 	memmove(w->in, w->in + at, w->have);
 }
 
-/* Receive once, with the lock. */
+/* Call recv() once. The caller holds the lock. */
 static void watch_receive(struct limit_watch *w)
 {
 	ssize_t n = recv(w->sock, w->in + w->have, w->room - w->have, MSG_DONTWAIT);
@@ -99,7 +99,7 @@ static void *watch_receiver(void *arg)
 	return NULL;
 }
 
-/* Poll the socket until the answer to the last message is there. */
+/* Poll the socket until the answer to the last message has arrived. */
 static void watch_await_answer(struct limit_watch *w, uint64_t answers)
 {
 	while (atomic_load(&w->answers) < answers && !atomic_load(&w->ended))

@@ -16,8 +16,8 @@
 
 #define MIRROR_SLOTS  64u
 #define MIRROR_EXTENT (2u << 20)
-/* More extents than can be hot at once. They are used in turn, so each is cold again at its
- * turn. */
+/* more extents than can be hot at once; they are used in turn, so each is cold again at its next
+ * use */
 #define MIRROR_EXTENTS 272u
 #define MIRROR_RANGES  256u
 #define MIRROR_ALL_NS  20000000000u
@@ -26,7 +26,7 @@ struct mirror {
 	const struct bench_case *c;
 	struct rpmirror *m;
 	char *addr;
-	struct span span; /* the places of the flushes */
+	struct span span; /* offsets of the flushes */
 	uint64_t word;
 	struct samples *samples;
 };
@@ -114,7 +114,7 @@ static void mirror_store8_one(struct mirror *t)
 	mirror_must(rpmirror_store8(t->m, at, t->word + 1), "store8");
 }
 
-/* Repeat the call for this time. Returns the time taken. */
+/* Repeat the call for this time. Returns how long it took. */
 static uint64_t mirror_for(struct mirror *t, void (*one)(struct mirror *t), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;
@@ -148,7 +148,7 @@ static void mirror_finish(struct mirror *t, const struct mirror_begun *b)
 	samples_add(t->samples, clock_now_ns() - b->ns);
 }
 
-/* The same with `depth` flushes under way. */
+/* Like mirror_for(), with `depth` flushes under way. */
 static uint64_t mirror_deep_for(struct mirror *t, uint64_t ns)
 {
 	unsigned depth = t->c->depth, slot = 0;
@@ -167,7 +167,7 @@ static uint64_t mirror_deep_for(struct mirror *t, uint64_t ns)
 	return clock_now_ns() - begin;
 }
 
-/* Keep ranges at least a page apart, even in memory. */
+/* Choose offsets at least a page apart, even in memory. */
 static struct span mirror_span(const struct bench_case *c)
 {
 	if (case_is_work(c, "mirror_activate"))
@@ -176,7 +176,7 @@ static struct span mirror_span(const struct bench_case *c)
 	return span_of_step(c, SPAN_PAGE);
 }
 
-/* Bytes written to the disks of all copies. */
+/* Returns how many bytes were written to the disks of all copies. */
 static uint64_t mirror_written(const struct bench_case *c)
 {
 	return device_written(c->where) + (c->tgt_where ? device_written(c->tgt_where) : 0);

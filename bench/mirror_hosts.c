@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The hosts of a set whose register is a file: daemons as children of this process. */
+/* The hosts of a set whose register is a file: their daemons are children of this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #define MIRROR_PORT    7640
 #define MIRROR_WAIT_NS 20000000000u
 
-static struct mirror_hosts *mirror_to_clean; /* cleans up after a failed measurement */
+static struct mirror_hosts *mirror_to_clean; /* the hosts to clean up after a failed measurement */
 
 struct mirror_path {
 	char text[320];
@@ -45,8 +45,8 @@ static struct mirror_path mirror_copy(const struct mirror_hosts *h, unsigned i)
 }
 
 /*
- * The address of daemon i. In one network namespace each daemon has a loopback address that no
- * other measurement uses. Otherwise all but the first are on the other side of the link.
+ * Returns the address of daemon i. In one network namespace each daemon has a loopback address that
+ * no other measurement uses. Otherwise all daemons but the first are on the other side of the link.
  */
 static struct mirror_path mirror_address(const struct mirror_hosts *h, unsigned i)
 {
@@ -147,7 +147,7 @@ static void mirror_host_end(struct mirror_hosts *h, unsigned i, int signal)
 void mirror_host_kill(struct mirror_hosts *h, unsigned i)
 {
 	mirror_host_end(h, i, SIGKILL);
-	/* so that the next daemon starts with an empty log */
+	/* The next daemon starts with an empty log. */
 	unlink(mirror_path(h, i, ".log").text);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mirror_impl.h -- the hosts of a mirrored set, made for one measurement. */
+/* mirror_impl.h -- makes the hosts of a mirrored set for one measurement. */
 #ifndef BENCH_MIRROR_IMPL_H
 #define BENCH_MIRROR_IMPL_H
 
@@ -15,32 +15,33 @@
 
 struct mirror_hosts {
 	const struct bench_case *c;
-	unsigned count;   /* the first host belongs to the initiator */
-	char folder[256]; /* has the copies, the register, sockets and logs */
-	/* folder of the other hosts' copies: the folder of the set, or a folder in tgt_where */
+	unsigned count;   /* number of hosts; the first one is the initiator's */
+	char folder[256]; /* folder of the copies, the register, sockets and logs */
+	/* away: folder of the other hosts' copies, which is the folder of the set or one in
+	 * tgt_where */
 	char away[256];
-	uint64_t size; /* size of the file */
+	uint64_t size; /* size of the mirrored file */
 	pid_t daemons[MIRROR_HOSTS_MAX];
-	uint64_t writebacks;   /* on all lanes; valid after the lanes have ended */
-	uint64_t shm_rx_bytes; /* on all lanes; valid after the lanes have ended */
-	bool is_volatile;      /* the copies are in memory */
+	uint64_t writebacks;   /* sum over all lanes; valid after the lanes have ended */
+	uint64_t shm_rx_bytes; /* sum over all lanes; valid after the lanes have ended */
+	bool is_volatile;      /* the copies are in memory only */
 };
 
-/* Make a folder with the copies of a set, all in-sync, and start a rpmirrord for each. */
+/* Make a folder with the copies of a set, all of them in-sync, and start a rpmirrord for each. */
 void mirror_hosts_start(struct mirror_hosts *h, const struct bench_case *c, unsigned count,
 			uint64_t size);
 /*
- * End the daemons, read their counters from the log, and clean up. Call this when no process maps
- * the set.
+ * End the daemons, read their counters from their logs, and clean up. Call this when no process
+ * maps the set.
  */
 void mirror_hosts_stop(struct mirror_hosts *h);
 /* Start one daemon. */
 void mirror_host_start(struct mirror_hosts *h, unsigned i);
 void mirror_host_kill(struct mirror_hosts *h, unsigned i);
-/* Direct this process's later calls of librpmirror to the given host. */
+/* Send later calls of librpmirror in this process to the daemon of host i. */
 void mirror_host_enter(const struct mirror_hosts *h, unsigned i);
 
-/* mirror_long.c: measurements that are more than calls in a loop. */
+/* The following functions are in mirror_long.c: measurements that are more than calls in a loop. */
 struct result;
 struct samples;
 void mirror_failover(struct mirror_hosts *h, struct result *result, struct samples *samples);

@@ -38,12 +38,14 @@ static void mirror_flush_word(struct rpmirror *m, char *addr, uint64_t word)
 	mirror_must(rpmirror_flush(m, &range, 1, 0, NULL), "flush");
 }
 
-/* ---- take-over by another host ---- */
+/* ---- another host takes the role ---- */
 
 /* A process that maps the set on a host, and flushes until it is killed or has to unmap. */
 struct mirror_user {
 	pid_t pid;
-	int fd; /* reports when the process had mapped, was complete, and began to unmap */
+	/* pipe on which the process reports that it has mapped, that the set is complete, and that
+	 * it unmaps */
+	int fd;
 };
 
 static void mirror_user_stamp(int fd)
@@ -115,7 +117,8 @@ static void mirror_take_over(struct mirror_hosts *h, struct result *result, stru
 	do {
 		host = (host + 1) % h->count;
 		next = mirror_user_start(h, host);
-		mirror_sleep_ms(50); /* give the process time to wait at its daemon */
+		/* give the other process time to begin waiting at its daemon */
+		mirror_sleep_ms(50);
 		if (by_death) {
 			from = clock_now_ns();
 			kill(now.pid, SIGKILL);
@@ -145,13 +148,13 @@ void mirror_switch_over(struct mirror_hosts *h, struct result *result, struct sa
 	mirror_take_over(h, result, samples, false);
 }
 
-/* ---- resync during flushes ---- */
+/* ---- a resync while flushes go on ---- */
 
 struct mirror_busy {
 	struct rpmirror *m;
 	char *addr;
 	uint64_t word;
-	unsigned slot; /* slot of the member that is resynced */
+	unsigned slot; /* slot of the member that gets the resync */
 };
 
 static enum rpmirror_copy mirror_busy_copy(const struct mirror_busy *b)
@@ -159,8 +162,8 @@ static enum rpmirror_copy mirror_busy_copy(const struct mirror_busy *b)
 	return mirror_state(b->m).members[b->slot].copy;
 }
 
-/* Flush until the copy enters or leaves the state, or until the time is over. Returns the time
- * taken. */
+/* Flush until the copy enters (`is`) or leaves this state, or until the time is over. Returns how
+ * long it took. */
 static uint64_t mirror_busy_until(struct mirror_busy *b, struct samples *samples,
 				  enum rpmirror_copy copy, bool is, uint64_t ns)
 {
@@ -192,7 +195,7 @@ static void mirror_fill(struct mirror_busy *b, uint64_t size)
 	}
 }
 
-/* Measure the resync of the last member, which lacks all data. Meanwhile flushes go to the other
+/* Measure the resync of the last member, which lacks all data, while flushes go to the other
  * members over the same link. */
 void mirror_resync(struct mirror_hosts *h, struct result *result, struct samples *samples)
 {

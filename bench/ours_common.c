@@ -16,12 +16,12 @@ void ours_must(int ret, const char *what)
 void ours_environment(const struct bench_case *c, bool target)
 {
 	environment_softrnic(c, target);
-	/* Volatile memory is measured, too: its flush completes when the bytes are visible. */
+	/* Permit flushes of volatile memory, which complete when the bytes are visible. */
 	environment_set("RPMA_STRICT_PERSIST", "0");
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 }
 
-/* Room for the writes and the flush of each unit, and a few spare entries. */
+/* Returns the slots for the writes and the flush of each unit, and a few more. */
 static uint32_t ours_sq_size(const struct bench_case *c)
 {
 	return c->depth * (c->every + 1) + 16;
@@ -29,7 +29,7 @@ static uint32_t ours_sq_size(const struct bench_case *c)
 
 uint32_t ours_cq_size(const struct bench_case *c)
 {
-	/* Entries for sends and for receives. */
+	/* The queue has slots for the completions of sends and of receives. */
 	return c->conns * (ours_sq_size(c) + c->depth + 1);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The initiator's connections, from the first to the last. */
+/* Makes and closes the initiator's connections. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +76,8 @@ void ours_connect(struct ours *o, const struct bench_case *c, int fd)
 }
 
 /*
- * Check the link that the ends have chosen for the connection. A result measured over another link
- * would mislead.
+ * Check which link the ends have chosen for the connection, because a result for another link
+ * misleads.
  */
 static void ours_check_link(const struct ours *o)
 {

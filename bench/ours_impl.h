@@ -10,25 +10,26 @@
 #include "lib/samples.h"
 #include "lib/span.h"
 
-/* Unless ret is 0, exit with the failed call and librpma's reason. */
+/* If ret is not 0, exit with the failed call and librpma's reason. */
 void ours_must(int ret, const char *what);
 /* Call this before the first call of librpma in this process. */
 void ours_environment(const struct bench_case *c, bool target);
 struct rpma_conn_cfg *ours_conn_cfg(const struct bench_case *c, struct rpma_cq *cq);
-/* Entries of the one queue for the completions of all connections. */
+/* Returns the size of the one queue that gets the completions of all connections. */
 uint32_t ours_cq_size(const struct bench_case *c);
 /*
- * Take up to max completions, at least one. poll: never sleep. False: the last one belongs to an
- * operation that was flushed because the connection ended. Any other failure ends the program.
+ * Take at least one and at most `max` completions; with `poll` never sleep. Returns false if the
+ * last one belongs to an operation that was flushed because the connection ended. Any other failure
+ * ends the program.
  */
 bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max, int *count);
-/* Exit with the reason why the connection ended; wc: one of its flushed operations. */
+/* Exit with the reason why the connection ended. wc: the completion of a flushed operation. */
 _Noreturn void ours_broke(const struct rpma_conn *conn, const struct ibv_wc *wc);
 
 /* One end of a connection. */
 struct ours_conn {
 	struct rpma_conn *conn;
-	struct rpma_mr_remote *there; /* initiator only */
+	struct rpma_mr_remote *there; /* used by the initiator only */
 	struct rpma_batch *batch;     /* NULL if the work needs no batch */
 	struct span span;
 	uint64_t *begun; /* post time of each of the `depth` units under way */
@@ -46,19 +47,20 @@ struct ours {
 	struct ours_conn *conns;
 };
 
-/* Open what both ends need: the device, the queue, and memory registered for `usage`. */
+/* Open the objects that both ends need: the device, the queue, and memory registered for
+ * `usage`. */
 void ours_open(struct ours *o, const struct bench_case *c, int usage, char *mem, size_t size);
 void ours_close(struct ours *o);
 
-/* The initiator's side: connect, and close in good order; *r gets the target's report. */
+/* For the initiator: connect, and close in good order. *r gets the target's report. */
 void ours_connect(struct ours *o, const struct bench_case *c, int fd);
 void ours_disconnect(struct ours *o, int fd, struct result *r);
 
-/* The target's process; arg: struct ours_target. */
+/* main function of the target's process; arg: struct ours_target. */
 struct ours_target {
-	/* The work of the target's program until the end; NULL: the program sleeps. */
+	/* The work of the target's program until the end. NULL: the program sleeps. */
 	void (*serve)(struct ours *o, void *arg);
-	/* Post receives before a connection is established; NULL: no receives. */
+	/* Post receives before a connection is established. NULL: none are needed. */
 	void (*prepare)(struct ours *o, struct rpma_conn_req *req, unsigned index);
 	void *arg;
 };

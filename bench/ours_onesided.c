@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One-sided operations, which the target's program does not notice. Each connection has `depth`
- * units of work under way; when one completes, the next is posted.
+ * Measures one-sided operations, which the target's program does not notice. Each connection has
+ * `depth` units of work under way; when one completes, the next is posted.
  */
 #include "lib/clock.h"
 #include "lib/device.h"
@@ -15,7 +15,7 @@ struct onesided {
 	struct ours o;
 	struct samples *samples;
 	void (*post)(struct ours *o, struct ours_conn *oc);
-	unsigned ops; /* operations that one unit counts as */
+	unsigned ops; /* as how many operations a unit counts */
 };
 
 static enum rpma_flush_type onesided_type(const struct bench_case *c)
@@ -98,7 +98,7 @@ static void onesided_begin(struct onesided *s, struct ours_conn *oc, unsigned sl
 	s->post(&s->o, oc);
 }
 
-/* Complete the oldest unit of this connection, because units complete in order. */
+/* Count the oldest unit of this connection as complete, because units complete in order. */
 static void onesided_complete(struct onesided *s, struct ours_conn *oc, uint64_t now, bool more)
 {
 	unsigned slot = oc->first;
@@ -114,8 +114,8 @@ static struct ours_conn *onesided_conn(const struct ibv_wc *wc)
 	return (struct ours_conn *)(uintptr_t)wc->wr_id;
 }
 
-/* Keep all connections busy for this time, then wait for the units under way. Returns the time
- * taken. */
+/* Keep all connections busy for this time, then wait for the units under way. Returns how long it
+ * took. */
 static uint64_t onesided_for(struct onesided *s, uint64_t ns)
 {
 	const struct bench_case *c = s->o.c;

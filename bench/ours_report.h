@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ours_report.h -- the target's report after the work, and counters of connections. */
+/* ours_report.h -- the report that the target sends after the work, and counters of connections. */
 #ifndef BENCH_OURS_REPORT_H
 #define BENCH_OURS_REPORT_H
 
@@ -10,7 +10,7 @@ struct ours_report {
 	uint64_t writebacks;
 };
 
-/* Returns 0 for a counter that does not exist. */
+/* Returns the counter's value, or 0 if there is no such counter. */
 uint64_t ours_counter(const struct rpma_conn *conn, const char *name);
 
 #endif

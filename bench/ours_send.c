@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message to the target and an answer, which programs receive. Each connection has `depth`
- * exchanges under way. At each end a message is in the slot of the receive that took the message.
+ * Measures a message to the target and an answer, which programs receive. Each connection has
+ * `depth` exchanges under way. At each end a message stays in the slot of the receive that took it.
  */
 #include <stdint.h>
 
@@ -11,11 +11,10 @@
 #include "ours_impl.h"
 
 #define SEND_WCS 16
-/* One of this many sends requests a completion. The completion frees the send queue on every
- * device. */
+/* One of this many sends requests a completion, which frees the send queue on every device. */
 #define SEND_SIGNALLED 8
 
-/* wr_id of a receive is (connection, slot); that of a send is SEND_ID. */
+/* The wr_id of a receive is its connection and slot; that of each send is SEND_ID. */
 #define SEND_ID UINT64_MAX
 
 static const void *send_id(unsigned conn, unsigned slot)
@@ -54,7 +53,7 @@ static void send_send(struct ours *o, unsigned conn, unsigned slot)
 		  "send");
 }
 
-/* The target's program: answers each message until the initiator disconnects. */
+/* The target's program: answer each message until the initiator disconnects. */
 static void send_serve(struct ours *o, void *arg)
 {
 	struct ibv_wc wc[SEND_WCS];

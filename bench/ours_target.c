@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The target: offers memory or a file's mapping to `conns` connections, and reports at the end. */
+/* The target offers memory, or the mapping of a file, to `conns` connections, and sends a report at
+ * the end. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -23,7 +24,7 @@ static char *ours_target_map(const struct bench_case *c, size_t size)
 	if (mem == MAP_FAILED)
 		die_errno("map memory");
 	if (fd < 0)
-		memset(mem, 0, size); /* allocates the pages; pages of a file are allocated, too */
+		memset(mem, 0, size); /* this allocates the pages, also those of a file */
 	return mem;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes without a follow-up: no flush and no poll, because the initiator's program sleeps. Each
- * Write contains the time of its posting, and the target's program spins on its memory until it
- * reads that time.
+ * Measures when Writes become visible that no flush and no poll follows, because the initiator's
+ * program sleeps. Each Write contains the time of its post, and the target's program spins on its
+ * memory until it reads that time.
  *
- * One of `every` Writes is of this kind, and is posted directly after the completion of the last
- * flush. A flush follows each other Write. This is the pattern of a log and of a word on which its
- * reader spins.
+ * One of `every` Writes is of this kind, and is posted directly after the last flush has completed.
+ * All other Writes are followed by a flush. A program does this that writes a log, and sometimes a
+ * word on which a reader spins.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,10 +22,11 @@
 /* Length of the random pause between two writes, which lets both ends become idle. */
 #define VISIBLE_PAUSE_US_MIN 200
 #define VISIBLE_PAUSE_US_MAX 1000
-/* One of this many writes is followed, much later, by a flush, which frees the send queue. */
+/* After this many writes a flush is posted, which frees the send queue. */
 #define VISIBLE_FLUSHED 64
 
-/* The last word of each write is the time. An aligned word arrives in one piece. */
+/* Returns the offset of the time, the last word of each write. An aligned word arrives as a
+ * whole. */
 static size_t visible_word(const struct bench_case *c)
 {
 	return (c->size - 1) / sizeof(uint64_t) * sizeof(uint64_t);
@@ -91,7 +92,7 @@ static void visible_flush(struct ours *o, bool poll)
 	ours_completions(o->cq, poll, &wc, 1, &got);
 }
 
-/* Repeat the write to a place that no program reads now. */
+/* Repeat the write to memory that no program reads at this time. */
 static void visible_pairs(struct ours *o, unsigned count)
 {
 	const struct span *span = &o->conns[0].span;
@@ -138,7 +139,7 @@ void ours_visible(const struct bench_case *c)
 		die("work=visible has conns=1, depth=1 and a size that is a multiple of 8");
 	ends_start(&e, c, ours_target_run, &target);
 	ours_connect(&o, c, e.fd);
-	/* zero means that no time has come yet, as in the target's memory */
+	/* Zero means that no time has arrived yet, also in the target's memory. */
 	memset(o.mem, 0, o.size);
 	r.ns = visible_for(&o, case_ns(c));
 	ours_disconnect(&o, e.fd, &r);

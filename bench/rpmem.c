@@ -13,7 +13,7 @@
 #include "lib/span.h"
 #include "rpmem_impl.h"
 
-#define RPMEM_HEADER 4096u /* bytes of a pool's header; the calls do not touch it */
+#define RPMEM_HEADER 4096u /* length of a pool's header, which the calls must not touch */
 
 struct rpmem {
 	const struct bench_case *c;
@@ -71,7 +71,7 @@ static void rpmem_close_pool(struct rpmem *r)
 	rpmem_must(rpmem_remove(r->target.name, RPMEM_SET, 0), "remove");
 }
 
-/* Repeat the call for this time. Returns the time taken. */
+/* Repeat the call for this time. Returns how long it took. */
 static uint64_t rpmem_for(struct rpmem *r, void (*one)(struct rpmem *r), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;
@@ -98,7 +98,7 @@ static void rpmem_calls(struct rpmem *r, struct result *result)
 	result->bytes = r->samples->total * r->c->size;
 }
 
-/* Measure only the create call, not the removal that makes room for the next create. */
+/* Measure only the create call, not the removal of the pool before the next one. */
 static void rpmem_creates(struct rpmem *r, struct result *result)
 {
 	uint64_t until = clock_now_ns() + case_ns(r->c), begin, end;
@@ -113,7 +113,7 @@ static void rpmem_creates(struct rpmem *r, struct result *result)
 	} while (end < until);
 }
 
-/* Each lane takes descriptors, so raise the limit. */
+/* Each lane needs descriptors, so raise the limit. */
 static void rpmem_raise_limit(void)
 {
 	struct rlimit limit;

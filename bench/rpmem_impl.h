@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmem_impl.h -- a target of librpmem, made for one measurement. */
+/* rpmem_impl.h -- makes a target of librpmem for one measurement. */
 #ifndef BENCH_RPMEM_IMPL_H
 #define BENCH_RPMEM_IMPL_H
 
@@ -12,16 +12,16 @@
 
 struct rpmem_target {
 	struct ends ends;
-	char folder[256];      /* folder of the pool set, its part, the secret and the log */
-	char name[128];        /* rpma://ADDR:PORT */
-	char durability[16];   /* durability of the pool */
-	uint64_t writebacks;   /* on all lanes */
-	uint64_t shm_rx_bytes; /* on all lanes */
+	char folder[256];      /* folder with the pool set, its part, the secret and the log */
+	char name[128];        /* the target's name, rpma://ADDR:PORT */
+	char durability[16];   /* durability class of the pool */
+	uint64_t writebacks;   /* sum over all lanes */
+	uint64_t shm_rx_bytes; /* sum over all lanes */
 };
 
 /*
- * Make a folder with a pool set of one part, start rpmemd --listen, and set librpmem's environment
- * here.
+ * Make a folder with a pool set of one part, start rpmemd --listen, and set librpmem's variables in
+ * this process.
  */
 void rpmem_target_start(struct rpmem_target *t, const struct bench_case *c, size_t pool_size);
 /*

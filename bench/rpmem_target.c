@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The target: rpmemd --listen, which needs no ssh. It is the child process of lib/ends.h. */
+/* The target is rpmemd --listen, which needs no ssh. It runs in the child process of lib/ends.h. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static const char *const rpmem_files[] = {RPMEM_SET, "pool.part", "secret", "log"};
 
-static struct rpmem_target *rpmem_to_clean; /* cleans up after a failed measurement */
+static struct rpmem_target *rpmem_to_clean; /* the target to clean up after a failed measurement */
 
 static const char *rpmem_path(const struct rpmem_target *t, const char *file)
 {
@@ -58,7 +58,8 @@ static void rpmem_make_folder(struct rpmem_target *t, const struct bench_case *c
 	rpmem_write(t, RPMEM_SET, text);
 }
 
-/* Standard output is the channel to the initiator: the target prints its address there. */
+/* Standard output of the target is the channel to the initiator; the target prints its address
+ * there. */
 static void rpmem_target_run(const struct bench_case *c, int fd, void *arg)
 {
 	const struct rpmem_target *t = arg;

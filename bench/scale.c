@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	/* Switch off rings: otherwise only some of many connections would get one. */
+	/* Switch off rings, because only some of many connections would get them. */
 	if (setenv("SOFTRNIC_SHM", "0", 0))
 		scale_die("setenv");
 	scale_target_start(&target);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scale_common.c -- the resources that a process has used, and the initiator's connections. */
+/* scale_common.c -- queries the resources that a process has used, and makes the initiator's
+ * connections. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ uint64_t scale_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The number that follows a word in a file of /proc; 0 if the word is missing. */
+/* Returns the number that follows a word in a file of /proc, or 0 if the word is missing. */
 static uint64_t scale_proc(const char *path, const char *word)
 {
 	char line[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scale_impl.h -- declarations shared by the scale*.c files: the two processes, and connections
+ * scale_impl.h -- declarations that the scale*.c files share: the two processes, and connections
  * between them.
  */
 #ifndef BENCH_SCALE_IMPL_H
@@ -14,18 +14,19 @@
 /* The resources that a process has used so far. */
 struct scale_usage {
 	uint64_t cpu_ns;
-	uint64_t allocated;    /* bytes of malloc(3) */
-	uint64_t anonymous;    /* bytes of the resident set that no file backs */
-	uint64_t switches;     /* number of times that a thread waited */
-	uint64_t socket_pages; /* pages in TCP buffers, of the whole machine */
+	uint64_t allocated;    /* bytes allocated by malloc(3) */
+	uint64_t anonymous;    /* bytes of resident memory that no file backs */
+	uint64_t switches;     /* how often a thread has waited */
+	uint64_t socket_pages; /* pages in TCP buffers of the whole machine */
 };
 
 _Noreturn void scale_die(const char *what);
-void scale_must(int ret, const char *what); /* ret: a return code of librpma */
+/* ends the program if ret, a return code of librpma, is an error */
+void scale_must(int ret, const char *what);
 uint64_t scale_now(void);
 struct scale_usage scale_usage(void);
 
-/* --- the target, a child process */
+/* --- the target, which is a child process */
 
 struct scale_target {
 	int to, from;
@@ -37,11 +38,12 @@ void scale_target_stop(struct scale_target *t);
 
 /* --- the initiator */
 
-struct scale_side { /* the side of this process */
+struct scale_side { /* objects of this process */
 	struct rpma_peer *peer;
 	struct rpma_mr_local *mr;
 	char *buf;
-	struct rpma_conn_cfg *shared; /* for connections that share one completion queue */
+	/* configuration of connections that share one completion queue */
+	struct rpma_conn_cfg *shared;
 };
 void scale_side_open(struct scale_side *s, int usage);
 
@@ -52,13 +54,14 @@ struct scale_conn {
 	unsigned pending;
 };
 /*
- * cfg: NULL, or s->shared. With s->shared the connection has a descriptor less, and is not polled.
+ * Connect. cfg: NULL, or s->shared; with s->shared the connection has one descriptor less, and is
+ * not polled.
  */
 void scale_connect(const struct scale_side *s, const char *port, const struct rpma_conn_cfg *cfg,
 		   struct scale_conn *c);
 void scale_disconnect(struct scale_conn *c);
-/* Post a write of len bytes and a flush of these bytes. Only the flush gives a completion. */
+/* Post a write of `size` bytes and a flush of them. Only the flush has a completion. */
 void scale_post(const struct scale_side *s, struct scale_conn *c, size_t size);
-unsigned scale_poll(struct scale_conn *c); /* returns the number of completions */
+unsigned scale_poll(struct scale_conn *c); /* returns the number of completions taken */
 
 #endif

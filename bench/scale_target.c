@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scale_target.c -- the target: accepts all connections, and deletes those that the initiator has
- * closed.
+ * scale_target.c -- the target: accepts all connections, and deletes those that the initiator
+ * closes.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -60,7 +60,8 @@ static void target_on_event(struct rpma_conn *conn)
 	}
 }
 
-/* Each byte asks for the resources used so far. Returns false if the initiator is gone. */
+/* Answer each received byte with the resources used so far. Returns false if the initiator is
+ * gone. */
 static bool target_answer(void)
 {
 	struct scale_usage u = scale_usage();

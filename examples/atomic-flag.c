@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * atomic-flag -- append to a log such that a half-written record is never taken for a whole one.
+ * atomic-flag -- append to a log so that a reader never takes a half-written record for a complete
+ * one.
  *
- * After a crash any part of a large write may be on the medium. So the record is made durable
- * first, and then rpma_atomic_write() writes the eight bytes that count it: completely or not at
- * all, even in a crash. A record exists if and only if it is counted, which is what the reader
- * checks.
+ * After a crash any part of a large write may be on the medium. So the program first makes the
+ * record durable. Then rpma_atomic_write() writes the eight bytes that count the records:
+ * completely or not at all, even in a crash. A record exists if and only if it is counted.
  */
 #include <endian.h>
 #include <err.h>
@@ -20,20 +20,20 @@
 #define RECORDS_MAX 63
 
 struct record {
-	uint64_t sum; /* checksum of the text, for the reader's check */
+	uint64_t sum; /* checksum of the text, which the reader checks */
 	uint64_t number;
 	char text[TEXT_MAX];
 };
 
 /* Numbers in the file are little-endian, because the two machines may differ. */
 struct log {
-	/* the commit flag; an atomic write needs an address that is a multiple of 8 */
+	/* count: the commit flag; an atomic write needs an address that is a multiple of 8 */
 	uint64_t count;
 	uint64_t unused[7];
 	struct record records[RECORDS_MAX];
 };
 
-static uint64_t sum_of(const struct record *r) /* FNV-1a */
+static uint64_t sum_of(const struct record *r) /* Returns the FNV-1a hash of the text. */
 {
 	uint64_t sum = 14695981039346656037u ^ r->number;
 
@@ -65,8 +65,8 @@ static void flush(struct session *s, size_t offset, size_t len, int flags)
 	     "flush");
 }
 
-/* Four operations with one completion. They are executed in order, and none is executed after a
- * failure. */
+/* Post four operations with one completion. They are executed in order, and none is executed after
+ * a failure. */
 static void append(struct session *s, struct rpma_mr_local *mr, uint64_t n, bool commit)
 {
 	size_t at = offsetof(struct log, records) + n * sizeof(struct record);
@@ -91,7 +91,7 @@ static void append(struct session *s, struct rpma_mr_local *mr, uint64_t n, bool
 static void client(char **args)
 {
 	bool commit = !args[3] || strcmp(args[3], "crash") != 0;
-	static struct log log; /* our copy of the remote log */
+	static struct log log; /* local copy of the remote log */
 	struct rpma_mr_local *mr;
 	struct session s;
 	struct record *r;
@@ -120,7 +120,7 @@ static void client(char **args)
 static void reader(char **args)
 {
 	struct log *log = map_file(args[0], sizeof(*log));
-	/* Load the flag in one access; the writer stores it in one access, too. */
+	/* Load the flag by one access, because the writer also stores it by one access. */
 	uint64_t count = le64toh(__atomic_load_n(&log->count, __ATOMIC_ACQUIRE));
 
 	if (count > RECORDS_MAX)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * batch-verify -- lines are written to scattered places of the server's file and then counted, all
- * in one round trip. After that the client checks whether the disk really has them.
+ * batch-verify -- write lines to scattered pages of the server's file and then count them, in one
+ * round trip. Afterwards check that the disk really has them.
  *
  * A batch is sent with one system call. The atomic write after the flush takes effect only if the
- * flush succeeded, so the number of lines never counts one that is not durable. Verify asks the
- * server for a digest of what it reads back from the medium.
+ * flush succeeded, so the number of lines never includes a line that is not durable. Verify asks
+ * the server for a digest of what it reads back from the medium.
  */
 #include <err.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 struct job {
 	struct session s;
 	struct rpma_mr_local *src;
-	char *image; /* the intended content of the file */
+	char *image; /* the content that the file should have */
 	uint32_t lines;
 };
 
@@ -53,7 +53,7 @@ static void take_lines(struct job *job, char **text)
 	}
 }
 
-/* Data, flush, commit: executed in this order, without a wait in between. */
+/* Data, flush, commit: executed in this order, without a wait between them. */
 static void store(struct job *job)
 {
 	struct rpma_batch *batch;
@@ -74,7 +74,7 @@ static void store(struct job *job)
 	must(rpma_batch_delete(&batch), "delete the batch");
 }
 
-/* Print the failed operation, the reason and advice, in one line. */
+/* If an operation failed, print which one, the reason and advice, in one line. */
 static void await_or_explain(struct job *job)
 {
 	struct ibv_wc wc = next_completion(job->s.cq);

@@ -19,7 +19,7 @@ static int usage(const char *prog, const struct role *roles)
 	return EXIT_FAILURE;
 }
 
-/* The number of words of a usage text that are not in brackets. */
+/* Count the words of a usage text that are not in brackets. */
 static int words_needed(const char *words)
 {
 	int n = 0;
@@ -33,9 +33,9 @@ static int words_needed(const char *words)
 
 int play(int argc, char **argv, const struct role *roles)
 {
-	/* Write line by line even into a pipe, so that a reader gets each line at once. */
+	/* Write line by line, even into a pipe, so that a reader gets each line at once. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* A result is only a number. Print the log to standard error, because the log has the
+	/* Print the log to standard error: a result is only a number, and the log has the
 	 * details. */
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING);
 	for (const struct role *r = roles; argc > 1 && r->name; r++) {
@@ -81,11 +81,12 @@ void *map_file(const char *path, size_t size)
 	rc = posix_fallocate(fd, 0, (off_t)size);
 	if (rc)
 		errx(EXIT_FAILURE, "%s: %s", path, strerror(rc));
-	/* Map the file shared, because stores to a private mapping never reach the file. */
+	/* Map the file as shared memory, because stores to a private mapping never reach the
+	 * file. */
 	ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ptr == MAP_FAILED)
 		err(EXIT_FAILURE, "map %s", path);
-	close(fd); /* the mapping keeps the file */
+	close(fd); /* the mapping keeps the file open */
 	return ptr;
 }
 
@@ -138,11 +139,11 @@ void see_off(struct rpma_conn **conn)
 
 	must(rpma_conn_next_event(*conn, &event), "wait for the client to leave");
 	printf("the client is gone: %s\n", rpma_utils_conn_event_2str(event));
-	rpma_conn_disconnect(*conn); /* closes this end of the connection */
+	rpma_conn_disconnect(*conn); /* close this end of the connection, too */
 	must(rpma_conn_delete(conn), "delete the connection");
 }
 
-/* Serve the given number of clients, one after the other. Releases the region and the peer. */
+/* Serve this number of clients, one after the other. Then release the region and the peer. */
 static void offer(char **where, struct rpma_peer *peer, struct rpma_mr_local *mr, int clients)
 {
 	struct rpma_ep *ep = listen_at(peer, where[0], where[1]);
@@ -254,10 +255,12 @@ struct ibv_wc next_completion(struct rpma_cq *cq)
 	struct ibv_wc wc = {0};
 	int ret;
 
-	/* Look before waiting: a completion that came meanwhile is not always announced again. */
+	/* Take completions before waiting: one that came meanwhile is not always announced
+	 * again. */
 	while ((ret = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION) {
 		ret = rpma_cq_wait(cq);
-		if (ret != RPMA_E_NO_COMPLETION) /* a wake-up without a completion */
+		/* RPMA_E_NO_COMPLETION is a wake-up without a completion */
+		if (ret != RPMA_E_NO_COMPLETION)
 			must(ret, "wait for a completion");
 	}
 	must(ret, "take a completion");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * common.h -- code that every example needs: begin, connect, wait, end.
+ * common.h -- code that every example needs: start, connect, wait, end.
  *
- * A failure ends the program with one line that explains it, which is enough for an example. The
- * comments name the functions that return a failure instead.
+ * A failure ends the program with one line that explains it, which is enough for an example.
+ * Functions that return a failure instead say so in their comment.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
@@ -13,24 +13,25 @@
 
 #include <librpma.h>
 
-/* A role that the command line can choose. A table of roles ends with a NULL name. */
+/* A role that the user chooses on the command line. A table of roles ends with a NULL name. */
 struct role {
 	const char *name;
 	const char *usage; /* the arguments after the name; those in [brackets] are optional */
 	void (*run)(char **args);
 };
 
-/* Run the role that argv[1] names, with the arguments that follow; args ends with NULL. */
+/* Run the role that argv[1] names, with the arguments after it; the list of arguments ends with
+ * NULL. */
 int play(int argc, char **argv, const struct role *roles);
 
 /* Exit with "what: why" unless ret, the result of a librpma function, is 0. */
 void must(int ret, const char *what);
 
-/* A number from the command line, 1 to max; `otherwise` if arg is NULL. */
+/* Returns a number of the command line, from 1 to max, or `otherwise` if arg is NULL. */
 unsigned number(const char *arg, unsigned otherwise, unsigned max);
 
 /*
- * Map size bytes of a file as shared memory. Creates the file if it does not exist. Unmap with
+ * Map `size` bytes of a file as shared memory. Creates the file if it does not exist. Unmap with
  * munmap().
  */
 void *map_file(const char *path, size_t size);
@@ -44,17 +45,18 @@ struct rpma_ep *listen_at(struct rpma_peer *peer, const char *addr, const char *
  * Returns NULL if the client left before the connection was established.
  */
 struct rpma_conn *accept_request(struct rpma_conn_req **req, const struct rpma_mr_local *offered);
-/* Wait until the client leaves, then release the connection. */
+/* Wait until the client disconnects, and release the connection. */
 void see_off(struct rpma_conn **conn);
 
 #define FOREVER (-1)
 
 /*
- * A complete server for one-sided access: offer size bytes at ptr to the given number of clients,
- * one after the other. This process sleeps while the clients read and write.
+ * A complete server for one-sided access: offer `size` bytes at ptr to this number of clients, one
+ * after the other. This process sleeps while the clients read and write.
  */
 void offer_region(char **where, void *ptr, size_t size, int usage, int clients);
-/* The same for size bytes of the file where[2]. Creates the file if it does not exist. */
+/* Like offer_region(), with `size` bytes of the file where[2], which is created if it does not
+ * exist. */
 void offer_file(char **where, size_t size, int usage, int clients);
 
 /* ---- the client's side ---- */
@@ -66,16 +68,17 @@ struct session {
 	struct rpma_cq *cq;
 };
 
-/* Connect to where[0] (address), where[1] (port); cfg NULL: the defaults. */
+/* Connect to the address where[0] and the port where[1]. cfg NULL: use the defaults. */
 void session_open(struct session *s, char **where, const struct rpma_conn_cfg *cfg);
-/* Set s->region to the region that the server's private data describes, of at least size bytes. */
+/* Set s->region to the region that the server's private data describe, which must have at least
+ * `size` bytes. */
 void session_take_offer(struct session *s, size_t size);
-/* Close the connection in good order, and release the memory that was registered for it (mr may be
- * NULL). */
+/* Close the connection in good order, and release the memory that was registered for it. mr may be
+ * NULL. */
 void session_close(struct session *s, struct rpma_mr_local **mr);
 
 /*
- * The two halves of session_open() and _close(), for programs that connect more than once. Returns
+ * Parts of session_open() and session_close(), for programs that connect more than once. Returns
  * NULL, or the reason why there is no connection after retry_ms without a listener.
  */
 const char *session_connect(struct session *s, char **where, const struct rpma_conn_cfg *cfg,
@@ -84,9 +87,9 @@ void session_disconnect(struct session *s);
 
 /* ---- both sides ---- */
 
-/* The next completion of a queue, successful or not. */
+/* Wait for the next completion of a queue, successful or not. */
 struct ibv_wc next_completion(struct rpma_cq *cq);
-/* The same for an operation that must succeed. */
+/* Wait for the next completion, of an operation that must succeed. */
 struct ibv_wc await(struct rpma_cq *cq, const char *what);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect -- two programs find each other and introduce themselves.
+ * connect -- two programs connect, and each sends its name.
  *
  * While a connection is made, each end can send a few bytes, its private data, to the program at
  * the other end. The client's bytes come with its request, before the server has to decide. The
- * server's come with the acceptance or the rejection. Nothing else is needed to exchange names,
+ * server's bytes come with the acceptance or the rejection. This is enough to exchange names,
  * versions or descriptors.
  *
- * Every step is spelled out here; the other examples use the functions of common.h for it.
+ * This example has every step; the other examples use the functions of common.h instead.
  */
 #include <err.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "common.h"
 
 /*
- * The bytes come from a stranger and may be anything. Some fabrics pad the bytes with zeros, so the
- * text ends at the first zero, and the length is not its end.
+ * The bytes come from an unknown program and may be anything. Some fabrics pad them with zeros, so
+ * the text ends at the first zero, not at the length.
  */
 static void read_name(const struct rpma_conn_private_data *pdata, char name[UINT8_MAX + 1])
 {
@@ -49,7 +49,7 @@ static void welcome(struct rpma_conn_req *req)
 	if (event != RPMA_CONN_ESTABLISHED)
 		exit(EXIT_FAILURE);
 
-	/* The two programs work here. The next event is the end. */
+	/* The two programs would work here. The next event is the end of the connection. */
 	must(rpma_conn_next_event(conn, &event), "wait for the end");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
 	rpma_conn_disconnect(conn);
@@ -89,7 +89,7 @@ static void client(char **args)
 
 	must(rpma_conn_req_new(peer, args[0], args[1], NULL, &req), args[0]);
 	must(rpma_conn_req_connect(&req, &hello, &conn), "connect");
-	/* The call only begins the connection. The first event shows whether the connection
+	/* The call only begins the connection. The first event tells whether the connection
 	 * succeeded. */
 	must(rpma_conn_next_event(conn, &event), "wait for the connection");
 	printf("%s\n", rpma_utils_conn_event_2str(event));

@@ -12,7 +12,7 @@
 #define LENGTH (1u << 20)
 
 /*
- * A shared mapping of a file is durable memory: after a client's sync, its bytes are on the disk.
+ * Map a file as shared memory, which is durable: after a client's sync, its bytes are on the disk.
  */
 static void *map(const char *path)
 {
@@ -40,6 +40,6 @@ int main(int argc, char **argv)
 	printf("serving region 'memory' at port %u\n", port);
 	fflush(stdout);
 	while (!rpma_file_server_step(server, -1, NULL))
-		; /* a program with its own loop waits for rpma_file_server_get_fd() instead */
+		; /* a program with an event loop waits for rpma_file_server_get_fd() instead */
 	errx(EXIT_FAILURE, "%s", rpma_file_errormsg());
 }

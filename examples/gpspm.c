@@ -3,9 +3,9 @@
  * gpspm -- persistence by messages, with the help of the server's CPU.
  *
  * GPSPM, the "general purpose server persistency method", has no requirements for the server's
- * device or platform. The client writes, then sends a message with a range; the server's program
- * makes the range durable by its operating system, and answers. Use it if persistent flushes are
- * refused (rpma_flush() returns RPMA_E_NOSUPP). It costs time of the server's CPU.
+ * device or platform. The client writes, and then sends a message with a range. The server's
+ * program makes the range durable with a system call, and answers. Use this method if persistent
+ * flushes are refused (rpma_flush() returns RPMA_E_NOSUPP). It costs time of the server's CPU.
  */
 #include <endian.h>
 #include <err.h>
@@ -27,7 +27,7 @@ struct range {
 };
 
 struct result {
-	uint64_t error; /* an errno value, or 0: the range is durable */
+	uint64_t error; /* 0: the range is durable; otherwise an errno value */
 };
 
 static struct {
@@ -38,15 +38,15 @@ static struct {
 #define RESULT offsetof(typeof(box), result)
 
 /*
- * The client sent the message after the writes on the same connection, so all written bytes are in
- * memory by now.
+ * The client sent the message after its writes, on the same connection, so all bytes are in memory
+ * now.
  */
 static int flush_range(char *region, uint32_t msg_len)
 {
 	uint64_t offset = le64toh(box.range.offset), len = le64toh(box.range.len);
 	uint64_t start = offset & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 
-	/* The client is a stranger, so check its numbers. */
+	/* The client may be any program, so check its numbers. */
 	if (msg_len != sizeof(box.range) || len > REGION_SIZE || offset > REGION_SIZE - len)
 		return EINVAL;
 	/* A program with a mapping of real persistent memory calls pmem_persist(3) here. */
@@ -86,7 +86,7 @@ static void server(char **args)
 	struct rpma_conn *conn;
 	struct rpma_ep *ep;
 
-	/* No flush type: the region is for writing, and becomes durable by request. */
+	/* No flush type: clients write to the region, and it becomes durable on request. */
 	must(rpma_mr_reg(peer, region, REGION_SIZE, RPMA_MR_USAGE_WRITE_DST, &file_mr), "register");
 	must(rpma_mr_reg(peer, &box, sizeof(box), RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &mr),
 	     "register");
@@ -109,7 +109,8 @@ static void server(char **args)
 	munmap(region, REGION_SIZE);
 }
 
-/* Post the request after the writes, then wait until a send and a receive complete. */
+/* Post the request after the writes, and wait for two completions: of the send and of the
+ * receive. */
 static int persist(struct session *s, struct rpma_mr_local *mr, size_t offset, size_t len)
 {
 	box.range = (struct range){.offset = htole64(offset), .len = htole64(len)};
@@ -139,7 +140,8 @@ static void client(char **args)
 	if (error)
 		errx(EXIT_FAILURE, "the server could not make it durable: %s", strerror(error));
 	printf("durable: %zu bytes at %zu\n", len, offset);
-	/* The server's system cannot flush beyond the end of the file; the answer reports that. */
+	/* The server's kernel cannot flush beyond the end of the file, and the answer reports
+	 * that. */
 	printf("a range that is not there: %s\n", strerror(persist(&s, mr, REGION_SIZE, 1)));
 	must(rpma_mr_dereg(&src), "deregister");
 	session_close(&s, &mr);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * immediate -- a client fills slots of the server's memory and rings a bell with each.
+ * immediate -- a client fills slots of the server's memory, and notifies the server of each.
  *
- * A plain write is silent: the server must poll its memory to notice it. A write with immediate
- * data also takes one of the server's receives, whose completion contains 32 bits: here the number
- * of the filled slot. The receive needs no memory, because the data are in the slot.
+ * The server can notice a plain write only by polling its memory. A write with immediate data also
+ * takes one of the server's receives, whose completion has 32 bits: here the number of the filled
+ * slot. The receive needs no memory, because the data are in the slot.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -19,14 +19,14 @@
 
 static char slots[SLOTS][SLOT_MAX];
 
-/* Every bell needs a receive, which must be posted before the bell rings. */
+/* Each notification takes a receive, which must be posted before. */
 static void hang_bells(struct rpma_conn_req *req, struct rpma_mr_local *mr)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
 		must(rpma_conn_req_recv(req, mr, 0, 0, NULL), "receive");
 }
 
-/* A client may send any number, so check the number like all input. */
+/* A client may send any number, so check it like all input. */
 static void show(const struct ibv_wc *wc)
 {
 	uint32_t slot = ntohl(wc->imm_data);
@@ -46,7 +46,7 @@ static void serve_bells(struct rpma_conn *conn, struct rpma_mr_local *mr)
 		show(&wc);
 		must(rpma_recv(conn, mr, 0, 0, NULL), "receive");
 	}
-	/* a receive without a message ends with this status */
+	/* A receive that gets no message ends with this status. */
 	if (wc.status != IBV_WC_WR_FLUSH_ERR)
 		errx(EXIT_FAILURE, "receive: %s", ibv_wc_status_str(wc.status));
 }
@@ -94,7 +94,7 @@ static void client(char **args)
 	session_open(&s, args, NULL);
 	session_take_offer(&s, sizeof(slots));
 	must(rpma_mr_reg(s.peer, slots, sizeof(slots), RPMA_MR_USAGE_WRITE_SRC, &mr), "register");
-	/* The client gets no report when a slot may be filled again, so it uses each slot once. */
+	/* The client is not informed when a slot may be filled again, so it uses each slot once. */
 	for (char **text = args + 2; *text && slot < SLOTS; text++)
 		fill(&s, mr, *text, slot++);
 	printf("%u slots filled\n", slot);

@@ -3,9 +3,9 @@
  * many -- one thread serves many connections, with epoll.
  *
  * Everything that librpma can wait for has a file descriptor: requests at the endpoint, events of a
- * connection, completions in a queue. With O_NONBLOCK set on them no call waits, and epoll reports
- * which of them need a call. All connections complete in one queue, so the most frequent kind of
- * event has only one descriptor.
+ * connection, completions in a queue. With O_NONBLOCK set on the descriptors no call waits, and
+ * epoll reports which descriptors need a call. All connections complete in one queue, so the most
+ * frequent kind of event has only one descriptor.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -19,18 +19,17 @@
 #define CONNS_MAX     200
 
 /*
- * The messages are numbers. Each connection has one place to receive a number and one to send a
- * number.
+ * The messages are numbers. Each connection has memory for one received and one sent number.
  */
 static uint32_t numbers[2 * CONNS_MAX];
 #define IN(i)  ((size_t)(i)*2 * sizeof(uint32_t))
 #define OUT(i) (IN(i) + sizeof(uint32_t))
 
-static struct rpma_conn *clients[CONNS_MAX]; /* NULL: not connected */
+static struct rpma_conn *clients[CONNS_MAX]; /* NULL: there is no connection */
 static unsigned came, gone, most;
 static int epoll_fd;
 
-/* epoll returns the kind of a descriptor, and the connection that the descriptor belongs to. */
+/* What epoll reports: the kind of a descriptor, and the number of its connection. */
 enum kind { REQUESTS, EVENTS, COMPLETIONS };
 
 static void watch(int fd, enum kind kind, uint32_t i)
@@ -77,7 +76,7 @@ static void on_events(struct rpma_conn **conn)
 			continue;
 		}
 		rpma_conn_disconnect(*conn);
-		/* This closes the connection's descriptor, which removes it from the epoll set. */
+		/* This closes the connection's descriptor, so that epoll no longer watches it. */
 		must(rpma_conn_delete(conn), "delete a connection");
 		gone++;
 	}
@@ -86,14 +85,14 @@ static void on_events(struct rpma_conn **conn)
 static void on_completions(struct rpma_cq *cq, struct rpma_mr_local *mr)
 {
 	struct ibv_wc wc;
-	int ret = rpma_cq_wait(cq); /* takes the wake-up and does not wait */
+	int ret = rpma_cq_wait(cq); /* takes the wake-up, without a wait */
 
 	if (ret != RPMA_E_NO_COMPLETION)
 		must(ret, "completions");
 	while (rpma_cq_get_wc(cq, 1, &wc, NULL) == 0) {
 		size_t i = wc.wr_id;
 
-		/* The event handles a connection that ends. Completions of answers need no work. */
+		/* The connection's end is handled by its event, and a sent answer needs no work. */
 		if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV || !clients[i])
 			continue;
 		numbers[2 * i + 1] = numbers[2 * i];

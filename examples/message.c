@@ -3,7 +3,7 @@
  * message -- a client sends words, the server sends each of them back in capital letters.
  *
  * A message, unlike a read or a write, needs the other program, which must have posted a receive
- * for it. So each end posts a receive before the other one may send.
+ * for it. So each end must post a receive before the other end sends.
  */
 #include <ctype.h>
 #include <err.h>
@@ -15,7 +15,7 @@
 
 #define WORD_MAX 64
 
-/* One piece of memory, registered once, with one part for each direction. */
+/* One piece of memory, registered once, with a part for each direction. */
 struct box {
 	char in[WORD_MAX];
 	char out[WORD_MAX];
@@ -59,7 +59,8 @@ static void server(char **args)
 	struct rpma_cq *cq, *rcq;
 	struct ibv_wc wc;
 
-	/* Receives get their own queue, so that words and sent answers cannot be mixed up. */
+	/* Receives get their own queue, so that received words and sent answers are not mixed
+	 * up. */
 	must(rpma_conn_cfg_new(&cfg), "configure");
 	must(rpma_conn_cfg_set_rcq_size(cfg, 10), "configure");
 	must(rpma_ep_next_conn_req(ep, cfg, &req), "wait for a client");
@@ -71,7 +72,7 @@ static void server(char **args)
 	must(rpma_conn_get_rcq(conn, &rcq), "completion queue of receives");
 	while ((wc = next_completion(rcq)).status == IBV_WC_SUCCESS)
 		answer(conn, mr, cq, wc.byte_len);
-	/* a receive without a message ends with this status */
+	/* A receive that gets no message ends with this status. */
 	if (wc.status != IBV_WC_WR_FLUSH_ERR)
 		errx(EXIT_FAILURE, "receive: %s", ibv_wc_status_str(wc.status));
 

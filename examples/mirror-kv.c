@@ -6,9 +6,10 @@
  * usage: mirror-kv SET     commands from standard input, one on each line:
  *   set KEY VALUE   get KEY   count
  *
- * The file is a log. A record is stored and its flush begun. Then rpmirror_store8() stores the
- * eight bytes that are the log's length; no copy ever has them without the record. So a commit is
- * one round trip, a crash leaves only whole records, and there is nothing to recover.
+ * The file is a log. The program stores a record and begins its flush. Then rpmirror_store8()
+ * stores the eight bytes that are the log's length, and no copy ever has them without the record.
+ * So a commit takes one round trip, a crash leaves only complete records, and no recovery is
+ * needed.
  */
 #include <err.h>
 #include <librpmirror.h>
@@ -22,7 +23,7 @@ struct record {
 };
 
 struct log {
-	uint64_t used; /* number of bytes of records; only rpmirror_store8() changes this number */
+	uint64_t used; /* length of all records in bytes; only rpmirror_store8() changes it */
 	char records[];
 };
 
@@ -76,7 +77,7 @@ static void set(const char *key, const char *value)
 	puts("ok");
 }
 
-/* The record is the newest only if this host is still the primary. */
+/* The record is certainly the newest only if this host is still the primary. */
 static void get(const char *key)
 {
 	const struct record *r = find(key);

@@ -2,8 +2,8 @@
 /*
  * read -- a client reads the server's memory while the server does nothing.
  *
- * The server registers a piece of its memory for reading and hands out the descriptor. Then it
- * sleeps until the client leaves: no code of this program runs to answer a read.
+ * The server registers a piece of its memory for reading, and sends the descriptor to the client.
+ * Then it sleeps until the client disconnects: no code of this program runs to answer a read.
  */
 #include <err.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconnect -- a client that writes records, and goes on after the server was restarted.
+ * reconnect -- a client that writes records, and continues after the server was restarted.
  *
  * It counts acknowledged records: record n is acknowledged once the flush after it has completed.
- * When the connection breaks, some of the records under way may have arrived, and some not. They
- * are sent again over the next connection. Writing a record twice does no harm, because it always
- * goes to the same place.
+ * When the connection breaks, some of the records under way may have arrived, and some not. The
+ * client sends them again over the next connection. Writing a record twice does no harm, because it
+ * always goes to the same offset.
  */
 #include <endian.h>
 #include <err.h>
@@ -17,7 +17,7 @@
 #include "common.h"
 
 #define RECORDS      10000
-#define WINDOW       8     /* records under way at one time */
+#define WINDOW       8     /* records under way at the same time */
 #define AWAY_MS      20000 /* longest time without a server */
 #define REPORT_EVERY 50
 
@@ -27,8 +27,7 @@ struct record {
 };
 
 /*
- * The records stay here until the end, because records without an acknowledgement may be sent
- * again.
+ * The program keeps all records, because those without an acknowledgement may be sent again.
  */
 static struct record records[RECORDS];
 
@@ -46,7 +45,7 @@ static void connect_again(struct session *s, char **args, const struct rpma_conn
 	if (why)
 		errx(EXIT_FAILURE, "the server does not come back: %s", why);
 	/* The restarted server has registered its memory again, so the old descriptor is
-	 * useless. */
+	 * invalid. */
 	session_take_offer(s, sizeof(records));
 }
 
@@ -54,7 +53,7 @@ static void connect_again(struct session *s, char **args, const struct rpma_conn
 static bool post(struct session *s, const struct rpma_mr_local *mr, size_t n)
 {
 	size_t at = n * sizeof(struct record);
-	/* the number of durable records when this completes */
+	/* number of durable records when this operation completes */
 	const void *done = (const void *)(n + 1);
 
 	return !rpma_write(s->conn, s->region, at, mr, at, sizeof(struct record),
@@ -63,7 +62,7 @@ static bool post(struct session *s, const struct rpma_mr_local *mr, size_t n)
 			   RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, done);
 }
 
-/* Send the records from acked to total. Returns the number of acknowledged records. */
+/* Send the records from number `acked` on. Returns how many are acknowledged. */
 static size_t send_records(struct session *s, const struct rpma_mr_local *mr, size_t acked,
 			   size_t total, useconds_t pause_us)
 {
@@ -83,7 +82,7 @@ static size_t send_records(struct session *s, const struct rpma_mr_local *mr, si
 		acked = wc.wr_id;
 		if (acked % REPORT_EVERY == 0)
 			printf("acknowledged %zu\n", acked);
-		usleep(pause_us); /* gives time to restart the server */
+		usleep(pause_us); /* time for the user to restart the server */
 	}
 	return acked;
 }
@@ -94,7 +93,7 @@ static struct rpma_conn_cfg *room_for_window(void)
 
 	must(rpma_conn_cfg_new(&cfg), "configure");
 	/*
-	 * A write and a flush for each record; if the connection breaks, both complete with errors.
+	 * Each record has a write and a flush; if the connection breaks, both complete with errors.
 	 */
 	must(rpma_conn_cfg_set_sq_size(cfg, 2 * WINDOW), "configure");
 	must(rpma_conn_cfg_set_cq_size(cfg, 2 * WINDOW), "configure");
@@ -114,7 +113,7 @@ static void client(char **args)
 		snprintf(records[i].text, sizeof(records[i].text), "record %zu\n", i + 1);
 	}
 	s.peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_REMOTE);
-	/* Register once: memory belongs to the peer, not to a connection. */
+	/* Register once, because memory belongs to the peer object, not to a connection. */
 	must(rpma_mr_reg(s.peer, records, sizeof(records), RPMA_MR_USAGE_WRITE_SRC, &mr),
 	     "register");
 	while (acked < total) {

@@ -48,8 +48,7 @@ int main(int argc, char **argv)
 	if (argc < 4 || argc > 5)
 		errx(EXIT_FAILURE, "usage: create|open TARGET POOL_SET [TEXT]");
 	/*
-	 * Any memory of whole pages is suitable. A program that must find its data again maps a
-	 * file.
+	 * Any memory of whole pages will do. A program that must find its data again maps a file.
 	 */
 	pool = mmap(NULL, POOL_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pool == MAP_FAILED)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpmem-note -- a note in a pool of libpmemobj. The pool set names its copies. If it has a REPLICA
- * on another machine, libpmemobj loads librpmem by itself; this program contains nothing for that.
- * With the text "-" each line of the input becomes the note. A line of output acknowledges it, once
- * the note is in every copy.
+ * rpmem-note -- a note in a pool of libpmemobj. The pool set names the pool's copies. If the set
+ * has a REPLICA on another machine, libpmemobj loads librpmem by itself; this program needs no code
+ * for it. With the text "-" each input line becomes the note in turn. A line of output acknowledges
+ * each note, once it is in every copy.
  */
 #include <err.h>
 #include <libpmemobj.h>

@@ -2,9 +2,10 @@
 /*
  * srq -- two clients send messages, which land in one shared receive queue.
  *
- * With a receive queue for each connection a server needs room for the busiest moment of every
- * client. A shared receive queue (SRQ) needs room only for the messages of all of them together. No
- * client may send more than fits: the private data gives each client its share, its credits.
+ * With a receive queue for each connection, a server needs memory for the busiest moment of every
+ * client. A shared receive queue (SRQ) needs memory only for the messages of all clients together.
+ * The server's private data tell each client how many messages it may send (its credits), so that
+ * all fit.
  */
 #include <err.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static void take_messages(struct rpma_srq *srq, const uint32_t qp_num[CLIENTS])
 		struct ibv_wc wc = await(rcq, "receive");
 		int from = 0;
 
-		/* The shared queue does not show the sender of a message; the completion does. */
+		/* The shared queue does not show who sent a message, but the completion does. */
 		while (from < CLIENTS && wc.qp_num != qp_num[from])
 			from++;
 		if (wc.byte_len)
@@ -93,7 +94,7 @@ static void server(char **args)
 	take_messages(srq, qp_num);
 	for (int i = 0; i < CLIENTS; i++)
 		see_off(&conns[i]);
-	/* delete the queue after its connections */
+	/* delete the queue after the connections that use it */
 	must(rpma_srq_delete(&srq), "delete the shared receive queue");
 	must(rpma_ep_shutdown(&ep), "stop listening");
 	must(rpma_mr_dereg(&mr), "deregister");
@@ -131,7 +132,7 @@ static void client(char **args)
 			       NULL),
 		     "send");
 	}
-	/* The empty message is the last one. Its completion proves that all earlier messages
+	/* The empty message is the last one. Its completion proves that all earlier messages have
 	 * succeeded. */
 	must(rpma_send(s.conn, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL), "send");
 	await(s.cq, "send");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wal -- a write-ahead log on another machine: wal HOST[:PORT][:REGION] append <lines, or ... show
- * The region's first word is the length of the log. A group of lines is written after the log's
- * end, and becomes part of the log when the word is stored, after the group is durable. So every
- * acknowledged line is there.
+ * The region's first word is the length of the log. The program writes a group of lines after the
+ * log's end. When the group is durable, it stores the word, which makes the group part of the log.
+ * So the log has every acknowledged line.
  */
 #include <err.h>
 #include <librpmafile.h>
@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BEGIN 4096 /* offset of the log */
+#define BEGIN 4096 /* offset of the log in the region */
 #define LINE  4096
 #define HEAD  8 /* bytes before the text of a group */
 
 static struct rpma_file *file;
-static uint64_t length; /* length of the log */
+static uint64_t length; /* length of the log in bytes */
 static struct group {
 	uint64_t len;
 	char text[16 * LINE];
-} group; /* the next group, until the group is durable */
+} group; /* the next group, which is kept until it is durable */
 
 static void must(int rc)
 {
@@ -31,8 +31,8 @@ static void must(int rc)
 }
 
 /*
- * Commit in one round trip. After a lost connection, write the group again at the same place.
- * rpma_file_reopen() reports another writer that used the log meanwhile.
+ * Commit in one round trip. After a lost connection, write the group again at the same offset.
+ * rpma_file_reopen() reports whether another writer used the log meanwhile.
  */
 static void commit(void)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * write-flush -- a client writes into a file of the server and knows when it is on the disk.
+ * write-flush -- a client writes into a file of the server, and learns when the bytes are on the
+ * disk.
  *
  * The completion of a write means only that its source may be used again. The completion of the
- * flush after it means more: the bytes survive a crash of the server's machine. Both are posted
- * together, so the two take one round trip.
+ * flush after it means more: the bytes survive a crash of the server's machine. The program posts
+ * both together, so they take one round trip.
  */
 #include <err.h>
 #include <stdio.h>
@@ -24,8 +25,7 @@ static void server(char **args)
 }
 
 /*
- * Check here: otherwise only the failing flush would reveal that the server did not register for
- * it.
+ * Check this now: otherwise only a failed flush would show that the server did not register for it.
  */
 static void check_flush_type(const struct session *s)
 {
@@ -53,14 +53,15 @@ static void client(char **args)
 	check_flush_type(&s);
 	must(rpma_mr_reg(s.peer, page, sizeof(page), RPMA_MR_USAGE_WRITE_SRC, &src), "register");
 
-	/* Completions come in the order of posting, so the flush's completion covers the write. */
+	/* Operations complete in the order of their posts, so the flush's completion also proves
+	 * the write's. */
 	must(rpma_write(s.conn, s.region, 0, src, 0, len, RPMA_F_COMPLETION_ON_ERROR, "write"),
 	     "write");
 	must(rpma_flush(s.conn, s.region, 0, len, RPMA_FLUSH_TYPE_PERSISTENT,
 			RPMA_F_COMPLETION_ALWAYS, "flush"),
 	     "flush");
 	wc = next_completion(s.cq);
-	if (wc.status != IBV_WC_SUCCESS) { /* wr_id is the op_context of the call */
+	if (wc.status != IBV_WC_SUCCESS) { /* wr_id is the op_context of the failed call */
 		must(rpma_wc_explain(s.conn, &wc, why, sizeof(why)), "explain");
 		errx(EXIT_FAILURE, "%s: %s", (const char *)(uintptr_t)wc.wr_id, why);
 	}

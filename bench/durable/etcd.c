@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* etcd -- Put of keys by etcd's own interface (gRPC), over HTTP/2 by libnghttp2. See ../README.md.
- */
+/* etcd -- measures Puts of keys through etcd's own interface (gRPC), over HTTP/2 by libnghttp2. See
+ * ../README.md. */
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "load.h"
 #include "wire.h"
 
-#define ETCD_KEY    12 /* bytes */
-#define ETCD_PREFIX 5  /* gRPC's prefix: "not compressed", and the length */
+#define ETCD_KEY    12 /* length of a key in bytes */
+#define ETCD_PREFIX 5  /* length of gRPC's prefix: a byte for "not compressed", and the length */
 #define ETCD_HEAD   32 /* the longest request head before the value, in bytes */
 #define ETCD_WINDOW (1 << 30)
 
@@ -27,7 +27,7 @@ struct etcd_put {
 struct etcd {
 	struct wire *w;
 	nghttp2_session *session;
-	struct etcd_put *puts; /* one put for each slot */
+	struct etcd_put *puts; /* one put a slot */
 };
 
 static void etcd_must(int ret, const char *what)

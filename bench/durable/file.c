@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file -- pwrite and sync of librpmafile, to the region `bench` of `rpma serve`. See ../README.md.
- */
+/* file -- measures pwrite and sync of librpmafile, on the region `bench` of `rpma serve`. See
+ * ../README.md. */
 #include <librpmafile.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct file {
 	struct rpma_file *f;
-	uint64_t tickets[]; /* one ticket for each slot */
+	uint64_t tickets[]; /* one ticket a slot */
 };
 
 static void file_must(int ret, const char *what)
@@ -26,7 +26,7 @@ static void file_start(struct workers *all)
 	environment_softrnic(all->c, false);
 }
 
-/* A connection moves to shared memory after some messages. */
+/* Send some messages first, because a connection moves to shared memory only after some. */
 static void file_check_link(const struct worker *w, struct rpma_file *f)
 {
 	struct rpma_file_info info = {.size = sizeof(info)};

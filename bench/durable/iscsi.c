@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* iscsi -- WRITE(10) with FUA to an iSCSI target, by libiscsi. See ../README.md. */
+/* iscsi -- measures WRITE(10) with FUA to an iSCSI target, by libiscsi. See ../README.md. */
 #include <stdlib.h>
 
 #include <iscsi/iscsi.h>
@@ -22,7 +22,7 @@ struct iscsi_slot {
 
 struct iscsi {
 	struct iscsi_context *ctx;
-	struct iscsi_slot slots[1024]; /* the largest `depth` */
+	struct iscsi_slot slots[1024]; /* enough for the largest `depth` */
 };
 
 static void iscsi_open(struct load_conn *lc)

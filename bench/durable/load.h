@@ -17,13 +17,14 @@
 struct load_conn {
 	struct load *load;
 	unsigned number;
-	struct span span;  /* in the server's file; each connection has its own part */
-	void *own;         /* data of the client */
-	struct wire *wire; /* socket of a client with has_wire */
-	int fd;            /* set by open(), unless the client has_wire */
-	unsigned watched;  /* events */
-	uint64_t *begun;   /* post time of each slot's write */
-	/* the slot that was posted first; valid if the server answers in order */
+	struct span span;  /* offsets in the server's file; each connection has its own part */
+	void *own;         /* data of this client's connection */
+	struct wire *wire; /* the socket, if the client has has_wire */
+	/* descriptor to watch, set by open(), if the client does not have has_wire */
+	int fd;
+	unsigned watched; /* events that are watched */
+	uint64_t *begun;  /* post time of each slot's write */
+	/* oldest: the slot that was posted first; used if the server answers in order */
 	unsigned oldest;
 };
 
@@ -33,18 +34,19 @@ struct load_client {
 	/* Called before the first open() and after the last close(); may be NULL. */
 	void (*start)(struct load *l);
 	void (*stop)(struct load *l);
-	/* size of lc->own in bytes, which are zero at first; 0: open() sets lc->own */
+	/* own: size of lc->own in bytes, which are zero at first; 0: open() sets lc->own */
 	size_t own;
-	bool has_wire;                      /* lc->wire is the connection; wants() is not used */
+	/* the connection is lc->wire, and wants() is not used */
+	bool has_wire;
 	void (*open)(struct load_conn *lc); /* may be NULL */
 	/* Begin the write of the slot. */
 	void (*post)(struct load_conn *lc, unsigned slot, uint64_t at);
 	/*
-	 * Called when the descriptor has these events: take the answers, and call load_done() for
+	 * Called when the descriptor has these events. Takes the answers, and calls load_done() for
 	 * each.
 	 */
 	void (*service)(struct load_conn *lc, unsigned events);
-	/* The events to wait for. */
+	/* Returns the events to wait for. */
 	unsigned (*wants)(const struct load_conn *lc);
 	void (*close)(struct load_conn *lc); /* may be NULL */
 };
@@ -58,7 +60,7 @@ struct load {
 	unsigned short port;
 	int epoll;
 	struct samples *samples;
-	/* Slots that were answered and not yet posted again. */
+	/* Slots whose write was answered, and that were not posted again. */
 	struct {
 		struct load_conn *lc;
 		unsigned slot;
@@ -66,9 +68,9 @@ struct load {
 	unsigned done_count;
 };
 
-/* Size of one write in bytes. */
+/* Returns the size of one write in bytes. */
 size_t load_size(const struct load *l);
-/* Report that the write of the slot is durable, even if the next write cannot be posted yet. */
+/* Report that the write of this slot is durable, even if the next write cannot be posted yet. */
 void load_done(struct load_conn *lc, unsigned slot);
 void load_done_oldest(struct load_conn *lc);
 int load_main(const struct load_client *client, int argc, char **argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * local -- durable writes to a file of this machine: the lower bound for all others. Each write
- * under way has its own thread; all threads use one file. See ../README.md.
+ * local -- measures durable writes to a file of this machine, the lower bound for all other
+ * clients. Each write under way has its own thread; all threads use one file. See ../README.md.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -19,14 +19,14 @@
 struct local {
 	int fd;
 	char *mem;
-	/* Group commit: one thread calls fdatasync for all waiting writes. */
-	_Atomic uint64_t written, durable; /* writes */
+	/* Group commit: one thread calls fdatasync() for all waiting writes. */
+	_Atomic uint64_t written, durable; /* numbers of writes */
 	_Atomic bool is_syncing;
-	/* fdatasync calls that have returned; the waiting threads sleep on this futex */
+	/* fdatasync() calls that have returned; waiting threads sleep on this futex */
 	_Atomic uint32_t rounds;
 };
 
-/* The size of the file: the parts of all threads. */
+/* Returns the size of the file: the parts of all threads. */
 static size_t local_size(const struct workers *all)
 {
 	return span_of_conn(all->c, all->count).base;

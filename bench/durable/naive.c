@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * naive -- the simplest server: a thread for each connection receives a write, calls pwrite and
- * fdatasync, and answers. See ../README.md.
+ * naive -- measures the simplest server: for each connection a thread receives a write, calls
+ * pwrite() and fdatasync(), and answers. See ../README.md.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nbd -- NBD_CMD_WRITE with FUA to an NBD server, by libnbd. See ../README.md. */
+/* nbd -- measures NBD_CMD_WRITE with FUA to an NBD server, by libnbd. See ../README.md. */
 #include <libnbd.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct nbd_slot {
 
 struct nbd {
 	struct nbd_handle *h;
-	struct nbd_slot slots[1024]; /* the largest `depth` */
+	struct nbd_slot slots[1024]; /* enough for the largest `depth` */
 };
 
 static void nbd_must(int ret, const char *what)
@@ -46,7 +46,7 @@ static int nbd_completed(void *arg, int *error)
 	if (*error)
 		die("a write failed: %s", strerror(*error));
 	load_done(s->lc, s->slot);
-	return 1; /* 1: libnbd forgets the command */
+	return 1; /* 1: libnbd may free the command */
 }
 
 static void nbd_post(struct load_conn *lc, unsigned slot, uint64_t at)
@@ -71,7 +71,7 @@ static void nbd_service(struct load_conn *lc, unsigned events)
 {
 	struct nbd *n = lc->own;
 
-	/* Check again, because each call may change the direction. */
+	/* Query the direction again, because each call may change it. */
 	if (events & EPOLLIN && nbd_aio_get_direction(n->h) & LIBNBD_AIO_DIRECTION_READ)
 		nbd_must(nbd_aio_notify_read(n->h), "read");
 	else if (events & EPOLLOUT && nbd_waits_to_write(lc))

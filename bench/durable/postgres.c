@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * postgres -- INSERT of one row in its own transaction, by libpq. Several transactions under way
- * form a pipeline, which the server executes in order. See ../README.md.
+ * postgres -- measures INSERT of one row in its own transaction, by libpq. Several transactions
+ * under way form a pipeline, which the server executes in order. See ../README.md.
  */
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void postgres_service(struct load_conn *lc, unsigned events)
 	if (events & EPOLLIN)
 		postgres_must(pg, PQconsumeInput(pg), "receive");
 	postgres_must(pg, PQflush(pg) >= 0, "send");
-	/* NULL ends the results of a query. Two NULLs in a row end the results of all queries. */
+	/* One NULL ends the results of a query; two in a row end the results of all queries. */
 	while (nothing < 2 && !PQisBusy(pg)) {
 		PGresult *res = PQgetResult(pg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redis -- SET of keys of a Redis server, pipelined. See ../README.md. */
+/* redis -- measures pipelined SETs of keys of a Redis server. See ../README.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

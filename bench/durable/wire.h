@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.h -- a TCP connection that never blocks. Bytes that the kernel does not accept yet wait
- * here. */
+/* wire.h -- a TCP connection that never blocks: it keeps the bytes that the kernel does not accept
+ * yet. */
 #ifndef BENCH_DURABLE_WIRE_H
 #define BENCH_DURABLE_WIRE_H
 
@@ -10,7 +10,7 @@
 
 struct wire {
 	int fd;
-	char *out; /* not sent yet */
+	char *out; /* bytes that are not sent yet */
 	size_t begin, end, room;
 };
 
@@ -20,9 +20,10 @@ void wire_close(struct wire *w);
 void wire_put(struct wire *w, const struct iovec *parts, int count);
 /* Send the waiting bytes. */
 void wire_flush(struct wire *w);
-/* Returns the number of received bytes; 0: none yet. Ends the program if the connection ends. */
+/* Returns how many bytes were received; 0: none yet. If the connection has ended, the program
+ * ends. */
 size_t wire_get(struct wire *w, void *to, size_t len);
-/* Events to wait for. */
+/* Returns the events to wait for. */
 unsigned wire_wants(const struct wire *w);
 
 #endif

@@ -15,7 +15,7 @@ struct workers_run {
 	pthread_barrier_t ready;
 	pthread_mutex_t lock; /* guards the samples and `last` */
 	struct samples *samples;
-	uint64_t from, last; /* when the warm-up ended, and when the last write ended */
+	uint64_t from, last; /* end of the warm-up, and end of the last write */
 };
 
 static void workers_add(struct workers_run *run, uint64_t begun)
@@ -35,7 +35,7 @@ static void workers_begin(struct worker *w, unsigned slot, uint64_t *begun)
 	w->all->client->begin(w, slot, span_next(&w->span));
 }
 
-/* Finish the write of the slot. Count the write if it began after the warm-up. */
+/* Finish the write of this slot, and count it if it began after the warm-up. */
 static bool workers_finish(struct workers_run *run, struct worker *w, unsigned slot, uint64_t begun)
 {
 	if (run->all.client->finish)
@@ -135,7 +135,7 @@ int workers_main(const struct workers_client *client, int argc, char **argv)
 
 	case_parse(&c, client->who, argc, argv);
 	if (case_is_memory(&c))
-		c.where = "server"; /* the writes go to a file, and are a page apart */
+		c.where = "server"; /* the writes go to a file, a page apart */
 	run.all.count = client->depth_is_threads ? c.conns * c.depth : c.conns;
 	run.all.depth = client->depth_is_threads ? 1 : c.depth;
 	run.all.payload = payload_new(c.size);

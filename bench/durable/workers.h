@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workers.h -- keeps durable writes under way by blocking calls: each connection has a thread,
- * which keeps `depth` writes under way and finishes the oldest one.
+ * workers.h -- makes durable writes by blocking calls. Each connection has a thread that keeps
+ * `depth` writes under way and always finishes the oldest one.
  */
 #ifndef BENCH_DURABLE_WORKERS_H
 #define BENCH_DURABLE_WORKERS_H
@@ -15,14 +15,14 @@ struct workers;
 
 struct worker {
 	struct workers *all;
-	struct span span; /* in the file; each worker has its own part */
+	struct span span; /* offsets in the file; each worker has its own part */
 	void *own;
 };
 
 struct workers_client {
 	const char *who;
-	/* Run a thread for each of the `depth` writes, because the call cannot be split into begin
-	 * and end. */
+	/* depth_is_threads: use a thread for each of the `depth` writes, because the call cannot be
+	 * split into begin and end. */
 	bool depth_is_threads;
 	/* Called before the threads start and after they have ended; may be NULL. */
 	void (*start)(struct workers *all);
@@ -30,14 +30,15 @@ struct workers_client {
 	/* Called in the worker's thread; may be NULL. */
 	void (*open)(struct worker *w);
 	void (*begin)(struct worker *w, unsigned slot, uint64_t at);
-	void (*finish)(struct worker *w, unsigned slot); /* NULL: begin() does everything */
+	void (*finish)(struct worker *w, unsigned slot); /* NULL: begin() does the whole write */
 	void (*close)(struct worker *w);
 };
 
 struct workers {
 	const struct workers_client *client;
 	const struct bench_case *c;
-	unsigned count, depth; /* number of threads, and of each thread's writes under way */
+	/* count: number of threads; depth: writes that each keeps under way */
+	unsigned count, depth;
 	char *payload;
 	void *own; /* data of the client */
 };

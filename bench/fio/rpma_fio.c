@@ -3,8 +3,8 @@
  * rpma_fio -- an engine for fio: reads, writes and flushes of a region that an `rpma serve`
  * exports.
  *
- * It uses fio's structures, whose layout depends on how fio was configured. So it is built with the
- * headers of one fio, and refuses to work in another fio (README.md).
+ * The engine uses fio's structures, whose layout depends on how fio was configured. So it is built
+ * with the headers of one fio, and refuses to run in another one (README.md).
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,27 +19,27 @@
 #include "regions/session.h"
 
 #define ENGINE_NAME "rpma"
-/* us; spin for this time, then check whether the connection is still alive */
+/* microseconds to spin before checking whether the connection is still alive */
 #define ENGINE_SPIN 1000000
 
-/* The flush after each write. */
+/* Which flush follows each write. */
 enum engine_flush { FLUSH_NONE, FLUSH_VISIBLE, FLUSH_PERSISTENT };
 
-/* Leave offset 0 unused: fio reads it as "the option has no member". */
+/* Leave offset 0 unused, because fio treats an offset of 0 as "the option has no member". */
 struct engine_options {
 	void *nothing;
 	char *hostname, *region, *secret_file;
 	unsigned port, flush, wait;
 };
 
-/* One job. */
+/* State of one job. */
 struct engine {
 	struct session s;
 	struct rpma_cq *cq;
 	struct rpma_mr_local *mr;
 	char *mem;
 	size_t mem_size;
-	enum rpma_flush_type sync; /* the flush for fsync=N */
+	enum rpma_flush_type sync; /* the kind of flush for fsync=N */
 	struct io_u **events;
 	bool writes, spoiled;
 };
@@ -153,8 +153,8 @@ static int engine_open_session(struct engine *e, struct thread_data *td)
 	return rc ? engine_fail(&err) : 0;
 }
 
-/* Before the first write, announce that the region will hold raw bytes; until then it may hold a
- * file. */
+/* Before the first write, announce that the region will hold raw bytes. Before that the region may
+ * hold a file. */
 static int engine_announce(struct engine *e, struct thread_data *td)
 {
 	const struct fio_file *f = td->files[0];
@@ -274,7 +274,7 @@ static int engine_post(struct thread_data *td, struct io_u *io_u)
 	case DDIR_WRITE:
 		return engine_post_write(e, io_u, (enum engine_flush)o->flush);
 	case DDIR_SYNC:
-	case DDIR_DATASYNC: /* sync everything that was written to the region */
+	case DDIR_DATASYNC: /* flush all bytes that were written to the region */
 		return rpma_flush(e->s.conn, e->s.remote, 0, 0, e->sync, RPMA_F_COMPLETION_ALWAYS,
 				  io_u);
 	default:
@@ -300,7 +300,7 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_COMPLETED;
 }
 
-/* Explain a failed completion that session_reap() did not take. */
+/* Explain a failed completion that session_reap() left. */
 static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, struct error *err)
 {
 	char why[256] = "it sent what was not asked for";
@@ -314,7 +314,7 @@ static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, st
 	error_set(err, ERROR_FAILED, 0, "%s: %s", e->s.server, why);
 }
 
-/* 1: an event was added. 0: there is no event. -errno: the session is over. */
+/* Returns 1 if an event was added, 0 if there is none, or -errno if the session has ended. */
 static int engine_look(struct engine *e, unsigned count, bool must, bool sleep)
 {
 	struct ibv_wc wc;
@@ -359,7 +359,7 @@ static struct io_u *engine_event(struct thread_data *td, int event)
 	return ((struct engine *)td->io_ops_data)->events[event];
 }
 
-/* Do nothing: the session already has the region. */
+/* The session already has the region, so this function does nothing. */
 static int engine_open_file(struct thread_data *td, struct fio_file *f)
 {
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* case.h -- which case is measured, from the words name=value of the command line. */
+/* case.h -- parses which case to measure, from the words name=value of the command line. */
 #ifndef BENCH_CASE_H
 #define BENCH_CASE_H
 
@@ -8,18 +8,19 @@
 
 #define CASE_SPIN_DEFAULT (-1)
 
-/* bench/README.md explains the names. Texts belong to the command line. */
+/* bench/README.md explains the names. The strings point into the command line. */
 struct bench_case {
 	const char *who, *work, *link;
 	uint64_t size, back, apart;
 	unsigned depth, every, conns, ms, port;
 	bool ini_polls, tgt_polls;
-	int spin; /* us, or CASE_SPIN_DEFAULT */
+	int spin; /* spin time in microseconds, or CASE_SPIN_DEFAULT */
 	const char *crc, *flush;
-	const char *where, *tgt_where; /* tgt_where: the target's place; NULL: where */
-	const char *addr;              /* address of the target */
-	const char *ini_ns, *tgt_ns;   /* network namespaces, or NULL */
-	int ini_cpu, tgt_cpu;          /* -1: any */
+	/* where the memory or file is; tgt_where: the same for the target, NULL: as `where` */
+	const char *where, *tgt_where;
+	const char *addr;            /* address of the target */
+	const char *ini_ns, *tgt_ns; /* network namespaces of the two ends, or NULL */
+	int ini_cpu, tgt_cpu;        /* CPUs of the two ends; -1: any */
 };
 
 /* Parse the words of the command line. An invalid word ends the program. */
@@ -27,9 +28,9 @@ void case_parse(struct bench_case *c, const char *who, int argc, char **argv);
 bool case_is_work(const struct bench_case *c, const char *work);
 bool case_is_persistent(const struct bench_case *c);
 bool case_is_memory(const struct bench_case *c);
-/* The folder of the target's files. */
+/* Returns the folder of the target's files. */
 const char *case_target_where(const struct bench_case *c);
-/* Duration of the measurement, and of the warm-up before the measurement. */
+/* Return the duration of the measurement, and of the warm-up before it. */
 uint64_t case_ns(const struct bench_case *c);
 uint64_t case_warmup_ns(const struct bench_case *c);
 

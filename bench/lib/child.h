@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* child.h -- child processes of a measurement. */
+/* child.h -- makes child processes of a measurement. */
 #ifndef BENCH_LIB_CHILD_H
 #define BENCH_LIB_CHILD_H
 
 #include <sys/types.h>
 
-/* fork(), with a child that is killed when this process ends for any reason. Does not fail. */
+/* Like fork(), but the child is killed when this process ends for any reason, and a failure ends
+ * the program. */
 pid_t child_fork(void);
 
 #endif

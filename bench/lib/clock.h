@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clock.h -- the time, the same clock in all processes of this machine. */
+/* clock.h -- the time, by a clock that all processes of this machine share. */
 #ifndef BENCH_CLOCK_H
 #define BENCH_CLOCK_H
 

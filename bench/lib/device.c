@@ -21,7 +21,7 @@ static uint64_t device_sectors(dev_t dev)
 
 	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/stat", major(dev), minor(dev));
 	f = fopen(path, "re");
-	/* The seventh number: sectors written. */
+	/* The seventh number is the count of written sectors. */
 	if (!f || fscanf(f, "%*u %*u %*u %*u %*u %*u %" SCNu64, &sectors) != 1)
 		die_errno(path);
 	fclose(f);
@@ -35,7 +35,7 @@ uint64_t device_written(const char *folder)
 	uint64_t bytes = 0;
 
 	if (fd < 0)
-		return 0; /* there is no such folder, so the data are in memory */
+		return 0; /* there is no such folder, because the data are in memory */
 	if (fstat(fd, &st))
 		die_errno(folder);
 	if (major(st.st_dev) == LOOP_MAJOR) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.h -- the bytes that reach the disk of a folder. */
+/* device.h -- counts the bytes that a folder's disk has written. */
 #ifndef BENCH_LIB_DEVICE_H
 #define BENCH_LIB_DEVICE_H
 
 #include <stdint.h>
 
 /*
- * Write back all dirty pages of the loop device that the folder is on, and return the bytes written
- * to it so far. Returns 0 for any other folder, because a disk's counter includes the writes of all
- * programs.
+ * Write back all dirty pages of the loop device that has the folder. Returns how many bytes were
+ * written to it so far, or 0 if the folder is on another device: a disk's counter includes the
+ * writes of all programs.
  */
 uint64_t device_written(const char *folder);
 

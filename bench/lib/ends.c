@@ -14,7 +14,7 @@
 #include "child.h"
 #include "die.h"
 
-/* Time beyond the measurement: to connect, to warm up, to sort. */
+/* Time limit in addition to the measurement: to connect, to warm up, to sort. */
 #define ENDS_LIMIT_S 30
 
 static void ends_enter_netns(const char *name)
@@ -69,7 +69,7 @@ void ends_start(struct ends *e, const struct bench_case *c,
 	ends_enter(c, false);
 }
 
-/* Exit with the target's status when this end finds the channel closed. */
+/* Exit with the target's status, because the channel to it is closed. */
 static void ends_exit_like(int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)

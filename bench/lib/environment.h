@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* environment.h -- variables of this process, and of the programs that it executes. */
+/* environment.h -- set variables of this process and of the programs that it executes. */
 #ifndef BENCH_ENVIRONMENT_H
 #define BENCH_ENVIRONMENT_H
 
@@ -8,7 +8,8 @@
 #include "case.h"
 
 void environment_set(const char *name, const char *value);
-/* Set up softrnic at this end as the case requires. Call it before softrnic is first used. */
+/* Set softrnic's variables for this end, as the case requires. Call this before softrnic is first
+ * used. */
 void environment_softrnic(const struct bench_case *c, bool target);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file.h -- a file without a name in a folder, written once, so that its blocks are allocated. */
+/* file.h -- makes a file without a name in a folder. The file is written once, so that its blocks
+ * are allocated. */
 #ifndef BENCH_FILE_H
 #define BENCH_FILE_H
 

@@ -6,7 +6,7 @@
 
 #include "die.h"
 
-#define PAYLOAD_PIECE 256u /* getrandom() of at most 256 bytes is never interrupted */
+#define PAYLOAD_PIECE 256u /* getrandom() is never interrupted for up to 256 bytes */
 
 char *payload_new(size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* result.h -- the result of a measurement, as one line of JSON. */
+/* result.h -- prints the result of a measurement as one line of JSON. */
 #ifndef BENCH_RESULT_H
 #define BENCH_RESULT_H
 
@@ -11,17 +11,19 @@
 struct result {
 	uint64_t count;         /* number of operations */
 	uint64_t ns;            /* time in which they completed */
-	uint64_t bytes;         /* bytes of payload; 0: not of interest */
-	const char *durability; /* NULL: not of interest */
+	uint64_t bytes;         /* payload bytes; 0: not reported */
+	const char *durability; /* NULL: not reported */
 	uint64_t writebacks;    /* write-backs at the target */
 	uint64_t local_writebacks;
-	/* bytes that reached the loop devices of the files; 0: they are not on loop devices */
+	/* disk_bytes: bytes that were written to the loop devices of the files; 0: the files are
+	 * not on loop devices */
 	uint64_t disk_bytes;
-	/* p99 of the same calls without the disturbance that is measured; 0: not of interest */
+	/* calm_p99_us: p99 of the same calls without the disturbance that is measured; 0: not
+	 * reported */
 	double calm_p99_us;
 };
 
-/* samples may be NULL; the call sorts them. */
+/* Print the result. samples may be NULL; this call sorts them. */
 void result_print(const struct bench_case *c, const struct result *r, struct samples *samples);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * samples.h -- times of single operations, all kept, in memory that is allocated before the first.
+ * samples.h -- keeps the times of all single operations, in memory that is allocated before the
+ * first one.
  *
- * The memory is shared with processes that are forked later. One writer.
+ * The memory is shared with processes that are forked later. Only one process may add samples.
  */
 #ifndef BENCH_SAMPLES_H
 #define BENCH_SAMPLES_H
@@ -13,15 +14,15 @@
 #define SAMPLES_MAX (2u << 20)
 
 struct samples {
-	size_t count;   /* kept */
-	uint64_t total; /* count of all samples, including those that found no room */
+	size_t count;   /* number of samples that are kept */
+	uint64_t total; /* number of all samples, including those for which there was no space */
 	uint32_t ns[SAMPLES_MAX];
 };
 
 struct samples *samples_new(void);
 void samples_delete(struct samples *s);
 void samples_clear(struct samples *s);
-/* A time of more than 4 s counts as 4 s. */
+/* Add a time. A time of more than 4 s counts as 4 s. */
 static inline void samples_add(struct samples *s, uint64_t ns)
 {
 	s->total++;
@@ -30,7 +31,7 @@ static inline void samples_add(struct samples *s, uint64_t ns)
 }
 /* Call this before samples_percentile_us(). */
 void samples_sort(struct samples *s);
-/* The smallest sample that is at least as large as the given share of all samples. */
+/* Returns the smallest sample that is at least as large as `percent` of all samples. */
 double samples_percentile_us(const struct samples *s, double percent);
 double samples_mean_us(const struct samples *s);
 

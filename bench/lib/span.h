@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * span.h -- the places of operations: one behind the other through a region, then from its
- * beginning again.
+ * span.h -- chooses the offsets of operations: one after the other through a region, and then from
+ * its beginning again.
  *
- * In memory the places are adjacent, except those of a batch, which are a page apart or more. In a
- * file all places are a page apart or more, so that each flush writes back its own pages, as the
- * measurement of the limit does. With apart=N they begin at least N bytes apart.
+ * In memory the ranges of operations are adjacent, except those of a batch, which begin at least a
+ * page apart. In a file all ranges begin at least a page apart, so that each flush writes back its
+ * own pages, as the measurement of the limit does. With apart=N they begin at least N bytes apart.
  */
 #ifndef BENCH_SPAN_H
 #define BENCH_SPAN_H
@@ -25,8 +25,9 @@ struct span {
 };
 
 /*
- * Each operation begins at a multiple of step. There is room for all operations that may be under
- * way at once, and at least a few slots. The writes of a unit never wrap.
+ * Make a span in which each operation begins at a multiple of `step`. It has space for all
+ * operations that may be under way at once, and at least for a few. The writes of one unit never
+ * wrap around.
  */
 static inline struct span span_of_step(const struct bench_case *c, size_t step)
 {
@@ -47,7 +48,7 @@ static inline struct span span_of(const struct bench_case *c)
 }
 
 /*
- * The span of one of several connections. In a file each connection has its own part; in memory all
+ * Returns the span of one connection. In a file each connection has its own part; in memory all
  * share one.
  */
 static inline struct span span_of_conn(const struct bench_case *c, unsigned number)
@@ -58,13 +59,13 @@ static inline struct span span_of_conn(const struct bench_case *c, unsigned numb
 	return s;
 }
 
-/* The size of the region for all spans. */
+/* Returns the size of a region for all spans. */
 static inline size_t span_region(const struct bench_case *c)
 {
 	return span_of_conn(c, c->conns - 1).base + span_of(c).size;
 }
 
-/* The offset of the next operation. */
+/* Returns the offset of the next operation. */
 static inline size_t span_next(struct span *s)
 {
 	size_t at = s->at;

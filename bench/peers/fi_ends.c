@@ -13,7 +13,7 @@
 #define FI_ENDS_WAIT_MS  10000
 #define FI_ENDS_NAME_MAX 256
 
-/* The message from one end to the other. */
+/* A message from one end to the other, with its address. */
 struct fi_name {
 	size_t len;
 	char bytes[FI_ENDS_NAME_MAX];
@@ -135,7 +135,7 @@ static void fi_connect_to(struct fi_end *e, const struct bench_case *c, int fd)
 	fi_wait_event(e, FI_CONNECTED, "wait until it stands");
 }
 
-/* Exchange the addresses of the ends. */
+/* Exchange the addresses of the two ends. */
 static void fi_introduce(struct fi_end *e, const struct bench_case *c, int fd)
 {
 	struct fi_name name;

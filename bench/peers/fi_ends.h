@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fi_ends.h -- the two ends of an RMA measurement on libfabric. Endpoints over tcp are connected,
- * the leanest kind there; over shm they are unconnected, the only kind there.
+ * fi_ends.h -- the two ends of an RMA measurement on libfabric. With the provider tcp the endpoints
+ * are connected, because that costs least. With shm they are unconnected, because there is no other
+ * kind.
  */
 #ifndef BENCH_FI_ENDS_H
 #define BENCH_FI_ENDS_H
@@ -18,23 +19,23 @@ struct fi_end {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct fid_eq *eq;   /* connected endpoints only */
-	struct fid_pep *pep; /* connected endpoints only: the target's listener */
-	struct fid_av *av;   /* unconnected endpoints only */
+	struct fid_eq *eq;   /* used by connected endpoints only */
+	struct fid_pep *pep; /* used by connected endpoints only: the target's listener */
+	struct fid_av *av;   /* used by unconnected endpoints only */
 	struct fid_cq *cq;
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	fi_addr_t peer;
 	char *mem;
 	size_t size;
-	/* The other end's memory. */
+	/* address and key of the other end's memory */
 	uint64_t addr, key;
 };
 
-/* Ends the program if ret is negative. */
+/* End the program if ret is negative. */
 void fi_must(long ret, const char *what);
-/* flags: the kind of completions that the program will request (FI_DELIVERY_COMPLETE ...). The
- * program skips the case if the provider lacks this kind. */
+/* flags: which kind of completions the program will request (FI_DELIVERY_COMPLETE ...). If the
+ * provider does not have this kind, the case is skipped. */
 void fi_end_open(struct fi_end *e, const struct bench_case *c, const char *provider, uint64_t flags,
 		 size_t size, int fd, bool is_target);
 void fi_end_close(struct fi_end *e);

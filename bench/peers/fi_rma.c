@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fi_rma -- measures one-sided writes and reads on libfabric's public interface: a write that is
- * complete when it is delivered, or committed to persistent memory, at the target.
+ * fi_rma -- measures one-sided writes and reads on libfabric's public interface. A write is
+ * complete when it is delivered at the target, or when it is committed to persistent memory there.
  *
- * Both ends poll: libfabric's providers progress in their callers.
+ * Both ends poll, because libfabric's providers work only while a program calls them.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -25,11 +25,12 @@ struct rma {
 	const struct bench_case *c;
 	const char *provider;
 	uint64_t flags;   /* flags of the operation that ends a unit */
-	unsigned counted; /* operations that one unit counts as */
+	unsigned counted; /* as how many operations a unit counts */
 	struct fi_end e;
 	struct span span;
 	struct samples *samples;
-	/* begin times of the units under way; the address of an entry is the operation's context */
+	/* begun: begin times of the units under way; the address of an entry is the operation's
+	 * context */
 	uint64_t *begun;
 };
 
@@ -58,7 +59,7 @@ static void rma_choose(struct rma *r, const struct bench_case *c, const char *wh
 		die("work=read has no every");
 }
 
-/* Take a completion, or at least make progress. Returns false if there was no completion. */
+/* Take a completion, or at least let the provider work. Returns false if there was none. */
 static bool rma_take(struct rma *r, uint64_t **begun)
 {
 	struct fi_cq_entry entry;
@@ -90,7 +91,7 @@ static ssize_t rma_try(struct rma *r, size_t at, uint64_t flags, uint64_t *begun
 	return rma_reads(r) ? fi_readmsg(r->e.ep, &msg, flags) : fi_writemsg(r->e.ep, &msg, flags);
 }
 
-/* Units whose completion was taken while a post waited for room; they are counted later. */
+/* Units whose completion was taken while a post waited for a free slot; they are counted later. */
 struct rma_done {
 	uint64_t *units[1024];
 	unsigned count;
@@ -107,7 +108,7 @@ static void rma_post_one(struct rma *r, struct rma_done *done, uint64_t flags, u
 	fi_must(ret, "post");
 }
 
-/* Post the writes of a unit. The last one is ordered after the others and alone asks for a
+/* Post the writes of a unit. Only the last one, which is ordered after the others, requests a
  * completion. */
 static void rma_post(struct rma *r, struct rma_done *done, uint64_t *begun)
 {
@@ -150,8 +151,7 @@ static uint64_t rma_for(struct rma *r, uint64_t ns)
 	return now - begin;
 }
 
-/* The target's program does nothing but let its provider make progress, until the other end is
- * gone. */
+/* The target's program only lets its provider work, until the other end is gone. */
 static void rma_target(const struct bench_case *c, int fd, void *arg)
 {
 	struct rma *r = arg;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * librpma12 -- one loop of librpma 1.2's functions, built with the distribution's header, so that
- * it runs on either librpma: on the distribution's over the interposer, and on ours.
+ * librpma12 -- repeats functions of librpma 1.2. It is built with the distribution's header, so it
+ * runs with both libraries: with the distribution's over the interposer, and with this project's.
  *
- * OPERATIONS in the environment sets a number of units instead of a time. A completion is taken
- * when it has surely come, so that no look at an empty queue adds instructions.
+ * The variable OPERATIONS sets a number of units instead of a time. A completion is taken when it
+ * has certainly arrived, so that polls of an empty queue add no instructions.
  */
 #include <librpma.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #define L12_SETTLE_US 3000
 #define L12_DESC_MAX  64
 
-/* Sent by the target: its port, then its memory and configuration. */
+/* What the target sends: its port, and then the descriptors of its memory and configuration. */
 struct l12_memory {
 	size_t mr_len, pcfg_len;
 	char mr[L12_DESC_MAX], pcfg[L12_DESC_MAX];
@@ -42,7 +42,7 @@ struct l12 {
 	char *mem;
 	struct samples *samples;
 	uint64_t *begun;
-	unsigned pause_us; /* between looks at an empty queue */
+	unsigned pause_us; /* microseconds between two polls of an empty queue */
 };
 
 static void l12_must(int ret, const char *what)
@@ -121,7 +121,7 @@ static void l12_take_offer(struct l12 *l, int fd)
 	l12_must(rpma_mr_remote_from_descriptor(m.mr, m.mr_len, &l->there), "memory");
 }
 
-/* Version 1.2 cannot report the port that the system chose, so try several ports. */
+/* Version 1.2 cannot report a port that the system chose, so try several ports. */
 static struct rpma_ep *l12_listen(struct l12 *l, char *port)
 {
 	struct rpma_ep *ep;
@@ -252,8 +252,8 @@ static uint64_t l12_counted(struct l12 *l, unsigned operations)
 {
 	uint64_t begin = clock_now_ns();
 
-	/* Without a pause this loop would look thousands of times; a busy machine takes even
-	 * longer. */
+	/* Without a pause this loop would poll thousands of times, and more often on a busy
+	 * machine. */
 	l->pause_us = L12_SETTLE_US;
 	for (unsigned i = 0; i < operations; i++) {
 		l12_post(l, l->begun);
