@@ -123,7 +123,9 @@ byte resets = RESETS, kills = KILLS, cuts = CUTS, evictions = EVICTIONS, early =
 #define MAY_DIAL(e)  (WAITS(e) && attempt[e] == NO_LINK && !stopped[e])
 #define HANGS(e)     (WAITS(e) && attempt[e] != NO_LINK && links[attempt[e]].stage == CONNECTING && blocked[e])
 #define MAY_YIELD(e) (state[e] == DIALING && SENT_OURS(e) && PEER_IS_PARKED(e) && !MUTATED(NO_YIELD))
-#define TIMER(e)     (MAY_DIAL(e) || HANGS(e) || MAY_YIELD(e))
+/* The retry clock of requests that a lost stream left without an Ack. */
+#define RETRIES(e)   (state[e] == LOST && owes[e] && !MUTATED(LOST_UNTIMED))
+#define TIMER(e)     (MAY_DIAL(e) || HANGS(e) || MAY_YIELD(e) || RETRIES(e))
 /* If two ends look for each other, their timers expire in turns. The pause between two dials is
  * not longer than the wait. */
 #define TURN(e)      (!RIGHT || ((fired[e] <= fired[1 - e] || !TIMER(1 - e)) && \
@@ -271,11 +273,10 @@ inline on_end(e) {
 	printf("end %d: its attempt has ended\n", e);
 	attempt[e] = NO_LINK;
 	if
-	:: state[e] == MET && owes[e] -> leave(e)
-	:: state[e] == MET && !owes[e] && was_used[e] -> state[e] = LOST; spent[e] = true
+	:: state[e] == MET && was_used[e] -> state[e] = LOST; spent[e] = true
 	:: else -> wait_again(e)
 	fi;
-	was_used[e] = false; owes[e] = false
+	was_used[e] = false
 }
 
 inline leave(e) {
@@ -360,6 +361,7 @@ inline on_timer(e) {
 	:: MAY_DIAL(e) -> dial(e)
 	:: HANGS(e) -> end_attempt(e); wait_again(e)
 	:: MAY_YIELD(e) -> printf("end %d gives its dial up\n", e); end_attempt(e); look_for_parked(e)
+	:: RETRIES(e) -> printf("end %d: its message has failed\n", e); leave(e)
 	fi
 }
 
@@ -546,6 +548,7 @@ end:
 		:: d_step { SELF && e == 0 && state[e] == NONE && !down[e] -> CALM; peer[e] = name[e]; on_rtr(e); skip }
 		:: d_step { resets > 0 && state[e] != NONE -> resets--; CALM; leave(e); skip }
 		:: d_step { posts > 0 && state[e] == MET && attempt[e] < LINKS && !owes[e] -> posts--; CALM; post(e); skip }
+		:: d_step { posts > 0 && state[e] == LOST && !owes[e] -> posts--; CALM; owes[e] = true; skip }
 		/* What disturbs. */
 		:: d_step { kills > 0 && !down[e] -> kills--; CALM; kill(e); skip }
 		:: d_step { down[e] -> printf("end %d comes again\n", e); CALM; down[e] = false; skip }
@@ -560,5 +563,7 @@ end:
 		d_step { check(); e = 0; l1 = 0; l2 = 0; l3 = 0; was_waiting = false; also = false }
 	}
 	:: d_step { QUIET && !TIMER(0) && !TIMER(1) && RIGHT -> assert(JOINED) }
+	/* No message waits for ever. */
+	:: d_step { QUIET && !TIMER(0) && !TIMER(1) -> assert(!owes[0] && !owes[1]) }
 	od
 }

@@ -21,3 +21,4 @@
 #define DIALS_END              18 /* blocked: an end stops to dial after failures */
 #define LOST_ACCEPTS           19 /* used: an end whose stream was used accepts a dial of the peer's next incarnation */
 #define SELF_DIALS             20 /* self: a queue pair that is its own peer dials itself */
+#define LOST_UNTIMED           21 /* used: the end of a stream with messages under way does not start the retry clock */

@@ -69,7 +69,7 @@ static void end_join_to_itself(struct end *e, uint32_t attempt)
 static void end_fail(struct end *e)
 {
 	sim_fails++;
-	if (e->waits_for_work && e->sim->now != e->fails_at)
+	if (!e->refused && !(e->waits_for_work && e->sim->now == e->fails_at))
 		sim_violates(e->sim, "posted work failed at another time than the retry clock's");
 	e->waits_for_work = false;
 	end_leave(e, MEETING_LEAVE_ERR);
@@ -283,22 +283,40 @@ void end_on_message(struct end *e, struct conn *c, uint32_t sender)
 	conn_send(c, e, EV_ACK);
 }
 
+static bool end_owes(const struct end *e, const struct conn *c)
+{
+	return c->side[e->i].live && e->sent > e->acked;
+}
+
 static enum meeting_use end_use(const struct end *e, const struct conn *c)
 {
-	enum meeting_use use = MEETING_UNUSED;
+	bool used = c->side[e->i].live && e->sent + e->received;
+	enum meeting_use use = used ? MEETING_USED : MEETING_UNUSED;
 
-	if (c->side[e->i].live && e->sent > e->acked)
-		use = MEETING_BUSY;
-	else if (c->side[e->i].live && e->sent + e->received)
-		use = MEETING_IDLE;
+	if (e->refused || (end_owes(e, c) && e->sim->mode == SIM_LOST_AT_ONCE))
+		use = MEETING_FAILED;
 	if (e->sim->mode == SIM_UNUSED_LOST && c->side[e->i].live && use == MEETING_UNUSED)
-		return MEETING_IDLE;
+		return MEETING_USED;
 	return e->sim->mode == SIM_USED_AGAIN ? MEETING_UNUSED : use;
+}
+
+/* Messages without an Ack were lost with their stream. */
+static void end_awaits_retries(struct end *e)
+{
+	struct meeting_todo todo;
+
+	sim_unacknowledged++;
+	end_expect_failure(e);
+	if (e->sim->mode == SIM_LOST_UNTIMED)
+		return;
+	meeting_on_post(&e->m, e->sim->now, &todo);
+	end_perform(e, &todo);
 }
 
 void end_on_reset(struct end *e, struct conn *c)
 {
-	enum meeting_use use = end_use(e, c);
+	bool owes = end_owes(e, c);
+	enum meeting_use use;
 	struct meeting_todo todo;
 
 	if (e->conn != c) {
@@ -307,10 +325,15 @@ void end_on_reset(struct end *e, struct conn *c)
 		return;
 	}
 	e->conn = NULL;
+	e->refused = owes && prng_chance(&e->sim->prng, 20);
+	use = end_use(e, c);
 	sim_unused += c->side[e->i].live && use == MEETING_UNUSED;
 	meeting_on_end(&e->m, c->side[e->i].attempt, use, e->sim->now, &todo);
 	sim_losses += e->m.state == MEETING_LOST;
 	end_perform(e, &todo);
+	e->refused = false;
+	if (e->m.state == MEETING_LOST && owes)
+		end_awaits_retries(e);
 }
 
 /* An event of an attempt arrives after the attempt was closed. */

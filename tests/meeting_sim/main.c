@@ -17,7 +17,7 @@
 #include "sim.h"
 
 uint64_t sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields, sim_fails, sim_losses,
-	sim_unused, sim_selves;
+	sim_unused, sim_selves, sim_unacknowledged;
 
 static const char *const mode_names[] = {
 #define X(name, text) text,
@@ -174,8 +174,9 @@ static enum sim_mode mode_of(const char *name)
  * the runs prove nothing. */
 static bool covers(void)
 {
-	const uint64_t counts[] = {sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields,
-				   sim_fails, sim_losses,  sim_unused, sim_selves};
+	const uint64_t counts[] = {sim_dials,  sim_accepts,       sim_parked, sim_rejects,
+				   sim_yields, sim_fails,         sim_losses, sim_unused,
+				   sim_selves, sim_unacknowledged};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		if (!counts[i])
@@ -187,9 +188,9 @@ static int judge(enum sim_mode mode, const char *violation, uint64_t seed, uint6
 {
 	printf("dials %" PRIu64 ", accepted %" PRIu64 ", parked %" PRIu64 ", rejected %" PRIu64
 	       ", gave way %" PRIu64 ", failed %" PRIu64 ", lost %" PRIu64 ", unused %" PRIu64
-	       ", own peer %" PRIu64 "\n",
+	       ", own peer %" PRIu64 ", lost with messages %" PRIu64 "\n",
 	       sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields, sim_fails, sim_losses,
-	       sim_unused, sim_selves);
+	       sim_unused, sim_selves, sim_unacknowledged);
 	if (violation)
 		printf("seed %" PRIu64 ": %s\n", seed, violation);
 	if (mode != SIM_HONEST) {

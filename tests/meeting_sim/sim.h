@@ -42,7 +42,9 @@
 	X(REPLACED_STAYS, "replaced-stays") /* a parked dial is replaced, but not ended */ \
 	/* the retry clock has no lower limit for a peer that this end never met */ \
 	X(NO_FLOOR, "no-floor") \
-	X(STOPPED_CLOCK, "stopped-clock") /* a dial that the peer accepts stops the retry clock */
+	X(STOPPED_CLOCK, "stopped-clock") /* a dial that the peer accepts stops the retry clock */ \
+	X(LOST_AT_ONCE, "lost-at-once") /* requests fail when their stream ends */ \
+	X(LOST_UNTIMED, "lost-untimed") /* the end of a stream does not start the retry clock */
 /* clang-format on */
 enum sim_mode {
 #define X(name, text) SIM_##name,
@@ -90,6 +92,7 @@ struct end {
 	uint32_t heard;                 /* incarnation of the peer that sent the first message */
 	/* waits_for_work: the user has posted work, and the ends have not met since */
 	bool waits_for_work;
+	bool refused;      /* the peer has refused a message before it reset the connection */
 	uint64_t fails_at; /* limit by which the retry clock must end the wait */
 	uint64_t retry_ns, floor_ns;
 	unsigned troubles_left;
@@ -142,7 +145,7 @@ struct sim {
 
 /* Coverage: how often each case occurred in all runs. A run that reaches no case proves nothing. */
 extern uint64_t sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields, sim_fails, sim_losses,
-	sim_unused, sim_selves;
+	sim_unused, sim_selves, sim_unacknowledged;
 
 bool sim_run(struct sim *sim, uint64_t seed, enum sim_mode mode, bool verbose);
 void sim_note(const struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

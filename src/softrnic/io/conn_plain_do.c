@@ -157,7 +157,7 @@ static void plain_ended(struct conn *c, uint32_t attempt, enum meeting_use use)
 
 	meeting_on_end(&c->plain->meeting, attempt, use, clock_now_ns(), &todo);
 	conn_plain_do(c, &todo);
-	if ((use == MEETING_UNUSED || c->plain->rtr.ends.uc) && stream_has_posted(c->stream))
+	if (stream_has_posted(c->stream))
 		conn_plain_on_post(c);
 }
 
@@ -396,8 +396,8 @@ void conn_plain_on_time(struct conn *c)
 static enum meeting_use plain_use(const struct conn *c)
 {
 	if (stream_qp(c->stream) && stream_qp_is_failed(c->stream))
-		return MEETING_BUSY;
-	return stream_was_used(c->stream) ? MEETING_IDLE : MEETING_UNUSED;
+		return MEETING_FAILED;
+	return stream_was_used(c->stream) ? MEETING_USED : MEETING_UNUSED;
 }
 
 void conn_plain_on_event(struct conn *c, enum stream_event event, int status)

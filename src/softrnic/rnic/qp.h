@@ -199,6 +199,13 @@ void qp_fail_lost(struct qp *qp);
  * function does nothing for reliable queue pairs.
  */
 void qp_give_away(struct qp *qp);
+/*
+ * For a queue pair that connects by a meeting (stream/meeting.h) and has exchanged messages: the
+ * stream has ended, and no other one follows before a reset. Nothing more is sent. An unreliable
+ * queue pair completes its posted requests, see qp_give_away(). Those of a reliable one stay posted
+ * until the owner fails them.
+ */
+void qp_lose_peer(struct qp *qp);
 /* The stream has ended. If it ends within an FPDU, this is an error. If it ends between two FPDUs,
  * the peer has disconnected. */
 void qp_on_eof(struct qp *qp);

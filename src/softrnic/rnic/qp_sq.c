@@ -134,6 +134,12 @@ void qp_give_away(struct qp *qp)
 	qp_settle(qp);
 }
 
+void qp_lose_peer(struct qp *qp)
+{
+	qp_tx_shut(qp);
+	qp_give_away(qp);
+}
+
 /* --- answers ------------------------------------------------------------------------------ */
 
 bool qp_answer_is_for_rtr(const struct qp *qp)

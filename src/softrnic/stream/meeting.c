@@ -295,8 +295,8 @@ void meeting_on_end(struct meeting *m, uint32_t attempt, enum meeting_use use, u
 		meeting_redial_later(m, now, todo);
 	else if (m->state == MEETING_GREETING || use == MEETING_UNUSED)
 		meeting_look_again(m, now, todo);
-	else if (use == MEETING_BUSY)
-		meeting_fail(m, "its stream ended with work outstanding", todo);
+	else if (use == MEETING_FAILED)
+		meeting_fail(m, "its queue pair failed", todo);
 	else
 		meeting_set_state(m, MEETING_LOST, "its stream ended");
 	meeting_finish(m, todo);

@@ -195,9 +195,10 @@ enum meeting_use {
 	 * it was refused, rejected or reset, and a stream that did not reach full operation. If
 	 * requests wait in the queue, call meeting_on_post() afterwards */
 	MEETING_UNUSED,
-	MEETING_IDLE, /* the stream was used, and this end has no outstanding request */
-	/* requests were sent and are not acknowledged; the todo contains MEETING_DO_FAIL */
-	MEETING_BUSY,
+	/* the stream was used. Requests without an Ack are still posted: if there are any, call
+	 * meeting_on_post() afterwards */
+	MEETING_USED,
+	MEETING_FAILED, /* the queue pair has failed; the todo contains MEETING_DO_FAIL */
 };
 /* The attempt has ended although this end did not close it. The owner has closed the link. */
 void meeting_on_end(struct meeting *m, uint32_t attempt, enum meeting_use use, uint64_t now,

@@ -212,8 +212,8 @@ int stream_new(const struct stream_config *cfg, struct stream **out);
  * The stream belongs to a queue pair without an id, which connects to its peer by a meeting
  * (meeting.h). Must be called before connect, or before the link exists. The peer must consent. An
  * initiator waits for the reply without a time limit, because the peer's queue pair may not be
- * ready. If the stream ends before full operation, or while nothing is posted, the queue pair does
- * not fail.
+ * ready. The queue pair does not fail with its stream, except by a Terminate, an error of this end
+ * or a silent peer.
  */
 void stream_set_meets(struct stream *s);
 bool stream_peer_consents(const struct stream *s); /* valid in REQ_RCVD */

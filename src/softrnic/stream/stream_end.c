@@ -15,25 +15,23 @@
 #define LINGER_NS      (60 * NSEC_PER_SEC) /* the usual time for which TCP keeps a closed socket */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
-/*
- * Does the queue pair survive the end of this stream? A queue pair that connects by a meeting
- * survives if none of its requests was lost: the stream was unused, was not in full operation, or
- * has no outstanding requests. An unreliable queue pair survives every stream.
- */
-static bool stream_spares_qp(const struct stream *s)
+static bool stream_was_in_use(const struct stream *s)
 {
-	return s->cfg.meets && (s->state < STREAM_LIVE || !stream_was_used(s) ||
-				!qp_has_posted(s->qp) || qp_config(s->qp)->unreliable);
+	return s->state >= STREAM_LIVE && stream_was_used(s);
 }
 
+/*
+ * A queue pair that connects by a meeting survives its stream. Requests that the peer has not
+ * acknowledged stay posted: the meeting fails them after the retry time, as a card does.
+ */
 void stream_end_qp(struct stream *s)
 {
 	if (!stream_runs_qp(s) || qp_is_failed(s->qp))
 		return;
-	if (!stream_spares_qp(s))
-		qp_fail(s->qp, s->cfg.meets ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR);
-	else if (s->state >= STREAM_LIVE && stream_was_used(s))
-		qp_give_away(s->qp);
+	if (!s->cfg.meets)
+		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
+	else if (stream_was_in_use(s))
+		qp_lose_peer(s->qp);
 }
 
 /* The peer has ended its sending. */
@@ -289,20 +287,30 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	}
 }
 
-/* The peer or the path to it is gone: fail the queue pair. */
-static void stream_lose_qp(struct stream *s)
+/* Requests of a reliable queue pair were sent and are not acknowledged. */
+static bool stream_owes_answers(const struct stream *s)
 {
-	if (s->cfg.meets)
-		stream_end_qp(s);
-	else if (stream_runs_qp(s) && !qp_is_failed(s->qp))
+	return stream_was_in_use(s) && qp_has_posted(s->qp) && !qp_config(s->qp)->unreliable;
+}
+
+/* The peer, or the way to it, is gone. A silent peer has had its time for an answer already. */
+static void stream_lose_qp(struct stream *s, bool silent)
+{
+	if (!stream_runs_qp(s) || qp_is_failed(s->qp))
+		return;
+	if (!s->cfg.meets)
 		qp_fail_lost(s->qp);
+	else if (silent && stream_owes_answers(s))
+		qp_fail(s->qp, IBV_WC_RETRY_EXC_ERR);
+	else
+		stream_end_qp(s);
 }
 
 static void stream_cut(struct stream *s, int err, enum stream_event event, int status)
 {
 	LOG_INFO("stream %p: link broke: error %d", (void *)s, err);
 	stream_set_cause(s, err);
-	stream_lose_qp(s);
+	stream_lose_qp(s, event == STREAM_EV_LOST);
 	stream_set_state(s, STREAM_CLOSED, "link broke");
 	stream_end(s, event, status);
 }

@@ -175,7 +175,7 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 void stream_responder_settle(struct stream *s, uint64_t now);
 
 /* stream_end.c */
-/* Fail the queue pair, unless stream_spares_qp(). */
+/* Fail the queue pair, unless it meets its peer by itself. */
 void stream_end_qp(struct stream *s);
 /* Enter the next state if possible. This function has the time; it handles REP_SENT, HELLO, LIVE
  * and DRAINING. */

@@ -123,8 +123,8 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 	return qp;
 }
 
-/* The caller has checked that the queue pair can lose no request by the end of this stream: see
- * stream_end_qp(). */
+/* Either no message of the user was sent on the stream, or a move to RESET drops the posted
+ * requests. */
 struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u)
 {
 	struct qp *qp = s->qp;

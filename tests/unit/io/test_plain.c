@@ -126,7 +126,7 @@ static void receives_survive_the_end_of_an_idle_peer(void **state)
 	assert_int_equal(plain_state(&dials), IBV_QPS_RTS);
 }
 
-static void requests_that_are_outstanding_fail_with_the_peer(void **state)
+static void requests_that_are_posted_after_the_peer_has_ended_fail(void **state)
 {
 	dials.timeout = 1;
 	plain_ready(&dials, awaits.qp->qp_num);
@@ -147,6 +147,104 @@ static uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+#define RETRY_MS 268 /* timeout 16: 4.096 us * 2^16 */
+
+/* Of three messages, the peer has a receive for the first one. */
+static void post_three(void)
+{
+	dials.timeout = 16;
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+	plain_recv(&dials, 9);
+	plain_recv(&awaits, 1);
+	plain_send(&dials, 2, "received");
+	plain_send(&dials, 3, "without a receive");
+	plain_send(&dials, 4, "likewise");
+	assert_int_equal(plain_wait(&awaits).status, IBV_WC_SUCCESS);
+}
+
+static void expect_end(uint64_t wr_id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = plain_wait(&dials);
+
+	assert_int_equal(wc.wr_id, wr_id);
+	assert_int_equal(wc.status, status);
+}
+
+static void expect_failure_after_the_retries(uint64_t ended)
+{
+	expect_end(3, IBV_WC_RETRY_EXC_ERR);
+	assert_in_range(now_ms() - ended, RETRY_MS, 3000); /* the machine may be busy */
+	expect_end(4, IBV_WC_WR_FLUSH_ERR);
+	expect_end(9, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(plain_state(&dials), IBV_QPS_ERR);
+}
+
+/* The peer has acknowledged the first message, and ends in good order. */
+static void outstanding_requests_fail_after_the_retries_and_not_with_the_peer(void **state)
+{
+	uint64_t ended;
+
+	post_three();
+	ended = now_ms();
+	plain_destroy_qp(&awaits);
+	expect_end(2, IBV_WC_SUCCESS);
+	plain_expect_none(&dials, RETRY_MS / 2);
+	assert_int_equal(plain_state(&dials), IBV_QPS_RTS);
+	expect_failure_after_the_retries(ended);
+}
+
+/* As on a card, a peer that is set up again does not get the messages of its former life. */
+static void a_peer_that_comes_again_does_not_get_outstanding_requests(void **state)
+{
+	uint64_t ended;
+
+	post_three();
+	expect_end(2, IBV_WC_SUCCESS);
+	ended = now_ms();
+	plain_reset(&awaits);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_recv(&awaits, 1);
+	expect_failure_after_the_retries(ended);
+	plain_expect_none(&awaits, 20);
+	plain_reset(&dials);
+	plain_reset(&awaits);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+}
+
+static void a_move_to_err_does_not_wait_for_the_retries(void **state)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+
+	post_three();
+	expect_end(2, IBV_WC_SUCCESS);
+	plain_destroy_qp(&awaits);
+	plain_expect_none(&dials, 20);
+	assert_int_equal(softrnic_modify_qp(dials.qp, &err, IBV_QP_STATE), 0);
+	expect_end(3, IBV_WC_WR_FLUSH_ERR);
+	expect_end(4, IBV_WC_WR_FLUSH_ERR);
+	expect_end(9, IBV_WC_WR_FLUSH_ERR);
+	plain_expect_none(&dials, RETRY_MS + 50);
+}
+
+/* RESET drops what waits for the retries, and the clock stops. */
+static void a_reset_does_not_wait_for_the_retries(void **state)
+{
+	post_three();
+	expect_end(2, IBV_WC_SUCCESS);
+	plain_reset(&awaits);
+	plain_expect_none(&dials, 20);
+	plain_reset(&dials);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+	plain_expect_none(&dials, RETRY_MS + 50);
+	plain_talk(&awaits, &dials);
 }
 
 /* SOFTRNIC_RETRY_MS is 300 in this test. */
@@ -304,7 +402,11 @@ int main(void)
 		TEST(after_a_reset_both_meet_again),
 		TEST(one_end_may_be_a_reset_ahead),
 		TEST(receives_survive_the_end_of_an_idle_peer),
-		TEST(requests_that_are_outstanding_fail_with_the_peer),
+		TEST(requests_that_are_posted_after_the_peer_has_ended_fail),
+		TEST(outstanding_requests_fail_after_the_retries_and_not_with_the_peer),
+		TEST(a_peer_that_comes_again_does_not_get_outstanding_requests),
+		TEST(a_move_to_err_does_not_wait_for_the_retries),
+		TEST(a_reset_does_not_wait_for_the_retries),
 		TEST(a_peer_that_never_comes_costs_the_time_of_the_retries),
 		TEST(after_an_error_a_reset_helps),
 		TEST(both_use_rings_if_these_are_permitted),

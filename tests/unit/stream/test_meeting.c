@@ -377,10 +377,40 @@ static void test_a_lost_peer_does_not(void **state)
 	to_rtr(high, low);
 	meet();
 	meeting_on_retry_limits(&m, SEC / 2, 2 * SEC, now, &todo);
-	meeting_on_end(&m, m.attempt, MEETING_IDLE, now, &todo);
+	meeting_on_end(&m, m.attempt, MEETING_USED, now, &todo);
 	assert_true(todo.deadline == CLOCK_NEVER);
 	meeting_on_post(&m, now, &todo);
 	assert_int_equal(time_to_fail(), SEC / 2);
+}
+
+/* The requests were sent and are not acknowledged. A new peer would not get them. */
+static void test_requests_of_a_lost_stream_have_the_time_of_the_retries(void **state)
+{
+	struct meeting_inbound next = rig_inbound(low, high);
+
+	to_rtr(high, low);
+	meeting_on_retry_limits(&m, 8 * SEC, 2 * SEC, now, &todo);
+	meeting_on_post(&m, now, &todo);
+	meet();
+	now += 7 * SEC;
+	meeting_on_end(&m, m.attempt, MEETING_USED, now, &todo);
+	assert_int_equal(todo.todo, 0);
+	meeting_on_post(&m, now, &todo);
+	meeting_on_inbound(&m, &next, now + SEC, &todo);
+	assert_int_equal(todo.todo, 0);
+	meeting_on_post(&m, now + 2 * SEC, &todo);
+	assert_int_equal(time_to_fail(), 8 * SEC);
+}
+
+static void test_a_failed_queue_pair_has_no_further_time(void **state)
+{
+	to_rtr(high, low);
+	meet();
+	meeting_on_retry_limits(&m, 8 * SEC, 2 * SEC, now, &todo);
+	meeting_on_end(&m, m.attempt, MEETING_FAILED, now, &todo);
+	assert_int_equal(todo.todo, MEETING_DO_FAIL);
+	assert_int_equal(m.state, MEETING_NONE);
+	assert_true(todo.deadline == CLOCK_NEVER);
 }
 
 static void test_no_clock_runs_once_it_has_met(void **state)
@@ -443,6 +473,9 @@ int main(void)
 		cmocka_unit_test_setup(test_posted_work_fails_in_time, begin),
 		cmocka_unit_test_setup(test_a_peer_that_was_never_met_gets_the_least_time, begin),
 		cmocka_unit_test_setup(test_a_lost_peer_does_not, begin),
+		cmocka_unit_test_setup(test_requests_of_a_lost_stream_have_the_time_of_the_retries,
+				       begin),
+		cmocka_unit_test_setup(test_a_failed_queue_pair_has_no_further_time, begin),
 		cmocka_unit_test_setup(test_no_clock_runs_once_it_has_met, begin),
 		cmocka_unit_test_setup(test_the_clock_runs_while_they_greet, begin),
 		cmocka_unit_test_setup(test_without_a_timeout_it_waits_for_ever, begin),

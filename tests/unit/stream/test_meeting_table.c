@@ -26,6 +26,7 @@ enum row {
 	MET,
 	MET_PARKED,
 	LOST,
+	LOST_POSTED, /* requests wait for the retry clock */
 	ROWS
 };
 
@@ -42,8 +43,8 @@ enum event {
 	REPLY,
 	LIVE,
 	END_UNUSED,
-	END_IDLE,
-	END_BUSY,
+	END_USED,
+	END_FAILED,
 	TIME, /* the meeting's deadline; without a deadline, the present time */
 	EVENTS
 };
@@ -53,7 +54,7 @@ enum event {
 #define WHAT "crfsad"
 static const char *const expected[ROWS][EVENTS] = {
 	/* The columns: RTR RESET ERR DESTROY POST PEER OTHER PARKED_END ESTABLISHED REPLY LIVE
-	 * UNUSED IDLE BUSY TIME */
+	 * UNUSED USED FAILED TIME */
 	[NONE] = {"Dd", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N", "N"},
 	[NONE_PARKED] = {"Ga", "N", "N", "Nr", "N", "Nr", "Nr", "N", "N", "N", "N", "N", "N", "N",
 			 "N"},
@@ -82,6 +83,8 @@ static const char *const expected[ROWS][EVENTS] = {
 	[MET_PARKED] = {NULL, "Nc", "Nc", "Ncr", "M", "Mr", "Mr", "M", "M", "M", "M", "Ga", "L",
 			"Nf", "M"},
 	[LOST] = {NULL, "N", "N", "N", "L", "L", "L", "L", "L", "L", "L", "L", "L", "L", "L"},
+	[LOST_POSTED] = {NULL, "N", "N", "N", "L", "L", "L", "L", "L", "L", "L", "L", "L", "L",
+			 "Nf"},
 };
 
 static struct meeting m;
@@ -151,6 +154,13 @@ static void enter_awaiting(enum row row)
 		send_request();
 }
 
+static void start_retry_clock(void)
+{
+	meeting_on_retry_limits(&m, SEC, 0, now, &todo);
+	meeting_on_post(&m, now, &todo);
+	assert_true(todo.deadline == now + SEC);
+}
+
 static void enter_chosen(enum row row)
 {
 	if (row == GREETS_SELF)
@@ -161,8 +171,10 @@ static void enter_chosen(enum row row)
 		enter_met();
 	if (row == GREETS_PARKED || row == MET_PARKED)
 		park_both();
-	if (row == LOST)
-		meeting_on_end(&m, m.attempt, MEETING_IDLE, now, &todo);
+	if (row == LOST || row == LOST_POSTED)
+		meeting_on_end(&m, m.attempt, MEETING_USED, now, &todo);
+	if (row == LOST_POSTED)
+		start_retry_clock();
 }
 
 static void name_dials(enum row row)
@@ -235,8 +247,8 @@ static void happens(enum event event)
 	else
 		meeting_on_end(&m, m.attempt,
 			       event == END_UNUSED ? MEETING_UNUSED
-			       : event == END_IDLE ? MEETING_IDLE
-						   : MEETING_BUSY,
+			       : event == END_USED ? MEETING_USED
+						   : MEETING_FAILED,
 			       now, &todo);
 }
 
@@ -259,6 +271,8 @@ static void check_meeting(void)
 	assert_int_equal(!!(todo.todo & MEETING_DO_ACCEPT), todo.accept != NULL);
 	if (todo.todo & (MEETING_DO_SELF | MEETING_DO_ACCEPT | MEETING_DO_DIAL))
 		assert_int_equal(todo.attempt, m.attempt);
+	if (m.state == MEETING_NONE)
+		assert_true(todo.deadline == CLOCK_NEVER);
 	/* An end that still looks for its peer has a deadline, unless its own dial is at the
 	 * peer. */
 	if (looks && m.dial != MEETING_DIAL_SENT)
@@ -295,7 +309,7 @@ static void test_late_events_change_nothing(void **state)
 	char before[16], after[16];
 
 	for (unsigned row = DIALS; row < ROWS; row++) {
-		for (unsigned event = ESTABLISHED; event <= END_BUSY; event++) {
+		for (unsigned event = ESTABLISHED; event <= END_FAILED; event++) {
 			enter(row);
 			todo.todo = 0;
 			describe(before);
@@ -305,9 +319,9 @@ static void test_late_events_change_nothing(void **state)
 			: event == LIVE      ? meeting_on_live(&m, m.attempt - 1, &todo)
 			: event == END_UNUSED
 				? meeting_on_end(&m, m.attempt - 1, MEETING_UNUSED, now, &todo)
-			: event == END_IDLE
-				? meeting_on_end(&m, m.attempt - 1, MEETING_IDLE, now, &todo)
-				: meeting_on_end(&m, m.attempt - 1, MEETING_BUSY, now, &todo);
+			: event == END_USED
+				? meeting_on_end(&m, m.attempt - 1, MEETING_USED, now, &todo)
+				: meeting_on_end(&m, m.attempt - 1, MEETING_FAILED, now, &todo);
 			describe(after);
 			assert_string_equal(before, after);
 			check_meeting();
