@@ -6,10 +6,9 @@
  * usage: mirror-kv SET     commands from standard input, one on each line:
  *   set KEY VALUE   get KEY   count
  *
- * The file is a log. The program stores a record and begins its flush. Then rpmirror_store8()
- * stores the eight bytes that are the log's length, and no copy ever has them without the record.
- * So a commit takes one round trip, a crash leaves only complete records, and no recovery is
- * needed.
+ * The file is a log. The program stores a record and flushes it. Then rpmirror_store8() stores the
+ * eight bytes that are the log's length, and no copy ever has them without the record. So a crash
+ * leaves only complete records, and no recovery is needed.
  */
 #include <err.h>
 #include <librpmirror.h>
@@ -62,7 +61,6 @@ static void set(const char *key, const char *value)
 	struct record *r = (struct record *)(store->records + store->used);
 	struct record head = {(uint16_t)strlen(key), (uint16_t)strlen(value)};
 	struct rpmirror_range range = {r, record_size(&head)};
-	uint64_t ticket;
 
 	if (range.len > room - store->used) {
 		puts("full");
@@ -71,9 +69,8 @@ static void set(const char *key, const char *value)
 	*r = head;
 	memcpy(r->text, key, head.key_len);
 	memcpy(r->text + head.key_len, value, head.value_len);
-	must(rpmirror_flush_start(mirror, &range, 1, 0, &ticket), "flush a record");
+	must(rpmirror_flush(mirror, &range, 1, 0, NULL), "flush a record");
 	must(rpmirror_store8(mirror, &store->used, store->used + range.len), "count a record");
-	must(rpmirror_flush_wait(mirror, ticket, -1, NULL), "flush a record");
 	puts("ok");
 }
 

@@ -185,7 +185,8 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len);
 
 /*
  * Store a word and make it durable; each copy changes in one step. p must be aligned to 8 bytes.
- * Before a copy gets the word, it gets everything that this thread flushed earlier.
+ * Before a copy gets the word, everything that this thread flushed earlier is durable. So the call
+ * first waits for flushes that rpmirror_flush_start() has begun.
  */
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value);
 

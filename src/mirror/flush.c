@@ -240,8 +240,8 @@ static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t 
 	return rc;
 }
 
-int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
-			 unsigned flags, uint64_t *ticket)
+static int flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
+		       unsigned flags, uint64_t *ticket)
 {
 	struct mirror_range some[FLUSH_ON_STACK], *v = some;
 	uint64_t seq = 0;
@@ -249,8 +249,6 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 
 	if (rc)
 		return rc;
-	if (!ticket)
-		return errmsg_fail(RPMIRROR_E_INVAL, "there is no room for the ticket");
 	killpoint(KILLPOINT_flush_begin);
 	if (n > FLUSH_ON_STACK)
 		v = malloc(n * sizeof(*v));
@@ -264,6 +262,23 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 	if (!rc)
 		*ticket = seq;
 	return rc;
+}
+
+int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
+			 unsigned flags, uint64_t *ticket)
+{
+	int rc;
+
+	if (!ticket)
+		return errmsg_fail(RPMIRROR_E_INVAL, "there is no room for the ticket");
+	rc = flush_start(m, ranges, n, flags, ticket);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&m->lock);
+	if (*ticket > m->started_seq)
+		m->started_seq = *ticket;
+	pthread_mutex_unlock(&m->lock);
+	return 0;
 }
 
 /* ---- the result ---- */
@@ -310,6 +325,11 @@ static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 		return flush_verdict(m, seq);
 	}
 	return rc ? rc : RPMIRROR_E_AGAIN;
+}
+
+int flush_await_started(struct rpmirror *m)
+{
+	return flush_await_number(m, m->started_seq, CLOCK_NEVER);
 }
 
 static int flush_ranges(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own)
@@ -364,7 +384,7 @@ int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsi
 {
 	struct rpmirror_result result;
 	uint64_t ticket;
-	int rc = rpmirror_flush_start(m, ranges, n, flags, &ticket);
+	int rc = flush_start(m, ranges, n, flags, &ticket);
 
 	if (rc && rc != RPMIRROR_E_INVAL && res && set_is_usable(m)) {
 		pthread_mutex_lock(&m->lock);

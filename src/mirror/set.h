@@ -129,6 +129,7 @@ struct rpmirror {
 	struct mirror_epoch epoch; /* the epoch of this primary */
 	uint64_t read_again_ms;    /* time to read the register again; 0: no read was requested */
 	struct flush_core flush;
+	uint64_t started_seq; /* the last flush of rpmirror_flush_start() */
 	uint64_t slow_noted_ms;
 	/* begin of each flush, indexed by number % FLUSH_MAX; after a flush operation covers the
 	 * flush, the time of that operation */
@@ -259,6 +260,10 @@ int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 /* Like flush_whole(), for the application: while the set is given up the call waits, and fails at
  * the end. */
 int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n);
+
+/* Locked, with gaps; wait until the flushes of rpmirror_flush_start() are acknowledged. 0 or an
+ * RPMIRROR_E_*. */
+int flush_await_started(struct rpmirror *m);
 
 /* agent.c */
 void *agent_main(void *m);

@@ -123,10 +123,11 @@ static int store_try(struct rpmirror *m, struct store_word *word)
 static int store_word(struct rpmirror *m, struct store_word *word)
 {
 	uint64_t since_ms = clock_boot_ms();
-	int rc = 0, again = 1;
+	int rc, again = 1;
 
 	set_lock_in_turn(m);
-	while (again > 0 && !(rc = wait_check(m, since_ms))) {
+	rc = flush_await_started(m);
+	while (again > 0 && !rc && !(rc = wait_check(m, since_ms))) {
 		if (m->is_protected)
 			wait_step(m, CLOCK_NEVER);
 		else
@@ -137,9 +138,9 @@ static int store_word(struct rpmirror *m, struct store_word *word)
 }
 
 /*
- * Flushes copy aligned words as a whole, and reach each copy in the order of their numbers. This
- * thread's earlier flushes are acknowledged, so no copy gets the word before them. The store
- * happens before the snapshot that contains it.
+ * Flushes copy aligned words as a whole. The word is stored after this thread's earlier flushes are
+ * acknowledged, those of rpmirror_flush_start() included: a member may write back any page at any
+ * time, so the word would reach its medium before bytes that are still in its memory.
  */
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
 {
