@@ -108,7 +108,7 @@ const char *rpma_err_last(void);
 
 enum rpma_util_ibv_context_type {
 	RPMA_UTIL_IBV_CONTEXT_LOCAL, /* this machine owns addr */
-	RPMA_UTIL_IBV_CONTEXT_REMOTE /* addr is reached through the device */
+	RPMA_UTIL_IBV_CONTEXT_REMOTE /* the device reaches the memory at addr */
 };
 
 /*
@@ -257,8 +257,8 @@ struct rpma_srq_cfg;
 struct rpma_srq;
 struct rpma_cq;
 
-/* Defaults: 20 receives, and a private completion queue of 20 entries (size 0: no private
- * queue). */
+/* Make and delete a configuration. Defaults: 20 receives, and a private completion queue of 20
+ * entries (size 0: no private queue). */
 int rpma_srq_cfg_new(struct rpma_srq_cfg **cfg_ptr);
 int rpma_srq_cfg_delete(struct rpma_srq_cfg **cfg_ptr);
 int rpma_srq_cfg_set_rq_size(struct rpma_srq_cfg *cfg, uint32_t rq_size);
@@ -366,13 +366,13 @@ enum rpma_conn_event {
 	RPMA_CONN_ESTABLISHED, /* operations may be posted */
 	RPMA_CONN_CLOSED,      /* ended by a disconnect */
 	RPMA_CONN_LOST,        /* the connection broke */
-	RPMA_CONN_REJECTED,    /* rejected by the end that rpma_conn_get_rejection() returns */
+	RPMA_CONN_REJECTED,    /* rejected; rpma_conn_get_rejection() returns by which end */
 	RPMA_CONN_UNREACHABLE  /* no answer came within the time limit */
 };
 
 const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
 
-/* Which end rejected a connection. */
+/* The end that rejected a connection. */
 enum rpma_rejection {
 	RPMA_REJECTION_NONE,        /* the event RPMA_CONN_REJECTED has not come */
 	RPMA_REJECTION_UNKNOWN,     /* the device does not report which end rejected */
@@ -438,7 +438,7 @@ int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps);
 
 struct rpma_counter {
 	const char *name; /* a static text */
-	uint64_t value;   /* counted since the connection was made */
+	uint64_t value;   /* total since the connection was made */
 };
 
 /*
@@ -792,7 +792,8 @@ int rpma_batch_delete(struct rpma_batch **batch_ptr);
 int rpma_batch_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 		     const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 		     const void *op_context);
-/* An atomic write after a flush in the batch takes effect only after the flush succeeded. */
+/* An atomic write after a flush of the same batch takes effect only after the flush has
+ * succeeded. */
 int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 			    const char src[8], int flags, const void *op_context);
 int rpma_batch_atomic_compare_swap(struct rpma_batch *batch, struct rpma_mr_local *result,

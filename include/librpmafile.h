@@ -167,7 +167,7 @@ struct rpma_file_info {
 	char region[48];
 	char server[280]; /* the server's HOST:PORT */
 	char device[64];  /* name of this machine's device, such as "softrnic0" */
-	char link[16];    /* "tcp", "shm" or "rdma" */
+	char link[16];    /* kind of connection: "tcp", "shm" or "rdma" */
 	/* The two members below are 0 unless the file is open for writing. */
 	/* 1: a sync makes bytes durable; 0: a sync only makes them visible to the server */
 	int persists;

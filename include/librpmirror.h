@@ -42,10 +42,10 @@ extern "C" {
 #define RPMIRROR_E_NOMEM    (-200003) /* out of memory */
 #define RPMIRROR_E_INVAL    (-200004) /* an argument is wrong */
 #define RPMIRROR_E_AGAIN    (-200005) /* not finished in time; the caller may wait again */
-#define RPMIRROR_E_NO_EVENT (-200006) /* no event, or no error, is pending */
+#define RPMIRROR_E_NO_EVENT (-200006) /* no event or error is pending */
 #define RPMIRROR_E_DAEMON   (-200007) /* this host's rpmirrord cannot be reached */
 #define RPMIRROR_E_QUORUM   (-200010) /* the register cannot be reached; waiting may help */
-#define RPMIRROR_E_COPIES   (-200011) /* fewer copies than min_copies; waiting may help */
+#define RPMIRROR_E_COPIES   (-200011) /* fewer copies exist than min_copies; waiting may help */
 #define RPMIRROR_E_BUSY     (-200012) /* another process maps the set; waiting may help */
 #define RPMIRROR_E_FENCED                                                                          \
 	(-200013) /* another primary exists, or an operator demoted this one: unmap the set */
@@ -72,7 +72,7 @@ const char *rpmirror_errormsg(void);
 struct rpmirror; /* one mapped set */
 
 #define RPMIRROR_MAP_WAIT (1u << 0) /* wait until this host can become the primary */
-/* with STALE_OK: map this host's copy, also while another host is the primary */
+/* with STALE_OK: map this host's copy even if another host is the primary */
 #define RPMIRROR_MAP_READONLY (1u << 1)
 #define RPMIRROR_MAP_STALE_OK (1u << 2) /* reads may lack acknowledged data */
 /* reads may return older data, which lacks acknowledged flushes */
@@ -220,7 +220,7 @@ enum rpmirror_health {
 enum rpmirror_copy {
 	RPMIRROR_COPY_UNKNOWN,
 	RPMIRROR_COPY_IN_SYNC, /* the copy has every acknowledged flush */
-	RPMIRROR_COPY_SYNCING, /* a resync is under way */
+	RPMIRROR_COPY_SYNCING, /* a resync is running */
 	RPMIRROR_COPY_STALE,   /* the copy lacks acknowledged flushes */
 	RPMIRROR_COPY_FAILED   /* the copy has an error of its medium or of a write-back */
 };

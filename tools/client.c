@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "regions/target.h"
 
-/* If rc is not 0, err is set. */
+/* Report err if rc is not 0. Returns an exit status. */
 static int client_check(int rc, const struct error *err)
 {
 	return rc ? cli_report(err, "") : CLI_OK;

@@ -221,7 +221,8 @@ static int serve_files(struct serve_opts *opts, int signal_fd)
 	int rc = serve_make_server(opts, &server, &err);
 
 	if (rc && err.cause == ECANCELED)
-		return CLI_OK; /* a signal ended the start, as it ends the loop later */
+		/* a signal during the start ends the server, as a later signal does */
+		return CLI_OK;
 	if (rc)
 		return cli_report(&err, serve_hint_for(&opts->server, &err));
 	serve_warn_if_open_to_all(server, opts);

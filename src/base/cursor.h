@@ -87,7 +87,7 @@ static inline struct wcursor wcursor_init(void *buf, size_t len)
 	return (struct wcursor){.start = buf, .p = buf, .end = (uint8_t *)buf + len};
 }
 
-/* Number of bytes written so far. */
+/* Returns the number of bytes written so far. */
 static inline size_t wcursor_len(const struct wcursor *c)
 {
 	return (size_t)(c->p - c->start);

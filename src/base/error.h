@@ -17,7 +17,7 @@ enum error_kind {
 	ERROR_LOCAL,     /* a file, a disk, an address or a device of this machine cannot be used */
 	ERROR_UNREACHED, /* the other end cannot be reached */
 	ERROR_REFUSED,   /* the other end refuses the request */
-	ERROR_FAILED,    /* a connection or an operation on it failed */
+	ERROR_FAILED,    /* a connection failed, or an operation on a connection */
 };
 
 #define ERROR_TEXT 512

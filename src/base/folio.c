@@ -8,10 +8,10 @@
 
 #define FOLIO_MARKS_NS (60 * NSEC_PER_SEC)
 
-#ifndef MADV_COLD /* Linux 5.4 */
+#ifndef MADV_COLD /* since Linux 5.4 */
 #define MADV_COLD 20
 #endif
-#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#ifndef MADV_POPULATE_READ /* since Linux 5.14 */
 #define MADV_POPULATE_READ 22
 #endif
 
@@ -124,7 +124,7 @@ static bool folio_bring_in(const struct folio_marks *marks, uint8_t *addr, unsig
 	return count;
 }
 
-/* A folio of more than one page begins at an even page. */
+/* Try only even pages: a folio of more than one page begins at an even page. */
 static void folio_split_window(const struct folio_marks *marks, uint8_t *addr, unsigned pages)
 {
 	uint64_t page = folio_page(marks);

@@ -43,7 +43,7 @@ static inline void list_del(struct list *n)
 	list_init(n);
 }
 
-/* First node, or NULL when the list is empty. */
+/* Returns the first node, or NULL when the list is empty. */
 static inline struct list *list_first(const struct list *head)
 {
 	return head->next == head ? NULL : head->next;

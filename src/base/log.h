@@ -24,9 +24,9 @@ enum log_level {
 typedef void log_sink(enum log_level level, const char *file, int line, const char *func,
 		      const char *text);
 
-extern enum log_level log_threshold; /* the highest level of the two receivers */
+extern enum log_level log_threshold; /* the higher of the two receivers' levels */
 
-/* Any thread may call this at any time. NULL: no sink. */
+/* Set the sink and its level, or the level for standard error. Thread-safe. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);
 void log_to_stderr(enum log_level threshold);
 /*

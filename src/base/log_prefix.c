@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* systemd.exec(5): the variable has the device and the inode in decimal, separated by a colon. */
+/* JOURNAL_STREAM has the device and the inode in decimal, separated by a colon
+ * (systemd.exec(5)). */
 static bool prefix_is_wanted(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log_prefix.h -- the level in front of a line, for systemd's journal. */
+/* log_prefix.h -- puts the level in front of a line, for systemd's journal. */
 #ifndef BASE_LOG_PREFIX_H
 #define BASE_LOG_PREFIX_H
 

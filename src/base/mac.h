@@ -16,7 +16,7 @@
 
 struct mac_part {
 	const void *bytes;
-	size_t len; /* 0: no key */
+	size_t len; /* length of the key; 0: no key */
 };
 
 /*

@@ -55,7 +55,8 @@ const char *nearest_hint(struct nearest *n)
 	return n->text;
 }
 
-/* The argument that getopt_long() reads next. getopt_long() skips operands and ends at "--". */
+/* Returns the argument that getopt_long() reads next. getopt_long() skips operands and ends at
+ * "--". */
 static const char *nearest_next_option(int argc, char **argv)
 {
 	for (int i = optind; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -19,7 +19,7 @@
 
 /* Progress of a long step on a file, reported after each slice. */
 struct newfile_progress {
-	const char *path, *what; /* "reserve", "read in" */
+	const char *path, *what; /* the file, and what the step does: "reserve", "read in" */
 	uint64_t done, total;
 };
 

@@ -41,7 +41,9 @@ struct openmetrics_family {
 
 struct openmetrics_label {
 	const char *name,
-		*value; /* value: any bytes; invalid UTF-8 and control characters become '?' */
+		/* value: any bytes; in the text, '?' replaces invalid UTF-8 and control
+		 * characters */
+		*value;
 };
 
 struct openmetrics {

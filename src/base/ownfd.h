@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A file, a socket or a pipe. fd -1: no descriptor. */
+/* The identity of a file, a socket or a pipe. fd -1: no descriptor. */
 struct ownfd {
 	int fd;
 	dev_t dev;

@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 #define PAGECACHE_PAGE   4096u
-#define PAGECACHE_WINDOW (256u << 20) /* bytes examined together */
+#define PAGECACHE_WINDOW (256u << 20) /* bytes that are examined at a time */
 #define PAGECACHE_COPY   (64u << 10)
 /* 100 ms in all: the kernel holds a page without a mapping for a far shorter time */
 #define PAGECACHE_TRIES    20
@@ -140,7 +140,7 @@ static int pagecache_open(struct pagecache *p, const char *path)
 	p->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (p->fd < 0)
 		return -errno;
-	posix_fadvise(p->fd, 0, 0, POSIX_FADV_RANDOM); /* no read-ahead */
+	posix_fadvise(p->fd, 0, 0, POSIX_FADV_RANDOM); /* disable read-ahead */
 	p->direct = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
 	if (p->direct < 0)
 		p->direct = p->fd;

@@ -34,10 +34,10 @@ int pagecache_drop(const char *path);
 int pagecache_rewrite(const char *path);
 
 /*
- * Returns the errno of a failed write-back of the file, or 0. It covers the time since the last
- * call with this descriptor, or since the descriptor was opened, whichever process started the
- * write-back. The call does not wait, except on a kernel without sync_file_range(). The kernel does
- * not report a failure again to descriptors that are opened after its first report.
+ * Returns the errno of a failed write-back of the file, or 0. The result covers the time since the
+ * last call with this descriptor, or since the descriptor was opened, whichever process started
+ * the write-back. The call does not wait, except on a kernel without sync_file_range(). The kernel
+ * does not report a failure again to descriptors that are opened after its first report.
  */
 int pagecache_lost(int fd);
 

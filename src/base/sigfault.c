@@ -122,7 +122,7 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 	struct sigfault_prev *p = sigfault_next(sigfault_chain_of(info->si_signo), depth);
 	sighandler_t plain = p && !atomic_load(&p->spent) ? p->sa.sa_handler : SIG_DFL;
 
-	/* The kernel does not permit ignoring a synchronous fault. */
+	/* The kernel does not let a process ignore a synchronous fault. */
 	if (plain == SIG_IGN && !sigfault_is_synchronous(info))
 		return;
 	if (plain == SIG_DFL || plain == SIG_IGN) {
@@ -165,7 +165,7 @@ static bool sigfault_is_installed(const struct sigaction *sa)
 	return (sa->sa_flags & SA_SIGINFO) && sa->sa_sigaction == sigfault_handler;
 }
 
-/* Compare only the fields that this code applies. */
+/* Compare only the fields that sigfault_call() applies. */
 static bool sigfault_is_same(const struct sigaction *a, const struct sigaction *b)
 {
 	for (int sig = 1; sig < NSIG; sig++)

@@ -170,7 +170,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 
 	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
-	if (files_look(m)) { /* then the result of the write-back is meaningless */
+	if (files_look(m)) { /* if so, the result of the write-back says nothing */
 		set_notify(m);
 		pthread_mutex_unlock(&m->lock);
 		return;

@@ -175,7 +175,7 @@ struct rpmirror {
 	bool released;       /* the daemon has taken the copy back, and gets no further packet */
 
 	struct events events;
-	struct reader reader; /* for a read-only mapping */
+	struct reader reader; /* used by a read-only mapping */
 	struct order order;
 	struct compare compare;
 	struct report report;

@@ -122,7 +122,7 @@ struct client {
 	struct set *wait_set;
 	/* the answer to the client's order will have the result of the comparison */
 	bool wants_verified;
-	/* with an order to fence: the member to fence, for the answer; 0: with another order */
+	/* with an order to fence: the member to fence, for the answer; with another order: 0 */
 	mirror_mask fences;
 	struct request_promotion {
 		/* if its is_over is set, the client waits only for the end of swaps that were

@@ -176,7 +176,7 @@ void request_give_promotion_up(struct client *client)
 
 	request_end_promotion(client);
 	if (s->promotion.swaps)
-		return; /* the swap is under way, and the register's answer will decide */
+		return; /* the swap has been sent, and the register's answer will decide */
 	if (client->promotion.is_doubtful) {
 		request_refuse(client, CODE_QUORUM, "look at the status whether it happened",
 			       "the register has not answered to the promotion");

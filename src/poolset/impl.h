@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* impl.h -- an open pool, for the files of this room. */
+/* impl.h -- an open pool, for the files of this folder. */
 #ifndef POOLSET_IMPL_H
 #define POOLSET_IMPL_H
 

@@ -13,7 +13,7 @@
 
 struct part {
 	char *path;
-	int fd;        /* locked; -1: not open */
+	int fd;        /* the open file, which is locked; -1: not open */
 	uint64_t size; /* the required size of the file */
 	uint64_t align;
 	bool is_device;  /* a device DAX */
@@ -45,7 +45,7 @@ struct parts {
 int parts_load(struct parts *parts, const struct poolset_place *place, struct error *err);
 void parts_fini(struct parts *parts);
 
-/* Add a part, with a copy of path. For files of this room only. */
+/* Add a part, with a copy of path. For files of this folder only. */
 int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned replica,
 	      struct error *err);
 
@@ -86,7 +86,8 @@ int part_remove(struct part *part, struct error *err);
 /* The number of bytes of the part that are in the mapping. */
 uint64_t part_usable(const struct part *part);
 
-/* memory.c: map all parts in a row, as pool.h describes; the first header lies at the beginning. */
+/* memory.c: map all parts, one after the other, as pool.h describes; the first header lies at the
+ * beginning. */
 int parts_map(const struct parts *parts, struct poolset_memory *memory, struct error *err);
 
 #endif

@@ -36,7 +36,7 @@
 #define POOLSET_MIN_POOL 8192u
 
 struct poolset_place {
-	const char *dir; /* absolute */
+	const char *dir; /* absolute path of the folder */
 	const char *name;
 };
 

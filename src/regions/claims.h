@@ -20,7 +20,7 @@
 
 #define CLAIMS_MAX 64
 
-/* Zero: no claim. */
+/* All zero: no claim. */
 struct claim_id {
 	uint64_t generation, key;
 };
@@ -28,14 +28,14 @@ struct claim_id {
 struct claim {
 	uint64_t from, to;
 	struct claim_id id;
-	uint64_t made_ns; /* since 1970 */
+	uint64_t made_ns; /* time of the claim, in ns since 1970 */
 };
 
 /* Zeroed: no claim was made. */
 struct claims {
-	uint64_t newest; /* generation */
+	uint64_t newest; /* generation of the newest claim */
 	unsigned count;
-	struct claim list[CLAIMS_MAX]; /* generations ascend */
+	struct claim list[CLAIMS_MAX]; /* sorted by generation, the oldest first */
 };
 
 /* Add the claim of a new writer. */

@@ -76,7 +76,7 @@ static struct content_range content_range_begun(const struct client *client)
 
 /*
  * A range belongs to one writer, of a file or of bytes, until the server forgets that client,
- * which ends all Writes that are still under way (client_free()). Without this rule, Writes of an
+ * which ends all Writes that are still running (client_free()). Without this rule, Writes of an
  * interrupted writer could overwrite bytes of the next writer that are already acknowledged.
  */
 static bool content_is_being_written(const struct server *s, const struct client *client)

@@ -26,13 +26,14 @@
 #include "regions/session.h"
 #include "regions/target.h"
 
-#define FILE_RING        (1u << 20)  /* size of the staging memory */
-#define FILE_BIG         (64u << 10) /* from this size on, registering costs less than copying */
-#define FILE_COLLECT     (64u << 10) /* collected bytes that are posted without a sync */
-#define FILE_PIECE       (1u << 20)  /* largest part of a large buffer that is one operation */
-#define FILE_DEPTH       256         /* outstanding and collected operations together */
-#define FILE_BATCH       64
-#define FILE_BATCH_WRITE 48         /* the rest is for flushes */
+#define FILE_RING    (1u << 20)  /* size of the staging memory */
+#define FILE_BIG     (64u << 10) /* from this size on, registering costs less than copying */
+#define FILE_COLLECT (64u << 10) /* collected bytes that are posted without a sync */
+#define FILE_PIECE   (1u << 20)  /* largest part of a large buffer that is one operation */
+#define FILE_DEPTH   256         /* the most outstanding and collected operations together */
+#define FILE_BATCH   64
+/* most writes in a batch; the rest of the batch is for flushes */
+#define FILE_BATCH_WRITE 48
 #define FILE_POSTS       FILE_DEPTH /* most outstanding posts: each has at least one operation */
 #define FILE_SYNC_RANGES 8          /* a sync of more ranges becomes a sync of everything */
 #define FILE_GAPS        8
@@ -40,7 +41,7 @@
 struct file_post {
 	uint64_t operations;  /* this post completes all operations up to this number */
 	uint64_t ring_end;    /* the post's completion frees staging memory up to this position */
-	uint64_t ticket;      /* ticket of the sync that completes with the post; 0: no sync */
+	uint64_t ticket;      /* the sync that completes with the post; 0: no sync */
 	unsigned range_count; /* number of that sync's ranges; 0: everything */
 	struct rpma_file_range ranges[FILE_SYNC_RANGES];
 	bool is_read;
@@ -57,7 +58,7 @@ struct file_run {
 	uint64_t offset;
 };
 
-/* Tickets that a lost connection left without an answer: from < ticket <= to. */
+/* Tickets that got no answer because the connection was lost: from < ticket <= to. */
 struct file_gap {
 	uint64_t from, to;
 };
@@ -92,7 +93,7 @@ struct rpma_file {
 	enum rpma_durability durability;
 	char link[16], device[64];
 	/* State of the file. */
-	int failed; /* result of all later calls, 0: no failure; why has the text */
+	int failed; /* result of all later calls; 0: no failure. `why` has the text. */
 	struct error why;
 	unsigned inside;    /* number of calls that use the connection */
 	bool is_reopening;  /* rpma_file_reopen() is one of these calls */
@@ -136,7 +137,7 @@ int file_error_invalid(const char *function, const char *what);
 /* file_list.c */
 enum rpma_file_holds file_holds(const struct hello_content *content);
 
-/* file_claim.c: the part of the region that this client writes. */
+/* file_claim.c: claims the part of the region that this client writes. */
 /* Claim the range on a new connection. */
 int file_claim(struct rpma_file *f, struct error *err);
 /* Sync everything that is not synced yet. */
@@ -265,7 +266,7 @@ static inline struct file_post *file_post_new(struct rpma_file *f)
  * without the batch; the batch is empty then. */
 int file_post(struct rpma_file *f);
 int file_post_direct(struct rpma_file *f);
-/* Send the collected operations now. Afterwards there is room for one operation. */
+/* Send the collected operations now. Afterwards another operation fits. */
 int file_post_collected(struct rpma_file *f);
 /* Make room for one operation that is posted without the batch. Post the collected operations
  * first: of two operations on the same bytes, the later one must be executed last. */

@@ -3,7 +3,8 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* If no operation is outstanding, the collected operations fill the ring, so post them. */
+/* If space is missing although no operation is outstanding, the collected operations fill the
+ * ring, so post them. */
 int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len)
 {
 	int rc = 0;

@@ -67,11 +67,12 @@ enum hello_status {
 	HELLO_CHOOSE,        /* the request names no region, and there are several */
 	HELLO_BUSY_ADDRESS,  /* this address already has as many connections as permitted */
 	HELLO_BEING_WRITTEN, /* another client is writing this range */
-	/* The name of the region's file does not lead to the whole file any more. */
+	/* The name of the region's file leads nowhere, to another file, or to a file that is
+	 * shorter now. */
 	HELLO_FILE_REMOVED,
 	HELLO_FILE_REPLACED,
 	HELLO_FILE_TRUNCATED,
-	HELLO_FILE_UNKNOWN,    /* the server cannot find this out at present */
+	HELLO_FILE_UNKNOWN,    /* the server cannot check the name at present */
 	HELLO_FILE_UNRECORDED, /* the server cannot store what the region holds */
 	/* another writer has claimed the range since then, or may have done so */
 	HELLO_TAKEN,
@@ -89,7 +90,7 @@ struct hello_content {
 	uint8_t state; /* enum hello_content_state; RAW: the rest is zero */
 	/* length of the file; HELLO_LENGTH_UNKNOWN only while the file is PARTIAL */
 	uint64_t length;
-	uint64_t time_ns;             /* modification time of the file, since 1970 */
+	uint64_t time_ns;             /* modification time of the file, in ns since 1970 */
 	uint8_t digest[HELLO_DIGEST]; /* digest of the content of a WHOLE file */
 };
 
@@ -107,9 +108,9 @@ struct hello_reply {
 	uint64_t size;      /* size of the memory behind the descriptor */
 	char region[HELLO_NAME_MAX + 1];
 	struct hello_content content;
-	uint8_t pcfg_len, mr_len; /* 0 unless HELLO_OK */
+	uint8_t pcfg_len, mr_len; /* 0 unless the status is HELLO_OK */
 	uint8_t pcfg[HELLO_DESC_MAX], mr[HELLO_DESC_MAX];
-	uint8_t nonce[HELLO_NONCE]; /* valid with HELLO_PROVE */
+	uint8_t nonce[HELLO_NONCE]; /* valid if the status is HELLO_PROVE */
 };
 
 /* The next messages are sent on the established connection. */
@@ -120,7 +121,7 @@ struct hello_proof {
 
 struct hello_grant {
 	struct hello_reply reply;
-	uint8_t mac[HELLO_MAC]; /* zeros with HELLO_SECRET_WRONG */
+	uint8_t mac[HELLO_MAC]; /* zeros if the status is HELLO_SECRET_WRONG */
 };
 
 struct hello_entry {
@@ -142,7 +143,7 @@ struct hello_begin {
 	uint64_t offset,
 		/* length of the range; HELLO_LENGTH_UNKNOWN: at most to the region's end */
 		length;
-	uint64_t time_ns;       /* modification time of the file */
+	uint64_t time_ns;       /* modification time of the file, in ns since 1970 */
 	struct claim_id former; /* the claim from before the connection was lost; zero: none */
 };
 
@@ -151,7 +152,7 @@ struct hello_begun {
 	enum hello_status status;
 	/* HELLO_OK: the client's claim; HELLO_TAKEN: the newer claim, without its key */
 	struct claim_id claim;
-	uint64_t made_ns; /* time of the newer claim, since 1970 */
+	uint64_t made_ns; /* time of the newer claim, in ns since 1970 */
 };
 
 enum hello_type {
@@ -194,7 +195,8 @@ struct hello_counts {
 /* Returns the counter's name in rpma_conn_get_counters(3), or NULL if index is too large. */
 const char *hello_value_name(unsigned index);
 
-#define HELLO_MAX      192                                    /* a request or reply */
+/* largest size of a request or reply */
+#define HELLO_MAX      192
 #define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* longest message to the server */
 #define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* a message from the server */
 #define HELLO_VERDICT  6                                      /* size of a verdict */

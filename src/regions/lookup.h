@@ -27,7 +27,7 @@ enum lookup_result {
 struct lookup_answer {
 	uint64_t ticket; /* all questions up to this ticket are answered */
 	enum lookup_result result;
-	int error; /* errno of LOOKUP_FAILED */
+	int error; /* with LOOKUP_FAILED: an errno */
 	/* errno of the latest lookup_store() up to that ticket; 0: the record is stored */
 	int store_error;
 	/* free and total bytes of the file's file system; room 0: unknown, or the region is

@@ -83,7 +83,7 @@ void server_delete(struct server **server, bool keep);
 int server_step(struct server *server, int *next_ms, struct error *err);
 int server_get_fd(const struct server *server);
 
-/* The address at which the server listens, with the actual port. */
+/* Returns the address at which the server listens, with the actual port. */
 const struct address *server_get_address(const struct server *server);
 
 struct server_region_info {

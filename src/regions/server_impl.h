@@ -132,7 +132,7 @@ struct client {
 	} messages;
 };
 
-/* note.c: lines for the server's creator. */
+/* note.c: reports lines to the program that made the server. */
 void server_note(const struct server *s, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void server_note_limited(const struct server *s, enum log_level level, struct log_limit *limit,

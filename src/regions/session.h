@@ -24,7 +24,7 @@ struct session_opts {
 	struct address server;
 	const char *region; /* "": the server's only region */
 	enum hello_access access;
-	uint32_t depth; /* most outstanding operations */
+	uint32_t depth; /* the most outstanding operations */
 	/* longest time without any answer, both while connecting and later; -1: no limit */
 	int timeout_ms;
 	int retry_ms; /* time for which to try again while no server listens; 0: try once */
@@ -84,7 +84,7 @@ struct session_transport {
 	/* "tcp"; "shm" after a message went through shared memory; "rdma" if the device does not
 	 * report the link */
 	const char *link;
-	bool crc; /* softrnic: frames carry checksums */
+	bool crc; /* softrnic: send frames with checksums */
 	/* softrnic: whether bytes go through shared memory, or the reason why not */
 	const char *shm;
 };

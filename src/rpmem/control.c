@@ -34,7 +34,7 @@ struct control {
 	char who[TARGET_TEXT];
 };
 
-/* All control streams of this process, for fork(). */
+/* All control streams of this process. fork() needs the list. */
 static pthread_mutex_t controls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list controls = LIST_INIT(controls);
 

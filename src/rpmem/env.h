@@ -23,9 +23,10 @@ const char *env_ssh(void);
 bool env_sockets_allowed(void);
 bool env_verbs_allowed(void);
 int env_timeout_ms(void);
-/* How long a wait spins for a completion before it sleeps. */
+/* Returns the time in microseconds for which a wait spins before it sleeps. */
 unsigned env_spin_us(void);
-/* The path of the secret's file. Returns false if neither RPMEM_SECRET_FILE nor HOME is set. */
+/* Write the path of the secret's file. Returns false if neither RPMEM_SECRET_FILE nor HOME is
+ * set. */
 bool env_secret_file(char *buf, size_t size);
 
 #endif

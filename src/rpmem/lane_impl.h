@@ -31,7 +31,7 @@ struct lane {
 	uint32_t number;
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
-	struct rpma_batch *batch; /* room for two operations */
+	struct rpma_batch *batch; /* holds two operations */
 	struct rpma_mr_remote *remote;
 	unsigned queue;     /* most outstanding barriers */
 	unsigned barriers;  /* number of outstanding barriers */

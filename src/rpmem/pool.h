@@ -21,7 +21,7 @@ struct rpmem_pool {
 	struct lane_place place;
 	bool has_headers;
 	unsigned nlanes;
-	struct lane **lanes;  /* NULL: not connected yet */
+	struct lane **lanes;  /* an entry is NULL until the lane is connected */
 	pthread_mutex_t lock; /* guards the two members below */
 	/* errno of the first failure, which is final; may be read without the lock */
 	int error;

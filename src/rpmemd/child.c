@@ -34,7 +34,7 @@ static char **child_argv(const struct options *opts)
 		if (strcmp(opts->set[i].key, "listen") != 0)
 			ok = asprintf(&argv[n++], "--%s=%s", opts->set[i].key,
 				      opts->set[i].value) >= 0;
-	return ok ? argv : NULL; /* NULL: out of memory, and the fork that follows fails as well */
+	return ok ? argv : NULL; /* NULL: out of memory; the fork that follows then fails as well */
 }
 
 static void child_free_argv(char **argv)

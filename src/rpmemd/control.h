@@ -24,7 +24,7 @@ struct control_service {
 	 */
 	enum wire_status (*open)(void *arg, const struct wire_pool_request *req, bool create,
 				 struct wire_pool_answer *answer, struct error *err);
-	/* attr NULL: the pool has no headers */
+	/* attr NULL: the pool has no headers. */
 	enum wire_status (*set_attr)(void *arg, const struct wire_attr *attr, struct error *err);
 	enum wire_status (*lanes)(void *arg, const struct wire_lanes *lanes, uint16_t *port,
 				  struct error *err);

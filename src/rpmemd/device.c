@@ -34,8 +34,8 @@ enum wire_method device_method(const struct device *d, const struct settings *s,
 	if (d->writes_back && s->persist_native && wanted == WIRE_METHOD_NATIVE)
 		return WIRE_METHOD_NATIVE;
 	/*
-	 * By persist-apm the operator states that Writes of cards bypass the caches. This is
-	 * sufficient only if the memory itself is persistent.
+	 * With the setting persist-apm the operator states that Writes of cards bypass the caches.
+	 * This is sufficient only if the memory itself is persistent.
 	 */
 	if (s->persist_apm && durability == RPMA_DURABILITY_DAX)
 		return WIRE_METHOD_APPLIANCE;

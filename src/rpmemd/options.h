@@ -28,7 +28,7 @@ struct options {
 	const char *remove_set; /* name of the pool set to remove */
 	bool force, pool_set;   /* options of REMOVE */
 	bool listens;           /* --listen was given */
-	const char *textfile;   /* for METRICS: the file; NULL: standard output */
+	const char *textfile;   /* METRICS: path of the file to write; NULL: standard output */
 	/* Keys and values of the command line: texts of argv, in the order of argv. */
 	struct {
 		const char *key, *value;

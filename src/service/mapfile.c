@@ -72,8 +72,8 @@ static int mapfile_check_existing(struct mapfile *map, const struct mapfile_opts
 	if (opts->size > (uint64_t)st.st_size)
 		return mapfile_too_small(opts, (uint64_t)st.st_size, err);
 	map->size = opts->size ? opts->size : (uint64_t)st.st_size;
-	/* Reserve all blocks: a remote write to a hole would find a full disk too late to report
-	 * it. */
+	/* Reserve all blocks: otherwise a remote write to a hole could find the disk full, too
+	 * late to report the failure. */
 	reserved = mapfile_newfile_opts(opts, map->size);
 	rc = newfile_reserve(map->fd, &reserved, err);
 	/*

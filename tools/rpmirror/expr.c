@@ -42,7 +42,7 @@ static const char *expr_link(unsigned i)
 static const struct expr_key {
 	const char *name;
 	bool of_member;
-	const char *(*word)(unsigned); /* NULL: any value */
+	const char *(*word)(unsigned); /* lists the permitted values; NULL: any value */
 } expr_keys[] = {
 	{"health", false, mirror_health_2str},
 	{"phase", false, expr_phase},

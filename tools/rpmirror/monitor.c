@@ -76,7 +76,7 @@ static void monitor_print_head(enum monitor state)
 struct monitor_figures {
 	size_t members, insync;
 	double behind; /* number of bytes that the worst copy lacks */
-	double p99_us; /* 0: unknown */
+	double p99_us; /* p99 of the flushes; 0: unknown */
 };
 
 static struct monitor_figures monitor_count(const json_t *set)

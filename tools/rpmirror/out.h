@@ -25,7 +25,7 @@ int failure_set(struct failure *f, enum code code, const char *hint, const char 
 /* Print the failure: one line on stderr and, with JSON, also {"error":{...}} on stdout. Returns
  * the failure's code. */
 int out_failure(const struct failure *f);
-/* failure_set() and out_failure() in one call. */
+/* Combines failure_set() and out_failure(). */
 int out_fail(enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int out_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -26,10 +26,10 @@
 
 enum extents_state {
 	EXTENTS_CLOSED,    /* read-only */
-	EXTENTS_OPENING,   /* its slot is being made durable */
+	EXTENTS_OPENING,   /* the extent's slot is being made durable */
 	EXTENTS_OPEN,      /* writable */
 	EXTENTS_MIRRORING, /* read-only; the bytes stored to it are being flushed */
-	EXTENTS_COOLING    /* its slot is being given up */
+	EXTENTS_COOLING    /* the extent's slot is being given up */
 };
 
 struct extents_filled {

@@ -141,8 +141,8 @@ struct meta_member {
 	char host[MIRROR_HOST_MAX + 1];
 	uint16_t port;
 	/*
-	 * This member has a bitmap of the changes since it left. The member has flushes up to epoch
-	 * `base`, and none of the epoch in which the bitmap was started.
+	 * This member has a bitmap of the changes since the member left. The member has flushes up
+	 * to epoch `base`, and none of the epoch in which the bitmap was started.
 	 */
 	bool has_bitmap;
 	struct mirror_epoch base, started;

@@ -58,7 +58,7 @@ enum primary_member_state {
 	PRIMARY_MEMBER_JOINING,
 	/* like JOINING, and the member's copy is equal: a swap has to take it into S */
 	PRIMARY_MEMBER_JOINED,
-	PRIMARY_MEMBER_EQUAL, /* in S, and equal */
+	PRIMARY_MEMBER_EQUAL, /* in S, and equal to this copy */
 	PRIMARY_MEMBER_STATE_COUNT
 };
 

@@ -215,7 +215,7 @@ static void resync_rate_tick_rest(struct resync_rate *rate, uint64_t now_us)
 		return;
 	resync_rate_judge(rate);
 	rate->rest = RESYNC_REST_NONE;
-	/* so that the next piece, which has the link for itself, sets this time anew */
+	/* so that the next piece, which has the link for itself, sets this time again */
 	rate->least_us = 0;
 	rate->rest_us = now_us + (REST_SHARE - 1) * took;
 	resync_rate_begin_interval(rate, now_us);

@@ -77,7 +77,7 @@ struct greeting_reply {
 	uint8_t status;                  /* enum greeting_status */
 	bool has_secret;
 	struct mirror_epoch known;     /* the highest epoch that was promised */
-	uint8_t nonce[GREETING_NONCE]; /* for the proof; zeros without a secret */
+	uint8_t nonce[GREETING_NONCE]; /* random bytes for the proof; zeros without a secret */
 };
 
 /* Encode in that version (a sender uses version_newest()). Returns the number of bytes written to

@@ -205,7 +205,7 @@ enum packet_order {
 struct packet_order_request {
 	uint8_t order;       /* enum packet_order */
 	uint8_t member;      /* slot of the member, or MIRROR_NO_SLOT */
-	bool flag;           /* its meaning depends on the order */
+	bool flag;           /* meaning depends on `order` */
 	bool is_automatic;   /* VERIFY without an operator: only differences about which a majority
 	                      * of copies agrees are repaired */
 	uint32_t timeout_ms; /* time limit for the answer */

@@ -128,8 +128,8 @@ struct wire_close {
 	uint32_t flags;
 };
 
-#define WIRE_REMOVE_FORCE    1u /* as RPMEM_REMOVE_FORCE */
-#define WIRE_REMOVE_POOL_SET 2u /* as RPMEM_REMOVE_POOL_SET */
+#define WIRE_REMOVE_FORCE    1u /* means RPMEM_REMOVE_FORCE */
+#define WIRE_REMOVE_POOL_SET 2u /* means RPMEM_REMOVE_POOL_SET */
 
 struct wire_remove {
 	uint32_t flags;
