@@ -8,7 +8,8 @@
 #include "interposer/ops.h"
 
 struct shim_channel {
-	/* pub.fd is softrnic's descriptor, or an epoll descriptor that watches both sources */
+	/* pub.fd is the descriptor of softrnic's channel, or an epoll descriptor that watches both
+	 * channels */
 	struct rdma_event_channel pub;
 	struct rdma_event_channel *softrnic, *rdma_core;
 	/* for channel.c: the destroyed bit, and the number of threads inside */

@@ -9,7 +9,7 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* Time limit for look-ups by rdma_cm. On a local network they take no longer. */
+/* Time limit for look-ups by rdma_cm, which are faster than this on a local network. */
 enum { PROBE_TIMEOUT_MS = 1000 };
 
 static bool choose_is_any(const struct sockaddr *sa)

@@ -29,8 +29,8 @@ static void *device_list_free(void *entries)
 	return rdma_core;
 }
 
-/* Make a list of rdma-core's n entries, the software RNIC `ours`, and NULL. Only if this succeeds,
- * the list takes over `rdma_core`. */
+/* Make a list of rdma-core's n entries, the software RNIC `ours`, and NULL. If this succeeds, the
+ * list owns `rdma_core`. */
 static void *device_list_new(void *const *rdma_core, int n, void *ours, int *num)
 {
 	struct device_list *list = calloc(1, sizeof(*list) + sizeof(list->entry[0]) * (n + 2u));

@@ -80,7 +80,7 @@ static int event_translate(struct shim_event *e, struct shim_channel *ch)
 	return 0;
 }
 
-/* There is no memory for the request's shim id, so drop the request. */
+/* There is no memory for the shim id of a request: drop the request. */
 static void event_drop_request(const struct ops *ops, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->event == RDMA_CM_EVENT_CONNECT_REQUEST ? ev->id : NULL;

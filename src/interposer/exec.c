@@ -46,7 +46,7 @@ __attribute__((constructor)) static void exec_find(void)
  */
 static void exec_leave(bool is_there)
 {
-	/* a constructor of another library may call this before exec.c has looked up the symbols */
+	/* a constructor of another library may call this before the symbols are looked up */
 	if (!next.execve)
 		exec_find();
 	if (!is_there)
@@ -137,7 +137,7 @@ static size_t exec_count(va_list ap)
 	return n;
 }
 
-/* Collect `n` arguments after the first one; the last one is NULL. */
+/* Collect `n` arguments after the first one, and end the array with NULL. */
 static void exec_list(char **argv, const char *first, size_t n, va_list ap)
 {
 	argv[0] = (char *)first;

@@ -151,8 +151,7 @@ int rdma_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)
 	return ops->cm.reject(s->inner, pdata, len);
 }
 
-/* Has the program already taken the DISCONNECTED event? The call must not wait for an event in this
- * case. */
+/* If the program has already taken the DISCONNECTED event, the call must not wait for the event. */
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	struct shim_id *s = shim_id_of(id);

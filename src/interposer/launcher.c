@@ -157,7 +157,7 @@ static int launcher_set_environment(const struct launcher_options *how)
 	return ret;
 }
 
-/* Options after the program's name belong to the program, those before it to the launcher. */
+/* Options after the program's name belong to the program, options before it to the launcher. */
 static bool launcher_has_unknown_option(int argc, char **argv, const struct option *options)
 {
 	char text[256];

@@ -6,7 +6,7 @@
  * Calls inside libc bypass the interposer. So each call that a program may use is here, including
  * its aliases for large files, for checked buffers, and of older versions of libc.
  */
-#undef _FORTIFY_SOURCE /* otherwise the headers define some of these calls */
+#undef _FORTIFY_SOURCE /* without this line the headers of libc define some of the calls below */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

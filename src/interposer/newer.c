@@ -81,9 +81,7 @@ struct ibv_qp_attach_comp_cntr_attr;
 	}
 NEWER_CALLS(REFUSE)
 
-/*
- * Columns: name, parameters, arguments. All these calls return an int, and fail with -1 and errno.
- */
+/* Columns: name, parameters, arguments. All calls return an int, and fail with -1 and errno. */
 /* clang-format off */
 #define NEWER_CM_CALLS(X)                                                                          \
 	X(rdma_resolve_addrinfo,                                                                   \

@@ -15,7 +15,7 @@
 
 #include "verbs_ext/calls.h"
 
-/* verbs.h defines macros with these names, but here they are functions. */
+/* verbs.h defines macros with these names; without the macros the names are functions. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -45,7 +45,7 @@
 	X(int, leave_multicast, (struct rdma_cm_id *id, struct sockaddr *addr), (id, addr), NEG,   \
 	  CALL)
 
-/* softrnic refuses these calls with EOPNOTSUPP. */
+/* Calls that softrnic refuses with EOPNOTSUPP. */
 #define OPS_CM_LACKED_CALLS(X)                                                                     \
 	X(int, init_qp_attr, (struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask),         \
 	  (id, attr, mask), NEG, CALL)                                                             \
@@ -101,7 +101,7 @@
 	X(int, query_qp_data_in_order, (struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags), \
 	  (qp, op, flags), ERR, CALL)
 
-/* softrnic refuses these calls with EOPNOTSUPP. */
+/* Calls that softrnic refuses with EOPNOTSUPP. */
 #define OPS_VERBS_LACKED_CALLS(X)                                                                  \
 	X(struct ibv_mr *, reg_dmabuf_mr,                                                          \
 	  (struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access),     \
@@ -122,7 +122,7 @@
 	  (struct ibv_context *ctx, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid),      \
 	  (ctx, attr, mac, vid), ERR, CALL)
 
-/* The software RNIC has no functions for these members: see plain_qp.c. */
+/* Members for which the software RNIC has no functions: see plain_qp.c. */
 #define OPS_QP_CALLS(X)                                                                            \
 	X(struct ibv_qp *, create_qp, (struct ibv_pd *pd, struct ibv_qp_init_attr *attr),          \
 	  (pd, attr), NUL, CALL)                                                                   \

@@ -62,7 +62,7 @@ void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask)
 					       "index (ibv_rc_pingpong -g 0)");
 }
 
-/* If the queue pair has already ended with its id, do not access it. */
+/* A queue pair that has already ended with its id is not accessed here. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	OPS_SCOPE ops = &softrnic_ops;

@@ -122,7 +122,7 @@ int shim_qp_create(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr
 	if (ret)
 		return ret;
 	attr->cap = ex.cap;
-	attr->send_cq = ex.send_cq; /* the queues may have been made by this call */
+	attr->send_cq = ex.send_cq; /* shim_qp_create_ex() may have made these queues */
 	attr->recv_cq = ex.recv_cq;
 	attr->srq = ex.srq;
 	return 0;

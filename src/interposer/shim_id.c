@@ -38,7 +38,8 @@ static void id_delist(struct shim_id *s)
 	pthread_mutex_unlock(&id_lock);
 }
 
-/* The protection domain for ids whose program passes none. It exists until the process ends. */
+/* The protection domain for ids whose program passes no domain. The domain exists until the process
+ * ends. */
 static struct ibv_pd *id_default_pd(void)
 {
 	static struct ibv_pd *pd;

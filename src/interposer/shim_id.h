@@ -31,7 +31,7 @@ struct shim_id {
 	struct ibv_qp *softrnic_qp;
 	/* at a listening endpoint: attributes for the QPs of its requests */
 	struct ibv_qp_init_attr *ep_attr;
-	struct shim_id *next; /* link in the list of all ids */
+	struct shim_id *next; /* next id in the list of all ids */
 };
 
 struct shim_event {
@@ -79,7 +79,7 @@ bool shim_id_forget_qp(const struct ibv_qp *qp);
  * remote address. */
 void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *remote);
 
-/* event.c: these return 0, or -1 with errno. */
+/* event.c: these two functions return 0, or -1 with errno. */
 int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event);
 int shim_event_ack(struct rdma_cm_event *event);
 /* Acknowledge the event of a synchronous id's last call, which the id no longer needs. */
@@ -94,7 +94,7 @@ int shim_id_complete(struct shim_id *s, int ret);
 int shim_qp_create(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void shim_qp_destroy(struct shim_id *s);
 
-/* id.c: returns 0, or -1 with errno. */
+/* id.c: destroys a shim id. Returns 0, or -1 with errno. */
 int shim_id_destroy(struct shim_id *s);
 
 #endif

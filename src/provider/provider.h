@@ -123,7 +123,8 @@ const struct provider *provider_for_addr(const char *addr, enum provider_role ro
 /* Returns the provider with this name, or NULL if provider_names() does not contain the name. */
 const struct provider *provider_named(const char *name);
 const char *provider_names(void);
-/* Returns the provider that made a context. If no provider made it, returns rdma-core's. */
+/* Returns the provider that made a context. For a context that no provider made, returns
+ * rdma-core's provider. */
 const struct provider *provider_of_context(struct ibv_context *ctx);
 
 /*
@@ -139,7 +140,8 @@ int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, cons
 int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
 			  struct ibv_context **ctx, const char **call);
 
-/* One device, or a provider that has no device, with the reason why it can or cannot be used. */
+/* One device, or a provider without a device, with the reason why the device or provider can or
+ * cannot be used. */
 struct provider_row {
 	const char *provider;
 	char device[64]; /* "": the provider has no device */

@@ -25,7 +25,7 @@ struct channel {
 	struct rdma_cm_event unreachable;
 };
 
-/* State for an id that rdma-core does not keep. Allocated when it is first needed. */
+/* Additional state for an id of rdma-core. Allocated when it is first needed. */
 struct id_state {
 	int connect_ms;
 	struct channel *ch;
@@ -150,7 +150,7 @@ static void cm_fail_qp(struct rdma_cm_id *id)
 		ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
 }
 
-/* Has the deadline passed? Returns true to only one thread. */
+/* Has the deadline passed? Only one thread gets the answer true. */
 static bool cm_has_expired(struct channel *c)
 {
 	uint64_t expirations;
@@ -258,7 +258,7 @@ int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
 	return 0;
 }
 
-/* Of liveness_ms only the value "never" is accepted, because these devices have no heartbeat. */
+/* The only accepted value of liveness_ms is "never", because these devices have no heartbeat. */
 int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 {
 	struct id_state *state;
@@ -314,7 +314,7 @@ int verbs_cancel_connect(struct rdma_cm_id *id)
 	return cm_set_deadline(id, 0);
 }
 
-/* Nothing can be done: the card decides what happens when a queue pair is destroyed. */
+/* The function does nothing: the card decides what happens when a queue pair is destroyed. */
 void verbs_abandon(struct rdma_cm_id *id)
 {
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_req.h -- a connection request: an outgoing one, or one that arrived at an endpoint. */
+/* conn_req.h -- a connection request, which is outgoing or has arrived at an endpoint. */
 #ifndef RPMA_CONN_REQ_H
 #define RPMA_CONN_REQ_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.c -- thresholds, and the function that receives log messages of librpma and of the device. */
+/* log.c -- the thresholds for log messages, and the function that receives messages of librpma and
+ * of the device. */
 #include <stdatomic.h>
 
 #include "librpma.h"

@@ -64,7 +64,7 @@ static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, con
 	wr->send_flags = send_flags(flags);
 }
 
-/* Set these members, and set the others to zero. */
+/* Does the same as op_begin_lean(), and sets the other members to zero. */
 static inline void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
 	memset(op.wr, 0, sizeof(*op.wr));
@@ -173,7 +173,7 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 {
 	int ret;
 
-	/* The usual case: the other end supports flushes, so the flush stays as it is. */
+	/* The usual case: the other end supports flushes, so the flush is posted as a flush. */
 	if (op.wr->op == VEXT_OP_FLUSH && conn->prov->qp_caps(conn->id->qp) & RPMA_CAP_FLUSH)
 		return 0;
 	if (op.wr->op != VEXT_OP_VERBS || op_is_atomic(op.wr)) {

@@ -40,7 +40,7 @@ int rpma_provider_list_delete(struct rpma_provider_list **list_ptr)
 }
 
 /*
- * Fill only the members that the caller's structure has. It has at least those of the first
+ * Fill only the members that the caller's structure has, which are at least those of the first
  * version.
  */
 int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,

@@ -22,8 +22,8 @@ struct abilities {
 	bool odp;     /* the device can page in memory for reads and writes over RC */
 	bool atomics; /* peers may compare and swap, and fetch and add */
 	bool flush;   /* the device can flush written bytes at the request of a peer */
-	/* greatest number of segments in a message: the smaller one of the device's and librpma's
-	 * limits */
+	/* greatest number of segments in a message: the device's limit or librpma's limit,
+	 * whichever is less */
 	uint32_t send_sge;
 };
 

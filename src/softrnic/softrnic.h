@@ -48,13 +48,13 @@ const char *softrnic_why(void);
  */
 void softrnic_log_set(log_sink *sink, enum log_level level);
 
-/* The calls that provider and interposer have in their tables. */
+/* The calls that are in the tables of the provider and the interposer. */
 #define SOFTRNIC_DECLARE(ret, name, params, ...) ret softrnic_##name params;
 VEXT_CM_CALLS(SOFTRNIC_DECLARE)
 VEXT_VERBS_CALLS(SOFTRNIC_DECLARE)
 #undef SOFTRNIC_DECLARE
 
-/* rdma_cm: calls that are not in these tables. */
+/* Calls of rdma_cm that are not in these tables. */
 const char *softrnic_event_str(enum rdma_cm_event_type event);
 /* RDMA_OPTION_ID_AFONLY has an effect if it is set before the id is bound. The other options are
  * accepted and have no effect. */
@@ -106,7 +106,7 @@ int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
 int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **cq,
 			   void **cq_context);
 
-/* verbs: calls that are not in these tables. */
+/* Calls of verbs that are not in these tables. */
 int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
 int softrnic_query_device_ex(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *in,
@@ -144,7 +144,9 @@ struct ibv_pd *softrnic_alloc_parent_domain(struct ibv_context *context,
 					    struct ibv_parent_domain_init_attr *attr);
 struct ibv_td *softrnic_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int softrnic_dealloc_td(struct ibv_td *td);
-/* On an iWARP device these fail with EOPNOTSUPP, because it has no address handles. */
+/*
+ * On an iWARP device the following calls fail with EOPNOTSUPP, because it has no address handles.
+ */
 struct ibv_ah *softrnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int softrnic_destroy_ah(struct ibv_ah *ah);
 int softrnic_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
@@ -160,7 +162,7 @@ int softrnic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
  */
 struct ibv_cq_ex *softrnic_create_cq_ex(struct ibv_context *context,
 					struct ibv_cq_init_attr_ex *attr);
-/* Reads the clock of these times. The whole time is in raw_clock.tv_nsec; tv_sec is 0. */
+/* Reads the clock that stamps completions. The whole time is in raw_clock.tv_nsec; tv_sec is 0. */
 int softrnic_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values);
 int softrnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int softrnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);

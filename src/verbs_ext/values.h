@@ -112,7 +112,9 @@ enum vext_rejection {
 	VEXT_REJECTION_CLOSED,      /* the other program closed the connection without an answer */
 };
 
-/* Reason in vendor_err of a failed completion. A code that explains the reason accompanies it. */
+/*
+ * Reason in vendor_err of a failed completion. vendor_err also has a code that explains the reason.
+ */
 enum vext_reason {
 	VEXT_REASON_NONE,
 	VEXT_REASON_WRITE_BACK,    /* the write-back failed; code: errno at the target */

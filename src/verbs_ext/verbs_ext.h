@@ -9,7 +9,7 @@
 #include "verbs_ext/values.h"
 
 enum vext_op {
-	VEXT_OP_VERBS,        /* the operation is the one in `wr` */
+	VEXT_OP_VERBS,        /* the operation that `wr` describes */
 	VEXT_OP_FLUSH,        /* flushes [remote_addr, +len) of rkey */
 	VEXT_OP_FLUSH_ALL,    /* flushes all earlier writes of this connection, in any region */
 	VEXT_OP_ATOMIC_WRITE, /* writes `bytes` by one store to an aligned address */

@@ -13,8 +13,8 @@
 #include "softrnic/io/policy.h"
 
 struct alarm {
-	/* Its ready() is called after the alarm expires, even if the alarm was put off between the
-	 * expiry and the call. */
+	/* The function ready() of this source is called after the alarm expires, even if the alarm
+	 * was put off between the expiry and the call. */
 	struct eng_source source;
 	int fd; /* -1: not opened yet */
 	/* time of expiry; 0: the alarm is not set; also read without the lock */

@@ -16,7 +16,8 @@
 
 #define THREADS_MAX 8  /* default limit of progress threads */
 #define SPIN_US     20 /* a little longer than the gap between two messages of a ping-pong */
-/* The same with two CPUs: longer than a wake-up as well, which is part of the gaps before. */
+/* Default of SOFTRNIC_SPIN_US with two CPUs. It is longer than a wake-up, because the first gaps
+ * include a wake-up. */
 #define SPARE_SPIN_US 50
 
 #define OVERFLOW_UID 65534 /* the overflow user number that Linux uses by default */

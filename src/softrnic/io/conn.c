@@ -22,7 +22,7 @@ static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
 static void conn_run_task(struct eng_task *task);
 
-/* The list of all connections. Its lock is outer to the connections' locks. */
+/* The list of all connections. The connections' locks may be taken inside its lock. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
@@ -211,7 +211,9 @@ static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 		if (here)
 			conn_run_job_here(c);
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
-	if (!served) /* only after the unlock, because until then trylocks of other threads fail */
+	/* conn_again() is called only after the unlock, because trylocks of other threads fail
+	 * until then */
+	if (!served)
 		conn_again(c);
 }
 

@@ -85,7 +85,7 @@ const struct stream_params *conn_remote(const struct conn *c);
 /* End the connection by a reset, without an event. If it is already ending in good order, and
  * Writes may be on their way, it first gets the time limit of a disconnect. */
 int conn_local(const struct conn *c, struct link_addr *local);
-/* Returns both addresses of an inbound connection. For use in an event. */
+/* Get both addresses of an inbound connection. For use in an event. */
 void conn_ends(const struct conn *c, struct link_addr *local, struct link_addr *peer);
 /* Set the receiver of all further events. For use in an event. */
 void conn_report_to(struct conn *c, conn_event_fn *event, void *owner);

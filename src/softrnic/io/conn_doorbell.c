@@ -32,8 +32,8 @@ static bool doorbell_wait(struct conn *c)
 	return true;
 }
 
-/* Returns the kind of the posted requests. POLICY_OTHER: they must not be deferred, or deferring them
- * would save no send. */
+/* Returns the kind of the posted requests. POLICY_OTHER means that the requests must not be
+ * deferred, or that deferring them would save no send. */
 static enum policy_posted doorbell_posted(const struct conn *c)
 {
 	static const enum policy_posted posted[] = {[QP_AWAITED] = POLICY_OTHER,

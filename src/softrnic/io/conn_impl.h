@@ -39,12 +39,14 @@ enum {
 	CONN_AGAIN = 128,    /* the work exceeded its limit of bytes or time; there is more to do */
 	CONN_EVICT = 256,    /* end the connection, because too many handshakes are in progress */
 	CONN_DISCONNECT = 512,
-	CONN_DISOWN = 1024,   /* no thread will poll or wait for the connection any more */
-	CONN_OWN = 2048,      /* the set of threads that check for bytes has changed */
-	CONN_BELL = 4096,     /* call conn_bell_is_due() */
-	CONN_RING = 8192,     /* send deferred requests */
-	CONN_CUT = 16384,     /* a later connection has named this one as given up: end it */
-	CONN_FENCED = 32768,  /* the connections that this one named as given up are ended */
+	CONN_DISOWN = 1024, /* no thread will poll or wait for the connection any more */
+	CONN_OWN = 2048,    /* the set of threads that check for bytes has changed */
+	CONN_BELL = 4096,   /* call conn_bell_is_due() */
+	CONN_RING = 8192,   /* send deferred requests */
+	/* a later connection has named this connection as given up, so it must end */
+	CONN_CUT = 16384,
+	/* all connections that this connection named as given up have ended */
+	CONN_FENCED = 32768,
 	CONN_PLAIN = 65536,   /* call conn_plain_run() */
 	CONN_UNUSED = 131072, /* no thread has polled or waited since the lease was checked last */
 };
@@ -65,7 +67,7 @@ struct conn_policy {
 	bool unfinished;
 	atomic_bool sends;   /* a send is in progress */
 	atomic_uint waiters; /* threads that wait for the link themselves */
-	/* among `waiters`: threads that wait for the link that rings have replaced */
+	/* number of those `waiters` that wait for the link that rings have replaced */
 	unsigned strays;
 	/* number of polls and waits; only one thread of a CQ at a time writes it */
 	atomic_uint polls;
@@ -80,8 +82,8 @@ struct conn_policy {
 	bool holds_ack;
 	atomic_bool ack_waits; /* `since` is the time of an Ack, not of a Write */
 
-	/* conn_watch.c: link in the list of watched connections, which holds a reference; guarded
-	 * by that file's lock */
+	/* link in the list of watched connections (conn_watch.c), which holds a reference. The lock
+	 * of conn_watch.c guards it */
 	struct list link;
 	atomic_bool listed;
 
@@ -109,7 +111,7 @@ struct conn {
 	bool same_host;
 	bool may_meet; /* the connection may change to shared memory after enough messages */
 	bool has_met;  /* one attempt to change to shared memory was made; there is no second one */
-	/* -errno: error that ended the link, although unread bytes may remain; 0: none */
+	/* -errno of the error that ended the link; unread bytes may remain; 0: no error */
 	int reset;
 	uint64_t patient_until; /* a refused dial is repeated until this time; 0: not dialed yet */
 	/* time of the next dial after a refusal; CLOCK_NEVER: there is none */
@@ -133,7 +135,7 @@ struct conn {
 	 * have data to send. It is changed under this connection's lock. NULL: this connection is
 	 * not counted. */
 	atomic_uint *cq_waiting[2];
-	/* counter of the QP's protection domain; NULL: there was no QP yet */
+	/* counter of the protection domain of the QP; NULL: the connection has had no QP yet */
 	_Atomic(struct stall_count *) stall;
 	struct stall_count *stall_before; /* counter of the previous QP's protection domain */
 
@@ -173,7 +175,7 @@ struct conn {
 
 	struct persist_job job;
 	struct vext_digest job_digest;
-	/* where the job's result is stored; NULL: the job has none */
+	/* where the result of the job is stored; NULL: the job has no result */
 	struct vext_digest *job_answer;
 	struct mr *job_mr; /* description of the region that the job holds */
 	bool job_lasting;  /* the job does not need the registration of its region */

@@ -194,7 +194,8 @@ void conn_own_forget(struct conn *c)
 	atomic_store(&c->policy.spun, false);
 }
 
-/* A new link has replaced the old one. It does not have the old link's settings: apply them. */
+/* A new link has replaced the old link, but does not have the old link's settings: apply the
+ * settings. */
 void conn_own_move(struct conn *c)
 {
 	if (c->policy.awaited)

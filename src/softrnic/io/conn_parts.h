@@ -46,7 +46,8 @@ void conn_own_judge(struct conn *c, const struct policy_news *before);
  * when the thread's behaviour shows nothing new. */
 void conn_look_begins(struct conn *c);
 void conn_look_ends(struct conn *c);
-void conn_own_move(struct conn *c);   /* another link is about to replace the present one */
+/* called when another link is about to replace the present link */
+void conn_own_move(struct conn *c);
 void conn_own_forget(struct conn *c); /* the link is about to be closed */
 /* this function and the next are called without the lock */
 enum eng_look conn_spin(struct conn *c);

@@ -135,7 +135,7 @@ bool conn_start_job(void *owner, struct stream_update *u)
 
 	if (!stream_job_begin(c->stream, &wb, u))
 		return false;
-	/* the region has this answer stored, so no thread of the pool is needed */
+	/* the region has stored its durability class, so no thread of the pool is needed */
 	if (wb.kind == QP_JOB_CLASS) {
 		wb.answer->durability =
 			persist_region_class(wb.mr->backing.persist, wb.addr, wb.len);

@@ -102,7 +102,7 @@ static void conn_redial(void *owner)
 
 	conn_close(c);
 	conn_dial(c, NULL);
-	/* send the request now, because no other event would lead to it */
+	/* send the request now, because no other event would cause this */
 	if (c->link && !c->dialing)
 		conn_again(c);
 }
@@ -317,7 +317,8 @@ bool conn_serve(struct conn *c)
 	conn_perform_and_read(c, &u);
 	if (__builtin_expect(unused, 0))
 		conn_own_judge(c, &before);
-	/* No byte was sent since the link reported that it takes bytes, so it still takes them. */
+	/* No byte was sent since the link last reported that it takes bytes, so it still takes
+	 * bytes. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;
 		c->link->ops->watch_write(c->link, false);

@@ -7,7 +7,8 @@
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/policy.h"
 
-/* if more connections than this are listed, they are not checked one by one for a deferred Write */
+/* Limit: if more connections are listed, conn_watch.c does not check each of them for a deferred
+ * Write. */
 #define WATCH_FEW   8
 #define WATCH_BATCH 64 /* greatest number of leases that one check of a polling thread ends */
 

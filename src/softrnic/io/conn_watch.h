@@ -23,7 +23,7 @@ struct conn;
  */
 void watch_prepare(void);
 
-/* Delay of a deferred Write: at least this, at most twice this. */
+/* Delay of a deferred Write: at least the returned time, and at most twice this time. */
 uint64_t watch_write_ns(void);
 /* Called with the connection's lock: cause a call of conn_bell_is_due() between `ns` and 2 * `ns`
  * from now. Returns false if there is no alarm. */

@@ -26,7 +26,7 @@ struct eng_loop;
 enum eng_look {
 	ENG_LOOK_NOTHING,
 	ENG_LOOK_FOUND,
-	/* other threads check this source, or no thread may; the effect is that of look_end() */
+	/* other threads check the source, or no thread may; the poller reports the source again */
 	ENG_LOOK_OVER,
 };
 
@@ -51,7 +51,7 @@ struct eng_source {
 	struct eng_loop *loop; /* NULL: the first loop */
 	unsigned running;      /* number of running callbacks */
 	unsigned missed;       /* READY_* flags of events that came while no callback could begin */
-	/* no further callback begins; the source is freed after the last one */
+	/* no further callback begins; the source is freed after its last callback */
 	bool closed;
 };
 
@@ -87,8 +87,8 @@ int engine_add(struct eng_source *src, int fd, bool output);
  * again. */
 void engine_watch(struct eng_source *src, int fd, bool input, bool output);
 void engine_remove(struct eng_source *src, int fd); /* must be called before close(fd) */
-/* Add another descriptor to a source. Its readiness is reported in the same way. It must be removed
- * before the first descriptor. */
+/* Add another descriptor to a source. The readiness of both is reported in the same way. The added
+ * descriptor must be removed before the first one. */
 int engine_add_more(struct eng_source *src, int fd);
 void engine_remove_more(struct eng_source *src, int fd);
 /* Call src->free() after the last callback of the source has ended. */

@@ -165,7 +165,7 @@ int guard_start(void); /* called with eng.lock; returns 0 or -errno */
 void guard_call(void); /* make the guard check now; takes only a leaf lock */
 /* called with a loop's lock or eng.lock when a callback begins */
 void guard_notify(void);
-/* called with eng.lock: this many leaders may have to wait at the same time */
+/* called with eng.lock: `loops` leaders may have to wait at the same time */
 void stall_expect_in(unsigned loops);
 void stall_atfork_child(void);
 

@@ -72,7 +72,7 @@ static int loop_prepare(struct eng_loop *l)
 	return 0;
 }
 
-/* Start the thread of the leader; the thread owns the struct then. Returns 0 or -errno. */
+/* Start the leader's thread, which then owns the struct of the leader. Returns 0 or -errno. */
 static int loop_launch(struct eng_loop *l)
 {
 	struct eng_runner *r = l->leader;

@@ -116,7 +116,7 @@ static uint64_t spin_others_ns(void)
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
 }
 
-/* May the leader spin, or go on to spin? */
+/* May the leader begin to spin, or continue to spin? */
 static bool spin_has_cpu(struct eng_runner *me, uint64_t now)
 {
 	struct eng_spin *s = &me->loop->spin;

@@ -89,7 +89,7 @@ static bool worker_wait(struct eng_runner *me)
 	return !worker_is_idle();
 }
 
-/* The worker that was woken has taken its part of the work: wake another worker for the rest. */
+/* The worker that was woken has taken one part of the work: wake another worker for the rest. */
 static void worker_wake_next(void)
 {
 	if (!worker_is_idle() && eng.idle_workers > 0)

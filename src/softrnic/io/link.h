@@ -44,8 +44,8 @@ struct link_ops {
 	const struct link_in_place *in_place;
 
 	/* --- readiness --- */
-	/* Also report to the source when the link takes bytes. If the link already takes bytes,
-	 * this is reported at once. */
+	/* Report to the source also when the link takes bytes. If the link takes bytes at the time
+	 * of the call, this is reported at once. */
 	void (*watch_write)(struct link *l, bool write);
 	/* Converts bits that the poller reported to the source into READY_* flags of the link. */
 	unsigned (*ready)(struct link *l, unsigned polled);
@@ -84,8 +84,8 @@ struct link_ops {
 	uint64_t (*unacknowledged_ns)(struct link *l);
 	int (*local)(struct link *l, struct link_addr *addr);
 	int (*remote)(struct link *l, struct link_addr *addr);
-	/* The number of bytes that fit into one packet. FPDUs get this length unless the ends agree
-	 * on another one. */
+	/* The number of bytes that fit into one packet. FPDUs get this length unless the two ends
+	 * agree on a different length. */
 	uint32_t (*segment)(struct link *l);
 
 	/* --- the end --- */
@@ -112,8 +112,8 @@ struct link_connecting {
 	/* Make a link that is bound to this address, for listen() or dial(). Port 0: the kernel
 	 * chooses a port. */
 	int (*bind)(const struct link_addr *at, enum link_families families, struct link **out);
-	/* Make a link for dial(). It uses this source address (the port does not matter), or any
-	 * for LINK_NONE. */
+	/* Make a link for dial(), with this source address (its port does not matter). LINK_NONE:
+	 * any source address. */
 	int (*create)(const struct link_addr *from, const struct link_addr *to, struct link **out);
 	int (*listen)(struct link *l);
 	/* Accept the next connection. Returns -EAGAIN if there is none (READY_READ is reported
@@ -157,8 +157,8 @@ struct link_polling {
 /* Operations of a link whose memory both ends map. Checking such a link for bytes needs no system
  * call. */
 struct link_in_place {
-	/* Have bytes or their end possibly arrived, or do they arrive within this number of checks?
-	 * May be called at any rate. */
+	/* Have bytes or their end possibly arrived, or do they arrive within `looks` checks? May be
+	 * called at any rate. */
 	bool (*pending)(const struct link *l, unsigned looks);
 	/* Returns the next contiguous bytes in place. Other results are those of recv(). The bytes
 	 * stay valid until consume(), or until the link is closed. */

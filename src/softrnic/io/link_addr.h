@@ -18,7 +18,7 @@ struct link_addr {
 	uint16_t family; /* enum link_family; LINK_NONE: no address */
 };
 
-/* Is it an IPv4 address in IPv6's form, such as ::ffff:192.0.2.1? */
+/* Is this an IPv4 address in IPv6's form, such as ::ffff:192.0.2.1? */
 bool link_addr_is_mapped(const struct link_addr *addr);
 /* Are both addresses of the same host, that is, equal or both loopback? */
 bool link_addr_same_host(const struct link_addr *a, const struct link_addr *b);

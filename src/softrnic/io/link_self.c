@@ -13,8 +13,9 @@
 struct link_self {
 	struct link link;
 	struct eng_source *src;
-	bool ended; /* the sending direction has ended, which is also the receiving one */
-	bool full;  /* the last send found the ring full */
+	/* this end has ended its sending direction, which is also its receiving direction */
+	bool ended;
+	bool full; /* the last send found the ring full */
 	size_t head, len;
 	uint8_t ring[SELF_RING];
 };

@@ -156,7 +156,7 @@ static void link_shm_watch_write(struct link *l, bool write)
 
 	if (!s->tx_on)
 		s->below->ops->watch_write(s->below, write);
-	/* in the other case a send that took nothing has already requested the report */
+	/* if tx_on is set, a send that took nothing has already requested the report */
 }
 
 /* Bytes in the ring cannot be lost. The SWITCH message before them was sent over the link below. */
@@ -193,8 +193,8 @@ static bool link_shm_has_ended(const struct link *l)
 }
 
 /*
- * Returns 0: the peer is on this host, so it is reachable. Whether its process is alive is the
- * heartbeat's concern.
+ * Returns 0: the peer is on this host, so it is reachable. The heartbeat checks whether the peer's
+ * process is alive.
  */
 static uint64_t link_shm_unacknowledged_ns(struct link *l)
 {

@@ -25,7 +25,7 @@ union shm_control {
 /* The descriptors that came with a message. */
 struct shm_passed {
 	int n;
-	bool truncated; /* the message contained more descriptors than this */
+	bool truncated; /* the message contained more descriptors than `fds` can hold */
 	/* one entry more than the limit: the socket itself, which is closed together with them */
 	int fds[SHM_FDS_MAX + 1];
 };

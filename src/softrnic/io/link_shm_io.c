@@ -18,7 +18,7 @@
 /* after this number of checks, fetch the cache lines of the next bytes again */
 #define SHM_LOOKS_EACH 8
 #define SHM_LOOK_MAX   (64u << 10)
-/* limit of wake-ups that stay unread on the socket; far fewer than fill it */
+/* Limit of wake-ups that stay unread on the socket. The socket has memory for far more. */
 #define SHM_UNDRAINED_MAX 64
 
 static int shm_break(struct link_shm *s)
@@ -181,7 +181,8 @@ void link_shm_wait_end(struct link *l)
 	shm_leave_socket(s);
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
-	/* If the source handles reports, leave the wake-ups to it. Room is reported to it, too. */
+	/* If the source handles reports, leave the wake-ups to the source, which also gets the
+	 * reports of room. */
 	if (s->silent && !s->room_reported)
 		shm_drain(s);
 }
@@ -238,7 +239,7 @@ bool link_shm_has_room(struct link *l)
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
 	/*
-	 * the hang-up is that of the Unix socket, after its last bytes, or that of the link below
+	 * the hang-up is that of the Unix socket (after its last bytes), or that of the link below
 	 */
 	if (polled & READY_HANGUP) {
 		int woken = shm_drain(s);

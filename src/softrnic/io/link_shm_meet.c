@@ -32,14 +32,16 @@ struct meet {
 	enum meet_state state;
 	struct eng_source *src;
 	uint64_t deadline;
-	/* the Unix socket; at a responder that of the caller whose nonce was returned; -1: none */
+	/* the Unix socket; at a responder: the socket of the caller whose nonce was returned; -1:
+	 * none */
 	int fd;
 	struct shm_callers callers; /* responder */
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
 	bool has_theirs;   /* initiator: the peer's nonce has arrived over the Unix socket */
 	bool has_ours;     /* initiator: its own nonce has come back over the link */
 	uint64_t ring_max; /* responder: greatest ring size that the peer wants; 0: not stated */
-	unsigned denied;   /* initiator: number of returned nonces that were not its own */
+	/* initiator: number of returned nonces that the initiator did not send */
+	unsigned denied;
 	enum ext_link_step step; /* the step to send to the peer, together with `token` */
 	const uint8_t *token;
 	struct shm_memory memory;

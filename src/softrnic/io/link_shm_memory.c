@@ -29,7 +29,7 @@
 #endif
 
 /* Layout: the first page contains the shared parts of both rings. The bytes of the rings follow. */
-struct memory_end { /* one cache line for each end; only this end writes it */
+struct memory_end { /* one cache line for each end; an end writes only its own line */
 	_Alignas(RING_LINE) atomic_uint given_up;
 };
 struct memory_head {

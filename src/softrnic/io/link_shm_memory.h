@@ -28,12 +28,13 @@ struct shm_memory {
  * the peer stated none.
  */
 uint64_t shm_memory_ring_size(uint64_t peers);
-/* Make new memory. The caller must pass *fd to the peer and close it. Returns 0 or -errno. */
+/* Make new memory. The caller must pass the descriptor *fd to the peer and close *fd. Returns 0 or
+ * -errno. */
 int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
 /* Map the peer's memory, whose rings have the given size. Returns 0 or -errno; -EPERM if the file
  * lacks a required property. */
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
-/* converts an error of these two functions to a reason */
+/* converts an error of shm_memory_new() or shm_memory_take() to a reason */
 enum shm_state shm_memory_why(int err);
 void shm_memory_free(struct shm_memory *m); /* accepts a struct of zeros */
 /* Ring 0 carries the initiator's bytes, ring 1 the responder's. */

@@ -93,8 +93,8 @@ static int link_tcp_create(const struct link_addr *from, const struct link_addr 
 	return link_tcp_finish(fd, from->family == LINK_NONE ? 0 : link_tcp_name(fd, &source), out);
 }
 
-/* If `resets` is true, closing the socket sends a reset and no further byte. The same happens when
- * the process dies. */
+/* Choose whether closing the socket sends a reset, and no further byte. The death of the process
+ * then has the same effect. */
 void link_tcp_set_reset(const struct link_tcp *t, bool resets)
 {
 	struct linger linger = {.l_onoff = resets};
@@ -361,7 +361,7 @@ static unsigned link_tcp_ready(struct link *l, unsigned polled)
 	return polled;
 }
 
-/* A thread waits for the socket itself. This needs no change of the socket. */
+/* A thread waits for the socket's descriptor, so the socket needs no change. */
 static int link_tcp_wait_begin(struct link *l)
 {
 	return link_tcp_of(l)->fd;

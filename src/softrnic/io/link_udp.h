@@ -22,8 +22,8 @@ struct link_udp {
 	uint32_t window;
 };
 
-/* Open the socket at this address and port. With LINK_NONE it is the port of all addresses. Returns
- * 0 or -errno. */
+/* Open the socket at this address and port. If the family is LINK_NONE, open it at this port of all
+ * addresses. Returns 0 or -errno. */
 int link_udp_open(const struct link_addr *at, struct link_udp *u);
 void link_udp_close(struct link_udp *u);
 /* Send at most LINK_UDP_BATCH packets. Returns the number of sent packets, at least one, or

@@ -124,7 +124,8 @@ void policy_sent_by_alarm(struct policy_send *s)
 
 /* a longer time is caused by the scheduler, not by the alarm */
 #define COST_MAX_NS (16 * NSEC_PER_US)
-/* an alarm that is further away than this is cheap: the hardware timer is not programmed for it */
+/* An alarm that is further away than this time is cheap, because the hardware timer is not
+ * programmed for it. */
 #define COST_NEAR_NS (1 * NSEC_PER_MS)
 /* do not set another alarm if the present one expires at most this much too early */
 #define EARLY_NS 5000u
@@ -135,7 +136,7 @@ static const struct {
 } policy_uses[] = {
 	[POLICY_WRITE] = {40 * NSEC_PER_US, 32},
 	[POLICY_POLLS] = {150 * NSEC_PER_US, 32},
-	/* An alarm that is closer than this would also keep a virtual CPU from halting while the
+	/* An alarm that is closer than 150 us would also keep a virtual CPU from halting while the
 	 * thread waits. */
 	[POLICY_WAITS] = {150 * NSEC_PER_US, 10},
 };
@@ -279,19 +280,22 @@ bool policy_spins(uint64_t gap_ns, uint64_t done, uint64_t now, uint64_t spin_ns
 }
 
 #define SPARE_CHECK_NS (1 * NSEC_PER_MS)
-#define SPARE_SHARE    8u /* the other threads used less than 1/8 of a CPU */
-/* A spin in vain takes 50 us: at most 1 % of the time, and soon less. */
+/* a CPU is spare if the program's other threads used less than 1/8 of a CPU */
+#define SPARE_SHARE 8u
+/* Pause after a spin in vain. Such a spin takes 50 us, so these spins take at most 1 % of the time,
+ * and soon less. */
 #define SPARE_PAUSE_NS     (5 * NSEC_PER_MS)
 #define SPARE_PAUSE_MAX_NS (320 * NSEC_PER_MS)
-#define SPARE_FOUND        64u /* spins in a row that make the next pause short again */
+/* number of spins in a row that found bytes, after which the next pause is short again */
+#define SPARE_FOUND 64u
 
 bool policy_spare_is_due(const struct policy_spare *s, uint64_t now)
 {
 	return now - s->checked_at >= SPARE_CHECK_NS;
 }
 
-/* The first check has nothing to compare with. Another thread that leads since makes the time jump
- * or go back. */
+/* The first check compares with nothing. If another thread has become the leader since the last
+ * check, others_ns jumps or goes back. */
 void policy_spare_check(struct policy_spare *s, uint64_t now, uint64_t others_ns)
 {
 	uint64_t used = others_ns - s->others_ns;

@@ -175,13 +175,13 @@ bool policy_spins(uint64_t gap_ns, uint64_t done, uint64_t now, uint64_t spin_ns
 
 /*
  * On a machine with two CPUs a leader spins only on a CPU that seems to be spare: the program's
- * other threads sleep, and spins find bytes in time. A spin that does not may have taken the CPU
- * from the peer.
+ * other threads sleep, and spins find bytes in time. A spin that finds no bytes may have taken
+ * the CPU from the peer.
  */
 struct policy_spare {
-	uint64_t checked_at; /* of the last check of the CPU time */
-	uint64_t others_ns;  /* CPU time of the program's other threads, by then */
-	bool spare;          /* they slept for most of the time before it */
+	uint64_t checked_at; /* time of the last check of the CPU time */
+	uint64_t others_ns;  /* CPU time that the program's other threads had used at checked_at */
+	bool spare;          /* the other threads slept for most of the time before checked_at */
 	uint64_t not_before; /* no spin begins before this time */
 	uint64_t pause_ns;   /* length of the pause after the next spin in vain */
 	unsigned found;      /* spins in a row that found bytes in time */
@@ -190,9 +190,10 @@ struct policy_spare {
 bool policy_spare_is_due(const struct policy_spare *s, uint64_t now);
 void policy_spare_check(struct policy_spare *s, uint64_t now, uint64_t others_ns);
 bool policy_is_spare(const struct policy_spare *s, uint64_t now);
-/* The leader has written back: it would have to give up the loop at each write-back if it spun. */
+/* The leader has written back. A spinning leader would have to give up its loop at each write-back,
+ * so it does not spin for a while. */
 void policy_wrote_back(struct policy_spare *s, uint64_t now);
-/* A spin has ended. */
+/* A spin has ended. `found` is true if it found bytes in time. */
 void policy_spun(struct policy_spare *s, uint64_t now, bool found);
 
 #endif

@@ -43,7 +43,7 @@ struct ud_port {
 	uint64_t polled_at; /* time at which the polls were judged last */
 	unsigned waiters;   /* threads that wait for the descriptor */
 	uint64_t leased_at; /* time of a thread's last loop of polls, or of its last wait */
-	/* at this time the engine checks whether other threads still receive */
+	/* at this time the engine checks whether threads of the program still receive */
 	struct eng_timer again;
 	bool again_is_set;
 	atomic_bool left_to_users; /* the engine does not receive; written under the receive lock */

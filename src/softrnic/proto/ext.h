@@ -142,7 +142,7 @@ static inline bool ext_is_durability(uint32_t value)
 	return value >= VEXT_DURABILITY_VOLATILE && value <= VEXT_DURABILITY_DAX;
 }
 
-/* This struct vext_digest follows the answer to a successful VERIFY. */
+/* A struct vext_digest of this length follows the answer to a successful VERIFY. */
 #define EXT_DIGEST_LEN 48
 
 /* ORIGIN is a message between the devices (ext_origin.h). Its response is a struct ext_answer. */
@@ -175,9 +175,11 @@ struct ext_heartbeat {
 #define EXT_LINK_LEN   (EXT_WORD_LEN + EXT_LINK_TOKEN)
 enum ext_link_step {
 	EXT_LINK_MEET = 1, /* the responder sends the name of a socket on its host */
-	/* the responder returns the initiator's nonce, which that socket received */
+	/*
+	 * the responder returns the initiator's nonce, which has arrived at the responder's socket
+	 */
 	EXT_LINK_MET = 2,
-	/* the initiator returns the responder's nonce, which that socket received */
+	/* the initiator returns the responder's nonce, which has arrived over that socket */
 	EXT_LINK_PROOF = 3,
 	EXT_LINK_SWITCH = 4, /* all later bytes of this direction use the other link */
 	EXT_LINK_STOP = 5,   /* the stream stays on its present link */

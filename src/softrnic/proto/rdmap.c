@@ -4,7 +4,8 @@
 #include <errno.h>
 
 #define TERM_MIN 4
-#define TERM_MAX 128 /* the longest known echo is that of an atomic request: 76 bytes */
+/* greater than the longest known echo, that of an atomic request, which has 76 bytes */
+#define TERM_MAX 128
 
 #define SEND_ROW(text, se, inv)                                                                    \
 	{                                                                                          \

@@ -28,7 +28,7 @@ struct terminate {
 	bool has_segment_len;
 	uint16_t segment_len; /* length of the offending DDP segment */
 	bool has_ddp;
-	struct ddp_hdr ddp; /* header of that segment */
+	struct ddp_hdr ddp; /* DDP header of the offending segment */
 	bool has_read_req;  /* can be true only if has_ddp is true */
 	struct rdmap_read_req read_req;
 };

@@ -47,7 +47,7 @@ struct ud_packet {
 	struct ud_path path;
 	uint16_t port; /* UDP port at the other end */
 	bool asks;
-	uint8_t serial; /* both: as in the header */
+	uint8_t serial; /* `asks` and `serial` have the values of the header */
 	uint8_t *bytes;
 	size_t len;
 };

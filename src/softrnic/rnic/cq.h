@@ -42,7 +42,8 @@ struct cq {
 	struct cqe *ring;
 	uint32_t size, head;
 	atomic_uint count; /* written under the mutex; cq_is_empty() reads it without the mutex */
-	/* Written under the mutex. cq_take() reads these two and `count` without the mutex. */
+	/* Written under the mutex. cq_take() reads `armed`, `overrun_seen` and `count` without the
+	 * mutex. */
 	_Atomic(enum cq_armed) armed;
 	atomic_bool overrun_seen;
 };

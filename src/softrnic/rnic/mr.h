@@ -43,9 +43,9 @@ struct mr_backing {
 struct mr {
 	struct ibv_mr ibv; /* addr, length, lkey == rkey == STag */
 	void *start;       /* like ibv.addr, but never changed by mr_succeed() */
-	/* the description in force: this one, or the one that replaced it in mr_succeed() */
+	/* the description in force, which is this one or the one that mr_succeed() made from it */
 	struct mr *now;
-	/* tagged offset of the first byte: its address, or 0 for a zero-based region */
+	/* tagged offset of the first byte: the byte's address, or 0 for a zero-based region */
 	uint64_t iova;
 	int access; /* IBV_ACCESS_* flags */
 	struct mr_backing backing;
@@ -54,16 +54,17 @@ struct mr {
 	/* never reset, because mr_hold_near() may count a hold in a description that is being
 	 * reused */
 	atomic_uint holds;
-	/* written under the mutex; false: the fields above describe a registration */
+	/* written under the mutex; false: the members above describe a registration */
 	atomic_bool killed;
 	atomic_uint refs; /* one reference for the registration, and one for each mr_ref() */
 	/* The members for a window's binding. A binding has no ibv.pd. */
-	/* binding: the region that contains it, with a reference; region: NULL */
+	/* in a binding: the region that contains it, with a reference; in a region: NULL */
 	struct mr *region;
-	struct mw *window; /* binding: its window, read under the table's mutex; region: NULL */
+	/* in a binding: its window, read under the table's mutex; in a region: NULL */
+	struct mw *window;
 	/* id of the only queue pair that may use it; 0: all queue pairs of its domain */
 	uint64_t only;
-	/* Region: number of windows bound to it. Guarded by the table's mutex. */
+	/* in a region: number of windows bound to the region; guarded by the table's mutex */
 	unsigned windows;
 };
 
@@ -88,7 +89,7 @@ void mr_table_delete(struct mr_table *table);
 /* Called around fork(), to keep the table consistent in the child. */
 void mr_table_atfork_prepare(struct mr_table *table);
 void mr_table_atfork_parent(struct mr_table *table);
-/* also drops the holds of threads that do not exist in the child */
+/* called in a forked child; also drops the holds of threads that do not exist there */
 void mr_table_atfork_child(struct mr_table *table);
 
 /* Register [addr, addr+len) under an unpredictable STag. `backing` is NULL if the memory has no
@@ -109,7 +110,7 @@ void mr_succeed(struct mr *handle, struct mr *next);
 void mr_discard(struct mr *made); /* drop a description made by mr_make() that is not in force */
 /* Make the STag unknown: no look-up finds the region from now on. */
 void mr_kill(struct mr *mr);
-/* Does the same as mr_kill(), but returns -EBUSY if windows are bound to the region. */
+/* Kill the region like mr_kill(), or return -EBUSY if windows are bound to it. */
 int mr_try_kill(struct mr *mr);
 /* Wait until the last hold is released. Must only be called after mr_kill(). */
 void mr_wait_idle(struct mr *mr);

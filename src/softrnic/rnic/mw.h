@@ -47,7 +47,7 @@ void mw_delete(struct mw *mw); /* the window must be killed, idle and unbound */
 struct mw_bind {
 	const struct ibv_pd *pd;
 	uint64_t qp;   /* qp_id() of the queue pair that posted the request */
-	uint32_t stag; /* the new STag; its index is the window's */
+	uint32_t stag; /* the new STag, whose index equals the index of the window's STag */
 	/* `window`: any STag that the window had; `lkey`: STag of the region */
 	uint32_t window, lkey;
 	/* range of the region; len 0 (type 1 only) leaves the window unbound */

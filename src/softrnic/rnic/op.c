@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/rnic/op.h"
 
-/* the response of this kind belongs to the same row */
+/* the row of a kind serves both its request and its response */
 #define OP_EXT(kind) OP_MESSAGE(RDMAP_EXT_REQ, kind)
 #define OP_VEXT(op)  (OP_POSTED_VEXT + (op))
 

@@ -131,7 +131,9 @@ static void flush_start(struct qp *qp, struct irq_entry *e, bool joins)
 		ext_refuse(qp);
 		return;
 	}
-	/* an empty Flush writes back nothing; it only takes its turn among the requests */
+	/*
+	 * an empty Flush writes back nothing; its answer shows that earlier requests are executed
+	 */
 	if (e->msg.range.len == 0) {
 		flush_ready(qp, e, EXT_OK, 0);
 		return;

@@ -100,7 +100,7 @@ static enum ibv_wc_status terminate_status_of(const struct sq_wr *wr, const stru
 static enum ibv_wc_status terminate_first(const struct qp *qp, const struct terminate *t)
 {
 	if (qp->acks.on && terminate_error(t) == TERM_RDMAP_LOCAL_CATASTROPHIC)
-		/* the error is the peer's, not one of this end's requests */
+		/* the peer has an error that none of this end's requests caused */
 		return IBV_WC_RETRY_EXC_ERR;
 	return terminate_status(t);
 }

@@ -5,12 +5,12 @@
  * This code does no I/O, reads no clock and takes no lock of the QP: the caller of each function
  * below holds the lock of the stream that owns the QP. The owner moves bytes and work:
  *
- *   receive:     n = qp_rx_want(qp, iov)   where the next bytes go; 0 = do not read now
+ *   receive:     n = qp_rx_want(qp, iov)   memory for the next bytes; 0 = do not read now
  *                qp_rx_got(qp, len)        they are there  (qp_rx_fault(qp): memory was gone)
  *   send:        n = qp_tx_gather(qp, iov) the bytes to send now; 0 = none
- *                qp_tx_sent(qp, len)       the LLP took that many bytes
- *   jobs:        qp_next_job(qp, &job), later qp_on_job(qp, status)
- *   life:        qp_due(), and qp_is_idle(), after any of these
+ *                qp_tx_sent(qp, len)       the LLP took `len` bytes
+ *   jobs:        qp_next_job(qp, &job), and when the job is done qp_on_job(qp, status)
+ *   tasks:       qp_due(), and qp_is_idle(), after any of these calls
  *
  * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each), hello.c,
  * origin.c, heartbeat.c, ack.c; queues.c (the queues), qp_post.c, qp_sq.c, qp_requests.c and
@@ -53,9 +53,10 @@ struct qp_stream {
 	bool markers;      /* the peer requests markers in this end's output */
 	bool consent;      /* the peer agreed to the extensions and to large FPDUs */
 	bool peer_flushes; /* the peer's user issues native flushes */
-	/* limit that this end's HELLO states: the peer is lost after this silence; 0: never */
+	/* limit stated in this end's HELLO: the peer is lost after a silence of this length; 0:
+	 * never */
 	uint32_t limit_ms;
-	uint32_t rings;  /* version of its rings that this end's HELLO states; 0: no rings */
+	uint32_t rings;  /* version of rings stated in this end's HELLO; 0: no rings */
 	bool takes_part; /* this end takes part in the barrier of ORIGINs, if the peer does */
 	bool initiates;  /* this end is the initiator, which sends the ORIGINs */
 	/* id of this process, stated in this end's HELLO if it takes part in the barrier */
@@ -119,8 +120,9 @@ struct qp_config {
 	/* UC: the peer's requests are not executed, and errors are not reported to the peer. A
 	 * message that this end cannot accept is lost: qp_rx_lose(). */
 	bool unreliable;
-	bool peer_rfc7306;   /* the peer supports RFC 7306 although it does not consent */
-	bool strict_persist; /* persistent Flushes of volatile memory fail, for both ends */
+	bool peer_rfc7306; /* the peer supports RFC 7306 although it does not consent */
+	/* persistent Flushes of volatile memory fail, this end's Flushes as well as the peer's */
+	bool strict_persist;
 	/*
 	 * This user expects that a completed Write or Send has reached the peer, as on RoCE. So a
 	 * work request completes only after the peer has placed or delivered it and has sent an
@@ -190,7 +192,7 @@ void qp_set_link_cause(struct qp *qp, int err);
 /* Move to ERR without a Terminate. The first unfinished work request ends with `status`, all others
  * with WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
-/* Does the same as qp_fail(), with the status for a peer that is gone. */
+/* Does the same as qp_fail(). The status is the one for a peer that is gone. */
 void qp_fail_lost(struct qp *qp);
 /*
  * For an unreliable queue pair whose stream has ended: posted requests complete, and their messages
@@ -220,7 +222,7 @@ void qp_rewind(struct qp *qp);
 /* Set the limit of outstanding Reads, atomics and other requests, after the stream has reached full
  * operation. */
 void qp_limit_requests(struct qp *qp, uint32_t ord);
-/* a count that grows with the messages of both users */
+/* Returns a count that grows with each message of either user. */
 uint64_t qp_traffic(const struct qp *qp);
 bool qp_has_posted(const struct qp *qp);         /* are there sends without a completion? */
 enum ibv_qp_state qp_state(const struct qp *qp); /* the state that the user sees */

@@ -90,7 +90,7 @@ struct qp_link {
 	/* a SWITCH is built, and no byte may follow it on this link */
 	bool tx_switching;
 	uint64_t tx_end;               /* stream position of the SWITCH's end */
-	bool tx_switched, rx_switched; /* the direction uses the other link */
+	bool tx_switched, rx_switched; /* the sending (receiving) direction uses the other link */
 };
 
 /* The first error, from its detection until qp_settle(). The function that detects the error
@@ -123,7 +123,7 @@ struct qp {
 	 * QP the state that the user last set, for other QPs the same as `state`. */
 	enum ibv_qp_state state;
 	struct qp_rights {
-		/* rights that a region must have for such requests of the peer */
+		/* rights that a region must have for Writes, Reads and atomics of the peer */
 		int write, read, atomic;
 	} rights;
 	struct qp_stream stream;
@@ -343,8 +343,8 @@ void qp_request_answered(struct qp *qp);
 void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read);
 /* Ask the owner to run this job for the head. The hold on job->mr goes to the job. */
 void qp_request_job(struct qp *qp, struct qp_job *job);
-/* Ask the owner to write back the next range of requests.all. Returns 0 if no range is left,
- * -EFAULT if the range cannot be written back, or a positive value. */
+/* Ask the owner to write back the next range of requests.all. Returns 1 if it is asked, 0 if no
+ * range is left, or -EFAULT if the range cannot be written back. */
 int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* drop all requests; one job may still be running */
@@ -426,7 +426,8 @@ static inline bool link_is_due(const struct qp *qp)
 {
 	return qp->link.in_due || link_switch_is_sent(qp);
 }
-void link_refuse(struct qp *qp); /* the peer sent a SWITCH, or bytes after it, at the wrong time */
+/* end the stream by a Terminate: the peer sent a SWITCH, or bytes after it, at the wrong time */
+void link_refuse(struct qp *qp);
 bool terminate_build(struct qp *qp);
 
 #endif

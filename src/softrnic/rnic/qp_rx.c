@@ -330,7 +330,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
-		/* too short: every segment is longer than this */
+		/* the FPDU is too short, because every DDP segment has a header */
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg);
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	kind = rdmap_op_of(&seg.hdr);

@@ -31,7 +31,7 @@ struct rx_seg {
 	const struct qp_op *op;
 	const struct op_rx *rx;
 	uint32_t ulpdu; /* length of the DDP segment */
-	/* number of bytes after the DDP header, and how many of them are placed */
+	/* number of bytes after the DDP header, and number of these bytes that are placed */
 	uint32_t payload, done;
 	uint32_t trailer; /* length of pad and CRC */
 	uint32_t written; /* for Immediate Data: length of the preceding Write */
@@ -51,7 +51,8 @@ struct qp_rx {
 	 * read only the rest of an FPDU to the buffer, because the next FPDU may be parsed in place
 	 */
 	bool exact;
-	bool bulk; /* a payload was received directly to its place recently, and more may follow */
+	/* a payload was recently received directly to its destination, and more may follow */
+	bool bulk;
 	struct rx_seg seg;
 	const atomic_uint *given_up; /* see qp_watch_given_up() */
 	struct mr_near near;         /* the region that is held while FPDUs are parsed */

@@ -76,7 +76,7 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f);
 
 /* Build a whole message. Its payload is `len` bytes of the library's own memory. */
 bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len);
-/* Build such a message for the control queue. */
+/* Does the same as tx_build_small() for a message of the control queue. */
 bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len);
 /* Build the next segment of a work request's payload. Sets hdr->last for the last segment. */
 bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at);

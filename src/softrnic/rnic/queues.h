@@ -106,7 +106,7 @@ static inline struct sq_wr *sq_at(const struct sq *sq, uint64_t index)
 
 	return (struct sq_wr *)(sq->slots + (at < sq->size ? at : at - sq->size));
 }
-/* Remove the first request. It stays valid until the next one is posted. */
+/* Remove the first request. The returned request stays valid until the next request is posted. */
 static inline struct sq_wr *sq_pop(struct sq *sq)
 {
 	struct sq_wr *wr = (struct sq_wr *)(sq->slots + sq->head_at);

@@ -19,7 +19,7 @@
 struct rq_wr {
 	uint64_t wr_id;
 	uint32_t num_sge;
-	/* a ring is allocated for its queue's max_sge entries, not for RNIC_MAX_SGE */
+	/* a ring's slots have only as many entries as its queue's max_sge */
 	struct ibv_sge sge[RNIC_MAX_SGE];
 };
 

@@ -8,7 +8,7 @@ struct fence_question {
 	struct list link;
 	uint64_t at;
 	unsigned left; /* number of named connections that are still open */
-	/* the connection that waits for an answer; NULL: that connection is closed */
+	/* the connection that waits for an answer; NULL: that connection has been closed */
 	struct fence_member *asker;
 	struct ext_origin origin;
 };

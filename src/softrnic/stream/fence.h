@@ -25,7 +25,8 @@
 #include "softrnic/stream/stream.h"
 
 #define FENCE_QUESTIONS_MAX 1024u /* limit of questions in the table; each takes about 1 KiB */
-#define FENCE_ASKS_MAX      64u   /* questions of one connection: about 4,000 ranges */
+/* limit of questions of one connection, which is enough for about 4,000 ranges */
+#define FENCE_ASKS_MAX 64u
 
 /* A connection, from the reply to its request until it is closed. */
 struct fence_member {

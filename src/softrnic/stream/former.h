@@ -38,7 +38,7 @@ struct former {
 	/* the user may have seen the connection's end, or has released the connection */
 	bool given_up;
 	bool fenced; /* the target has confirmed the end of the connection */
-	/* connections that were given up between the previous living one and this one */
+	/* connections that were given up, between the previous living connection and this one */
 	struct former_gap gap;
 };
 

@@ -128,7 +128,8 @@ struct meeting {
 	unsigned n_parked;
 	uint64_t since;   /* start of the search for the peer */
 	uint64_t dial_at; /* time of the next dial; while CONNECTING: the time limit of the dial */
-	/* time to accept the peer's dial instead of ours; CLOCK_NEVER: no such dial waits */
+	/* time at which to accept the peer's dial instead of ours; CLOCK_NEVER: no dial of the peer
+	 * waits */
 	uint64_t yield_at;
 	uint64_t pause_ns; /* pause before the next dial */
 	/* time at which the retry limit ends; CLOCK_NEVER: the retry clock is stopped */

@@ -57,8 +57,9 @@ enum stream_event {
 	/* initiator of a meeting: the peer accepted the request; the HELLO follows */
 	STREAM_EV_REPLIED,
 	STREAM_EV_ESTABLISHED,
-	STREAM_EV_REJECTED,      /* status: the peer's program rejected it: -EACCES; no listener:
-			       -ECONNREFUSED; the peer closed: -ECONNRESET */
+	/* status: -EACCES (the peer's program rejected the request), -ECONNREFUSED (no listener) or
+	 * -ECONNRESET (the peer closed) */
+	STREAM_EV_REJECTED,
 	STREAM_EV_UNREACHABLE,   /* no answer within the time limit; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* any other error before ESTABLISHED; status: -errno */
 	/* reported once after ESTABLISHED; reported without ESTABLISHED if the user disconnects
@@ -92,7 +93,8 @@ enum {
 		 * stream_redial(): dial a new link, because the peer accepts only a simpler request
 		 */
 	256,
-	/* a message about the change to another link has arrived, or such a message is sent */
+	/* handle a message about another link that has arrived, or the end of sending this end's
+	 * SWITCH */
 	STREAM_DO_LINK = 512,
 };
 
@@ -289,7 +291,7 @@ void stream_attach_qp(struct stream *s, struct qp *qp);
  * reports DISCONNECTED unless an end is reported already. No receive and no job may be in progress.
  */
 struct qp *stream_detach_qp(struct stream *s, struct stream_update *u);
-struct qp *stream_qp(const struct stream *s); /* NULL: none is attached */
+struct qp *stream_qp(const struct stream *s); /* NULL: no queue pair is attached */
 
 /* These call qp_post_send(), qp_post_recv() and qp_post_list(). If u is NULL, the caller must call
  * stream_look() afterwards, except if stream_may_wait() allows waiting, or, after a receive, if
@@ -320,7 +322,7 @@ void stream_give_away(struct stream *s, struct stream_update *u);
 /* The region is about to be deregistered: see qp_detach_mr(). */
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
 
-/* Functions on the queue pair. It must be attached, except for stream_qp_is_failed() and
+/* The following functions need an attached queue pair, except stream_qp_is_failed() and
  * stream_requests(). */
 /* Calls qp_set_taker(). Does nothing without a queue pair. */
 void stream_set_taker(struct stream *s, struct cq_taker *taker);

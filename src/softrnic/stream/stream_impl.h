@@ -54,7 +54,7 @@ struct stream {
 	bool fin_out;       /* this end's FIN is sent */
 	bool closed;        /* the link is closed */
 	bool redial;        /* the owner must dial again */
-	bool resume_due;    /* receives were posted, and arrived bytes wait for them */
+	bool resume_due;    /* receives were posted for which arrived bytes wait */
 	bool tx_of_qp;      /* stream_tx_begin() returned bytes of the QP */
 	bool lent[2];       /* buffers that the owner lent, by enum stream_buf */
 	bool opened;        /* initiator: the last ORIGIN is posted, and the user may send */
@@ -72,7 +72,7 @@ struct stream {
 		int status;
 	} events[STREAM_EVENTS_MAX];
 	uint32_t mss;
-	uint64_t traffic;         /* the QP's traffic at its start */
+	uint64_t traffic;         /* value of qp_traffic() when the stream began */
 	uint64_t deadline;        /* deadline of the state; in LIVE see stream_stall.c */
 	uint64_t stall_since;     /* time since which no Send was delivered; 0: no stall */
 	uint64_t stall_delivered; /* number of delivered Sends at the last check */

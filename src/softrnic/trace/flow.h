@@ -46,7 +46,7 @@ size_t tcpip_headers_len(const struct tcpip_segment *seg);
 void tcpip_encode(uint8_t *headers, const struct tcpip_segment *seg, const void *payload,
 		  size_t len);
 
-/* A datagram (RFC 768) with its real header fields. */
+/* A datagram (RFC 768) with the header fields of the real packet. */
 struct udpip_packet {
 	bool v6;
 	struct tcpip_end from, to;

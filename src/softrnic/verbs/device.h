@@ -41,7 +41,7 @@ struct vpd {
 /* A thread domain: a hint of the program, which this device ignores. */
 struct vtd {
 	struct ibv_td ibv;
-	atomic_uint users; /* number of parent domains that use it */
+	atomic_uint users; /* number of parent domains that refer to this thread domain */
 };
 
 /*
@@ -78,7 +78,7 @@ struct vcq {
 	struct list ports;
 	atomic_uint waiting; /* number of connections in `conns` with deferred requests */
 	unsigned num_conns;  /* number of connections in `conns` */
-	atomic_uint polls;   /* number of polls of the empty queue since it was armed */
+	atomic_uint polls;   /* number of polls of the empty queue since the queue was armed */
 	uint64_t polls_at;   /* time at which `polls` was judged last; guarded by conns_lock */
 	/* number of polls that found a connection in use by another thread */
 	atomic_uint left;
@@ -140,7 +140,7 @@ int channel_wait(struct vchannel *ch, struct vcq **cq);
 int channel_wait_until(struct vchannel *ch, uint64_t deadline, struct vcq **cq);
 /* Make every connection release a killed region. Returns after the last hold is released. */
 void conns_detach_mr(struct mr *mr);
-/* does the same for a window's binding (rnic/mw.h) */
+/* does the same as conns_detach_mr() for the binding of a window (rnic/mw.h) */
 void conns_detach_binding(struct mr *binding);
 
 #endif

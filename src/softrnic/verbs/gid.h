@@ -26,7 +26,7 @@ struct gid_row {
 };
 
 struct gid_table {
-	unsigned n; /* number of filled rows; these are the first ones */
+	unsigned n; /* number of filled rows, which are the first rows */
 	struct gid_row rows[GID_ROWS];
 };
 

@@ -12,7 +12,7 @@
 static _Atomic(uint64_t) taken[QP_NUM_PLAIN / 64]; /* one bit for each number */
 static atomic_uint next;
 
-/* Take this number. Returns false if it is in use. */
+/* Take the number `num`. Returns false if the number is in use. */
 static bool num_claim(uint32_t num)
 {
 	uint64_t bit = 1ull << num % 64;

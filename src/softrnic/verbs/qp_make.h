@@ -34,7 +34,7 @@ void qp_places_init(struct qp_places *places);
  * limits. Returns 0 or an errno value.
  */
 int qp_attr_check(const struct ibv_qp_init_attr *attr);
-/* does the same, but accepts any type */
+/* does the same as qp_attr_check(), but accepts any type */
 int qp_attr_check_queues(const struct ibv_qp_init_attr *attr);
 /* Replace the requested attributes by the granted ones. Granted values may be greater than
  * requested ones. */

@@ -6,8 +6,8 @@
 
 #include "softrnic/io/stall.h"
 
-/* As many messages as a socket's buffer has room for by default. A program that loses more has
- * memory that waits for seconds. */
+/* Limit of waiting messages, about as many as a socket's buffer holds by default. If a program
+ * loses more messages, its memory waits for seconds. */
 #define LATE_MAX 64u
 
 struct late_message {
@@ -34,7 +34,7 @@ static struct late_message *late_copy(const struct ud_header *h, const struct ud
 
 /* --- the thread of the engine ----------------------------------------------------------------- */
 
-/* What is to be done next. Called with the lock. */
+/* The next work. late_next() is called with the lock. */
 struct late_work {
 	struct late_message *message;
 	bool sends;
@@ -53,7 +53,7 @@ static struct late_work late_next(struct ud_late *late)
 	return w;
 }
 
-/* Called and returns with the lock, which it releases meanwhile. */
+/* Called with the lock, which is released during the work. */
 static void late_do(struct ud_late *late, struct late_work w)
 {
 	pthread_mutex_unlock(&late->lock);

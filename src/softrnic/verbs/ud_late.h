@@ -24,11 +24,11 @@ struct ud_late {
 	void (*receive)(struct ud_late *late, const struct ud_header *h, const struct ud_path *path,
 			const uint8_t *payload, size_t len);
 	void (*send)(struct ud_late *late);
-	pthread_mutex_t lock; /* guards these members: */
+	pthread_mutex_t lock; /* guards the following members */
 	pthread_cond_t idle;
 	struct list messages;
 	unsigned n;
-	uint64_t dropped; /* messages that found no room */
+	uint64_t dropped; /* number of messages that were dropped */
 	bool sends;       /* send() is due */
 	bool running;     /* the task is queued, or runs */
 	bool closed;
@@ -45,8 +45,8 @@ bool ud_late_add(struct ud_late *late, bool slow, const struct ud_header *h,
 void ud_late_send(struct ud_late *late);
 /* Number of messages that were dropped because too many waited. */
 uint64_t ud_late_dropped(struct ud_late *late);
-/* Drop the messages, and wait for the thread. Afterwards it makes no call, and what is added is
- * dropped. */
+/* Drop the messages, and wait for the thread of the engine. After this call the thread makes no
+ * call, and further messages are dropped. */
 void ud_late_close(struct ud_late *late);
 
 #endif

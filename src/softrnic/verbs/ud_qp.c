@@ -27,7 +27,8 @@ struct vud {
 	struct ud_qp *qp;
 	struct ud_port *port;
 	struct qp_place place;
-	struct stall_count *stall; /* of its domain, which stays longer than the queue pair */
+	/* counter of the queue pair's protection domain, which exists longer than the queue pair */
+	struct stall_count *stall;
 	struct ud_late late;
 	bool is_late; /* the domain has had memory that can stall; under the port's receive lock */
 	/* entries of the port in the lists of the receive CQ and of a different send CQ */
@@ -90,7 +91,7 @@ static void vud_receive_now(struct vud *v, const struct ud_header *h, const stru
 	lock_leave(&v->lock);
 }
 
-/* May a thread wait for a file system while it has the queue pair's lock? */
+/* May a thread that holds the queue pair's lock wait for a file system? */
 static bool vud_can_stall(const struct vud *v)
 {
 	return atomic_load_explicit(&v->stall->regions, memory_order_relaxed) > 0;
@@ -115,7 +116,7 @@ static void vud_on_received(struct ud_end *end, const struct ud_header *h,
 
 	if (vud_can_stall(v))
 		v->is_late = true;
-	/* after that, too, as long as an earlier message waits */
+	/* The engine also handles later messages, as long as an earlier message waits. */
 	if (!v->is_late || !ud_late_add(&v->late, vud_can_stall(v), h, path, payload, len))
 		vud_receive_now(v, h, path, payload, len);
 }

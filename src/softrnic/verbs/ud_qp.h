@@ -21,7 +21,7 @@ struct ibv_qp *vud_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_
 		       struct ibv_qp_cap *cap);
 void vud_delete(struct ibv_qp *ibv);
 
-/* These implement the calls with the same names in verbs and softrnic.h. */
+/* These functions implement the calls with the same names in verbs and softrnic.h. */
 int vud_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask);
 int vud_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 int vud_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
