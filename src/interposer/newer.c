@@ -3,8 +3,8 @@
  * newer.c -- calls that rdma-core has only after release 44. The library contains these calls only
  * if it is built with the headers of such a release (CMakeLists.txt).
  *
- * Of these calls the software RNIC supports buffers that are allocated for registration. It refuses
- * the other calls, like a device without the feature.
+ * The software RNIC supports only the calls for buffers that are allocated for registration. It
+ * refuses the other calls, like a device without the feature.
  */
 #include <errno.h>
 #include <stdlib.h>

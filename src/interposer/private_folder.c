@@ -20,7 +20,7 @@ static bool folder_is_dots(const char *name)
 
 /*
  * Remove the content of the folder, down to `depth` levels, and close the descriptor. Uses no heap
- * memory, because a signal handler may call this.
+ * memory, because a signal handler may call this function.
  */
 static void folder_empty(int fd, int depth)
 {

@@ -41,8 +41,8 @@ static bool conn_has_unsent(const struct conn *c)
 	return u.todo & STREAM_DO_SEND;
 }
 
-/* Have the sent bytes left this host? The kernel continues to send them after the process has
- * ended. It does not after a reset, which happens if bytes of the peer are unread. */
+/* Have the sent bytes left this host? The kernel continues to send bytes after the process has
+ * ended, unless the socket is reset. A reset happens if bytes of the peer are unread. */
 static bool conn_has_left(const struct conn *c)
 {
 	return !conn_is_open(c) || c->link->ops->has_left(c->link);

@@ -43,8 +43,8 @@ struct eng_runner {
 	int n, next; /* the events that are not handled yet have the indices from `next` to n - 1 */
 };
 
-/* After recent callbacks a leader sleeps at most this long before it checks again. So a deadline
- * later than this, such as most time limits, needs no wake-up. */
+/* A leader that has recently run callbacks sleeps at most this long before it checks the timers
+ * again. So a deadline that is further away, as of most time limits, needs no wake-up. */
 #define ENGINE_SOON_NS NSEC_PER_SEC
 
 #define STALL_SPARES 8u /* number of idle workers that are kept once a callback can stall */

@@ -8,8 +8,8 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine_impl.h"
 
-/* Up to this number of sources one thread serves all. With more sources in one loop, its thread is
- * more often awake when work comes. */
+/* A new loop is made only if every loop has at least this many sources. The thread of a loop with
+ * many sources is more often awake when work comes. */
 #define LOOP_CROWD 4
 
 static struct eng_loop first = {

@@ -242,8 +242,8 @@ bool policy_may_lease(struct policy_lease *l)
 	return l->memory < MEMORY_SEEN;
 }
 
-/* If a request completed as well, the thread would have had a reason to poll, so it was only
- * delayed. */
+/* Writes that arrive without a completion suggest that the program reads the memory instead of
+ * polling. If a request completed as well, the thread had a reason to poll, and was only delayed. */
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now)
 {

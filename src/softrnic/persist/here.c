@@ -2,11 +2,11 @@
 /*
  * here.c -- runs a write-back in the thread that submits it.
  *
- * On a quick disk, waking a thread of the pool and its cold caches cost a considerable part of a
- * write-back. So a submitting thread that may wait runs the write-back itself. In all other
- * respects the slice is like one that a thread of the pool runs. It takes one of the file's slots,
- * counts against the pool's limit of running slices, may stall, and shares success and failure with
- * another slice of the same file that runs at the same time.
+ * To wake a thread of the pool, whose caches are cold, takes a considerable part of the time of a
+ * write-back to a quick disk. So a submitting thread that may wait runs the write-back itself. In
+ * all other respects the slice is like one that a thread of the pool runs. It takes one of the
+ * file's slots, counts against the pool's limit of running slices, may stall, and shares success
+ * and failure with another slice of the same file that runs at the same time.
  *
  * If other jobs already wait in the file's queue, the new job is queued with them, so that one
  * write-back serves all of them.

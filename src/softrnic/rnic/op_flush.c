@@ -240,8 +240,8 @@ static const struct op_rx flush_all_rx = {
 };
 
 /*
- * Ask for the write-back of the next range, one range at a time. Bytes of a deregistered region may
- * be lost, which the answer reports.
+ * Ask for the write-back of the next range, one range at a time. If bytes of a deregistered region
+ * are lost, the answer reports the loss.
  */
 static void flush_all_next(struct qp *qp, struct irq_entry *e)
 {

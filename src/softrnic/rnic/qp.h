@@ -255,7 +255,7 @@ enum {
 unsigned qp_due(const struct qp *qp);
 /* Is an Ack the only unsent message? It may wait a moment, so that another message can join it. */
 bool qp_owes_ack_only(const struct qp *qp);
-/* Is no task due except QP_DUE_RECEIVE? This is so after most messages. */
+/* Is no task due except QP_DUE_RECEIVE? The result is true after most messages. */
 bool qp_is_calm(const struct qp *qp);
 /* Counts of changes that the user may have seen: Writes of the peer to this end's memory, and
  * completions. */

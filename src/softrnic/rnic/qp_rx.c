@@ -30,7 +30,7 @@ void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len)
 		return;
 	if (qp->stream.peer_flushes)
 		qp->dirty.lost = true;
-	else /* without this record each Read of the peer would have to write back all memory */
+	else /* without a record each Read of the peer would have to write back all memory */
 		qp_refuse(qp, TERM_DDP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 }
 

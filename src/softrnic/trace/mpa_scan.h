@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpa_scan.h -- finds the beginnings of frames in one direction of a connection, for tracing. Only
- * the start-up frame's key is checked; the length fields are not. */
+/* mpa_scan.h -- finds the beginnings of frames in one direction of a connection, for tracing. The
+ * scan checks the start-up frame's key, and trusts the length fields. */
 #ifndef TRACE_MPA_SCAN_H
 #define TRACE_MPA_SCAN_H
 

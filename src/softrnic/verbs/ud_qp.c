@@ -253,7 +253,7 @@ static void vud_log_counters(struct vud *v)
 void vud_delete(struct ibv_qp *ibv)
 {
 	struct vud *v = vud_of(ibv);
-	struct ibv_qp used = *ibv; /* a copy, because it is needed after the queue pair is freed */
+	struct ibv_qp used = *ibv; /* a copy that is needed after the queue pair is freed */
 
 	/* in a forked child locks may be held for ever */
 	if (v->generation == engine_generation()) {
