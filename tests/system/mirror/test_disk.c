@@ -23,6 +23,7 @@
 #define NEXT        (OFFSET + 2 * BAD_DISK_BLOCK)
 #define PATIENCE_MS 20000
 #define TRIES       50
+#define WHOLE       "durable 7 flags 0"
 #define FROZEN      2   /* how many times the disk is frozen */
 #define STILL_MS    100 /* time that late bytes get to arrive */
 
@@ -83,18 +84,32 @@ static void go_on(unsigned host, const char *how)
 	assert_int_equal(atoll(proc_ask(&apps[0], "get %u", OFFSET)), last);
 }
 
-/* Flush until the set is whole: on a busy machine a member may be lost for a moment. */
-static void put_until_whole(void)
+/* Store the value and flush until the set is whole: on a busy machine a member may be lost for a
+ * moment. */
+static void put_at_all(unsigned offset, uint64_t value)
 {
 	const char *line = "";
 
-	for (unsigned i = 0; i < TRIES && strcmp(line, "durable 7 flags 0") != 0; i++) {
+	for (unsigned i = 0; i < TRIES && strcmp(line, WHOLE) != 0; i++) {
 		hosts_wait_insync(&hosts, ALL);
-		line = proc_ask(&apps[0], "put %u %llu", OFFSET, (unsigned long long)++last);
+		line = proc_ask(&apps[0], "put %u %llu", offset, (unsigned long long)value);
 		if (!line)
 			fail_msg("no answer");
 	}
+	assert_string_equal(line, WHOLE);
+}
+
+static void put_until_whole(void)
+{
+	put_at_all(OFFSET, ++last);
 	check_media(ALL, last, 0);
+}
+
+static void store_both(void)
+{
+	last++;
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
+	ask(0, "ok", "store %u %llu", NEXT, (unsigned long long)last);
 }
 
 /*
@@ -103,10 +118,22 @@ static void put_until_whole(void)
  */
 static void put_both(const char *wanted)
 {
-	last++;
-	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
-	ask(0, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	store_both();
 	ask(0, wanted, "pair %u %u %u", OFFSET, NEXT, flushed);
+}
+
+static void put_both_until_whole(void)
+{
+	const char *line = "";
+
+	for (unsigned i = 0; i < TRIES && strcmp(line, WHOLE) != 0; i++) {
+		hosts_wait_insync(&hosts, ALL);
+		store_both();
+		line = proc_ask(&apps[0], "pair %u %u %u", OFFSET, NEXT, flushed);
+		if (!line)
+			fail_msg("no answer");
+	}
+	assert_string_equal(line, WHOLE);
 }
 
 static void check_lost(void)
@@ -136,14 +163,13 @@ static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 {
 	go_on(0, "map-wait");
 	put_until_whole();
-	ask(0, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
+	put_at_all(NEXT, last);
 	for (unsigned i = 0; i < FROZEN; i++) {
 		freeze(2, FIFREEZE);
 		put_both("durable 3 flags 1");
 		put_both("durable 3 flags 1");
 		freeze(2, FITHAW);
-		hosts_wait_insync(&hosts, ALL);
-		put_both("durable 7 flags 0");
+		put_both_until_whole();
 		usleep(STILL_MS * 1000);
 		check_media(ALL, last, last);
 	}
@@ -451,8 +477,7 @@ static void stop_and_spoil(void)
 		skip();
 	go_on(0, "map-wait");
 	last = PATTERN;
-	hosts_wait_insync(&hosts, ALL);
-	ask(0, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	put_at_all(OFFSET, ++last);
 	host_stop(&hosts, 2);
 	bad_disk_spoil(&disks[2], hosts.hosts[2].data, &last, sizeof(last));
 }
@@ -463,7 +488,7 @@ static void return_with_a_bad_block(void)
 	assert_true(host_wait_log(&hosts, 2, "1 of the blocks at", PATIENCE_MS));
 	hosts_wait_insync(&hosts, ALL);
 	assert_int_equal(host_read_word(&hosts, 2, OFFSET), last);
-	ask(0, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
+	put_at_all(NEXT, last);
 	assert_int_equal(host_run_tool(&hosts, 0, "verify " HOSTS_SET), 0);
 }
 
