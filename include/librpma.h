@@ -707,9 +707,10 @@ int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
 /* Durability of memory under a persistent flush. A range has the weakest class of its parts. */
 enum rpma_durability {
 	RPMA_DURABILITY_UNKNOWN,
-	RPMA_DURABILITY_VOLATILE, /* no flush can persist the memory */
-	RPMA_DURABILITY_FILE,     /* a file on a file system, persisted by msync */
-	RPMA_DURABILITY_DAX       /* persistent memory, by writing back the processor's caches */
+	RPMA_DURABILITY_VOLATILE, /* no flush makes the bytes persistent */
+	RPMA_DURABILITY_FILE,     /* a file: msync makes the bytes persistent */
+	/* persistent memory: writing back the processor's caches is sufficient */
+	RPMA_DURABILITY_DAX
 };
 
 /* Returns "volatile", "file" or "dax"; "unknown" for other values. */

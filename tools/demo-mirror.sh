@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A mapped file on three hosts, before your eyes: the host of the program that writes it is lost, another host goes on
-# with everything that was acknowledged, and the lost one comes back and gets only what differs.
-# The hosts are network namespaces of this machine, each with a real etcd and a real rpmirrord, and files on disk.
+# Demonstrates a mapped file on three hosts. The host whose program writes the file is lost. Another host continues with
+# all data that was acknowledged. The lost host returns, and gets only the blocks that differ.
+# The hosts are network namespaces of this machine. Each host has a real etcd, a real rpmirrord, and files on disk.
 # usage: tools/demo-mirror.sh BUILD_DIR
 set -euo pipefail
 export LC_ALL=C
@@ -14,7 +14,7 @@ tool=$build/tools/rpmirror/rpmirror
 size=64M
 PATH=$PATH:/usr/sbin:/sbin
 
-exec 3>&2 # where fail() writes even when the shell's own messages are muted
+exec 3>&2 # for fail(), even while the messages of the shell itself are discarded
 step=0 dir='' commands='' next='' program=''
 declare -A host_pid=() address=([a]=10.77.0.1 [b]=10.77.0.2 [c]=10.77.0.3) pids=()
 
@@ -33,7 +33,7 @@ for program in "$kv" "$daemon" "$tool" etcd ip nsenter unshare; do
 	command -v "$program" >/dev/null || fail "there is no $program"
 done
 
-# Networks and processes of its own, all of which end with it.
+# Run in separate namespaces for networks, mounts and processes, which end with this script.
 if [ "${2:-}" != inside ]; then
 	[ "$(id -u)" = 0 ] || exec unshare --map-root-user --net --mount --pid --fork --kill-child --mount-proc "$0" "$build" inside
 	exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" "$build" inside
@@ -61,7 +61,8 @@ on() { # HOST COMMAND...
 	nsenter -t "${host_pid[$host]}" -n env "RPMIRROR_SOCKET=$dir/$host/socket" "$@"
 }
 
-# start HOST NAME COMMAND...: in the background, its output in HOST/NAME.log, without the pipes of other programs
+# start HOST NAME COMMAND...: run the command in the background, with its output in HOST/NAME.log, and without the pipes
+# of other programs
 start() {
 	local host=$1 name=$2
 	shift 2
@@ -71,10 +72,10 @@ start() {
 		exec nsenter -t "${host_pid[$host]}" -n env "RPMIRROR_SOCKET=$dir/$host/socket" "$@"
 	) >>"$dir/$host/$name.log" 2>&1 &
 	pids[$host]+=" $!"
-	disown "$!" # the shell's "Killed" is not news
+	disown "$!" # so that the shell does not report "Killed"
 }
 
-plug_in() { # HOST: a cable to the switch
+plug_in() { # HOST: connect the host to the switch
 	ip link add "to-$1" master switch type veth peer name eth0 netns "${host_pid[$1]}"
 	ip link set "to-$1" up
 	on "$1" ip link set lo up
@@ -123,7 +124,7 @@ start_daemon() { # HOST
 # The program reads commands, and answers "ok" when a record is on all copies.
 start_program() { # HOST
 	mkfifo "$dir/$1/commands"
-	# Opened in the background, as a named pipe waits for its other end.
+	# Open the named pipe in the background, because the open waits for the other end.
 	start "$1" kv sh -c 'exec "$0" orders <"$1"' "$kv" "$dir/$1/commands"
 	program=$!
 }
@@ -152,7 +153,7 @@ echo 'set first record' >&"$commands"
 wait_until 30 has_answers 1 || fail "the program does not answer: $(cat "$dir/a/kv.log")"
 on a "$tool" wait orders --until copy.b=in-sync,copy.c=in-sync --timeout 30 >"$dir/wait.log" 2>&1 || fail "$(cat "$dir/wait.log")"
 on a "$tool" status orders | sed 's/^/   /'
-# Another one waits on host b to be the next.
+# On host b another instance of the program waits to map the file next.
 start_program b
 exec {next}>"$dir/b/commands"
 echo count >&"$next"

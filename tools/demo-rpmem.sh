@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A pool of libpmemobj with a copy behind ssh, before your eyes: the target's daemon is killed while a program writes,
-# the local pool is lost, and every note that was acknowledged comes back from the copy.
-# Both machines are this one: an sshd for this demonstration alone, on the loopback, with keys that are made now.
+# Demonstrates a pool of libpmemobj with a copy that is reached by ssh. The target's daemon is killed while a program
+# writes. The local pool is lost, and every note that was acknowledged is restored from the copy.
+# This machine is both initiator and target. A separate sshd runs on the loopback, with keys that the script makes.
 # usage: tools/demo-rpmem.sh BUILD_DIR
 set -euo pipefail
 export LC_ALL=C
 
 build=$(realpath "${1:?usage: demo-rpmem.sh BUILD_DIR}")
 note=$build/examples/rpmem-note
-kill_after=200 # notes
+kill_after=200 # number of notes
 PATH=$PATH:/usr/sbin:/sbin
 
-exec 3>&2 # where fail() writes even when the shell's own messages are muted
+exec 3>&2 # for fail(), even while the messages of the shell itself are discarded
 step=0 dir='' sshd='' writer=''
 
 say() {
@@ -25,7 +25,7 @@ fail() {
 	exit 1
 }
 
-# Only what was started here is ended, by its process id.
+# End only processes that this script started, by their process ids.
 cleanup() {
 	local pid
 	for pid in $writer $sshd; do
@@ -39,7 +39,8 @@ for program in "$note" "$build/src/rpmemd/rpmemd" sshd ssh ssh-keygen pmempool h
 	command -v "$program" >/dev/null || fail "there is no $program"
 done
 
-# root's sshd wants a folder in /run, which is made where nobody else sees it.
+# The sshd of root needs a folder in /run. Make the folder in a separate mount namespace, so that /run does not change
+# for other programs.
 if [ "$(id -u)" = 0 ] && [ "${2:-}" != inside ]; then
 	exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$build" inside
 fi
@@ -54,7 +55,7 @@ case "$(df --output=fstype "$dir" | tail -n 1)" in
 tmpfs | ramfs) fail "$dir is in memory; the demo needs a build tree on a real disk" ;;
 esac
 
-# Takes a port that is free now; another program may be faster, so a few are tried.
+# Takes a port that is free now. Another program may take the port first, so try several ports.
 start_sshd() {
 	local port try
 	ssh-keygen -q -t ed25519 -N '' -f "$dir/host_key"
@@ -91,7 +92,7 @@ sshd_answers() {
 	return 1
 }
 
-# What librpmem and pmempool see of this build tree, as the packages would have it for everybody.
+# Makes librpmem and pmempool use the programs of this build tree, as they use installed packages.
 use_build_tree() {
 	printf '#!/bin/sh\nexec ssh -F "%s/ssh_config" "$@"\n' "$dir" >"$dir/ssh"
 	chmod 755 "$dir/ssh"
@@ -111,7 +112,7 @@ make_pool_sets() {
 	sed 's/^/   target:    /' "$dir/target/copy.set"
 }
 
-# The daemon of the one pool that is open: the child of our sshd's children.
+# Prints the process id of the daemon of the open pool. The daemon is a descendant of this script's sshd.
 daemon() {
 	local pid
 	for pid in $(pgrep -x rpmemd); do
@@ -119,7 +120,7 @@ daemon() {
 	done
 }
 
-# Reads the acknowledgements as they come, and kills the daemon after some of them.
+# Reads each acknowledgement when it arrives. After the number kill_after, kills the daemon.
 write_and_kill() {
 	local line acks=0
 	acked=0
@@ -159,7 +160,7 @@ tell "the target's file has:"
 hexdump -C -s "$at" -n 16 "$dir/target/copy.part" | sed -n '1s/^/   /p'
 
 say "While the program writes one note after the other, rpmemd is killed with SIGKILL"
-write_and_kill 2>/dev/null # the shell's "Killed" is not news
+write_and_kill 2>/dev/null # discard the shell's message "Killed"
 
 say "The local pool is lost, and restored from the copy: pmempool sync"
 rm pool.part

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The main job, before your eyes: a real file goes into remote memory on a real disk, the server
-# is killed with SIGKILL during a second transfer, and everything acknowledged is still there.
+# Demonstrates the main task: a real file is written to remote memory on a real disk. The server is
+# killed by SIGKILL during a second transfer, and all acknowledged bytes are still on the disk.
 # usage: tools/demo.sh BUILD_DIR
 set -euo pipefail
 export LC_ALL=C
@@ -15,9 +15,9 @@ rpma=$build/tools/rpma
 
 size=$((80 << 20))
 flush_every=$((1 << 20))
-kill_after=12 # acknowledgements
+kill_after=12 # number of acknowledgements
 
-exec 3>&2 # where fail() writes even when the shell's own messages are muted
+exec 3>&2 # for fail(), even while the messages of the shell itself are discarded
 step=0
 server='' putter='' dir=''
 
@@ -31,7 +31,7 @@ fail() {
 	exit 1
 }
 
-# Only what was started here is ended, by its process id.
+# End only processes that this script started, by their process ids.
 cleanup() {
 	local pid
 	for pid in $putter $server; do
@@ -51,8 +51,8 @@ file=$dir/region
 
 system_files() { find /usr/lib /usr/bin /usr/share -type f -size +16k 2>/dev/null | sort; }
 
-# Concatenated system libraries, and a second file that shares no byte with the first at the
-# same place. head ends the pipe early, which is no failure.
+# Concatenates files of the system, and makes a second file, which differs from the first in every
+# byte. head ends the pipe early, which is no failure.
 make_files() {
 	{ system_files | xargs -d '\n' cat 2>/dev/null || :; } | head -c "$size" >"$dir/first"
 	[ "$(stat -c %s "$dir/first")" -ge $((64 << 20)) ] ||
@@ -87,7 +87,7 @@ collect_the_dead() {
 	[ "$rc" = 1 ] || fail "the second put ended with $rc, although its server was killed"
 }
 
-# Reads the acknowledgements as they come and kills the server after some of them.
+# Reads each acknowledgement when it arrives. After the number kill_after, kills the server.
 put_and_kill() {
 	local line acknowledgements=0
 	mkfifo "$dir/acks"
@@ -112,7 +112,7 @@ put_and_kill() {
 	tell "$acknowledgements flushes were acknowledged: $((acked - size)) of $size bytes"
 }
 
-first_difference() { # second file against its place in the region; counts from 0
+first_difference() { # of the second file and its range in the region; counts from 0
 	local found
 	found=$({ cmp -i "0:$size" "$dir/second" "$file" || :; } 2>/dev/null |
 		sed -nE 's/.* (byte|char) ([0-9]+),.*/\2/p')
@@ -141,7 +141,7 @@ say "A client puts $((size >> 20)) MiB of system libraries into it, flushed to t
 "$rpma" put "$dir/first" "$where" | sed 's/^/   /'
 
 say "During a second put, behind the first, the server is killed with SIGKILL"
-put_and_kill 2>/dev/null # the shell's "Killed" is not news
+put_and_kill 2>/dev/null # discard the shell's message "Killed"
 
 say "What the dead server's file holds"
 compare

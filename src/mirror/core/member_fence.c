@@ -79,7 +79,7 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 	} else {
 		promise.epoch = epoch;
 		killpoint(KILLPOINT_w1_before);
-		rc = meta_set_promise(m->meta, &promise); /* W1 */
+		rc = meta_set_promise(m->meta, &promise); /* rule W1 (doc/mirror-format.md) */
 		killpoint(KILLPOINT_w1_after);
 	}
 	if (!rc)

@@ -87,7 +87,7 @@ void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t s
 	killpoint(KILLPOINT_w4_before);
 	if (member_has_bitmaps(m))
 		rc = meta_bitmap_drop(m->meta, MIRROR_NO_SLOT);
-	member_done(v, rc ? rc : member_set_super(m, &super)); /* W4 */
+	member_done(v, rc ? rc : member_set_super(m, &super)); /* rule W4 (doc/mirror-format.md) */
 	killpoint(KILLPOINT_w4_after);
 }
 
@@ -137,7 +137,7 @@ void member_resync_end(struct member *m, struct mirror_epoch epoch, struct membe
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;
 	killpoint(KILLPOINT_w5_before);
-	rc = member_set_super(m, &super); /* W5 */
+	rc = member_set_super(m, &super); /* rule W5 (doc/mirror-format.md) */
 	member_done(v, rc ? rc : meta_hot_retire(m->meta));
 	killpoint(KILLPOINT_w5_after);
 }

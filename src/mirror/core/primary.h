@@ -152,8 +152,8 @@ struct primary_report {
 	enum mirror_copy copy;
 	bool held;
 	bool uncertain; /* the member's records may lack a range */
-	/* the member's copy is larger than this primary's, and uncertain beyond the end of this
-	 * primary's copy, too */
+	/* the member's copy is larger than this primary's, and the member's records may lack
+	 * ranges there, too */
 	bool tail_unknown;
 	struct mirror_view seen; /* the newest view that the member had seen before this promise */
 };
