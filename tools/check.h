@@ -14,7 +14,7 @@
 
 /* The server digests a piece in one operation. Even a slow disk must do so within --timeout. */
 #define CHECK_PIECE  (16u << 20)
-#define CHECK_DIGEST 32 /* BLAKE2b-256 */
+#define CHECK_DIGEST 32 /* length of BLAKE2b-256 */
 
 enum check_outcome {
 	CHECK_DONE,

@@ -43,7 +43,7 @@
 #define HELLO_NONCE     32
 #define HELLO_MAC       32
 #define HELLO_ENTRY_MAX 32 /* the most regions of one server */
-#define HELLO_DIGEST    32 /* BLAKE2b-256 */
+#define HELLO_DIGEST    32 /* length of BLAKE2b-256 */
 
 #define HELLO_LENGTH_UNKNOWN UINT64_MAX
 

@@ -16,14 +16,14 @@
  *   RECORD_RANGES   DONE, when the ranges are durable (W9)
  *   RESYNC_BEGIN    DONE, when `syncing` and the primary's epoch are durable (W4)
  *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
- *   CLEAR_ERRORS    ERRORS_CLEARED at once: the work has begun, so the primary asks again; or it
- *   is
- *                   done: unreadable blocks are zeros, durably
+ *   CLEAR_ERRORS    ERRORS_CLEARED at once: either the work has begun, and the primary asks
+ *                   again, or the work is done: unreadable blocks are zeros, durably
  *   RETIRE          DONE, when hot extents and intents of former epochs are removed
  *   VIEW            DONE, when the view is durable as the newest view seen
  *   GET_STATUS      STATUS
  *   PING            PONG
- *   RESERVE         RESERVED: how far the copy's files are extended; asked until they are
+ *   RESERVE         RESERVED: how far the copy's files are extended; the sender asks until they
+ *                   have the new length
  *
  * Little-endian; the header has magic 4, version, type, used length 2, id 4, set and epoch of the
  * sender. The version is the one on which the greetings agreed. Bytes behind the length must be

@@ -20,8 +20,8 @@
  *                    notices its end. A process that only loses its connection (the daemon was
  *                    restarted) continues by PACKET_MAP_RESUME. If a process loses the connection
  *                    before its first packet after MAPPED, such as HEARTBEAT, it has mapped
- *                    nothing;
- *                    neither has a program that the process executes, whose `image` is another
+ *                    nothing. A program that the process executes has another `image`, and has
+ *                    mapped nothing either
  *   GET_RECORD       RECORD
  *   GET_AGE          AGE, of the copy that is mapped read-only
  *   SWAP             SWAPPED
@@ -33,8 +33,7 @@
  *                    swap that promotes on, the alive key is renewed while heartbeats come
  *   FAIL             DONE. Reports that the medium of this host's copy has failed
  *   LOST             DONE. Reports after PACKET_MAP_RESUME whether a write-back has failed since
- *   the
- *                    copy was mapped, because the daemon may have got no report of it
+ *                    the copy was mapped, because the daemon may not know of the failure
  *   STATUS           none. Reports what `rpmirror status` prints about the set
  *   EVENT            none. Reports a line for `rpmirror events`
  *   ORDERED          none. Reports the end of an ORDER
