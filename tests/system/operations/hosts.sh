@@ -38,6 +38,8 @@ host_init() { # HOST
 	mount -t tmpfs tmpfs /run
 	mkdir /run/sshd
 	/usr/sbin/sshd -o PidFile=none
+	# It listens some time after it has gone to the background.
+	until [ -n "$(ss -Hlnt 'sport = :22')" ]; do sleep 0.05; done
 	ip link set lo up
 	touch /run/booted
 	trap : CHLD
