@@ -8,10 +8,9 @@
  * meanwhile. A block counts as different after three such comparisons (core/resync.h,
  * RESYNC_VERIFY). Then the copies vote on each block that differs (core/finding.h):
  *
- *         an operator's repair   makes all other copies equal to the primary's,
- *         an automatic repair    makes only those copies equal against which a majority stands,
- *         without repair         these copies are excluded until `rpmirror resume`, and not
- *  promoted.
+ *   an operator's repair   makes all other copies equal to the primary's copy
+ *   an automatic repair    makes only those copies equal against which a majority stands
+ *   without repair         these copies are excluded until `rpmirror resume`, and not promoted
  *
  * A member that is repaired lacks acknowledged bytes, so it leaves the in-sync set, gets those
  * blocks, and returns. The set's lock protects all members of struct compare.

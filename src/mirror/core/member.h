@@ -66,7 +66,8 @@ struct member {
 	uint32_t lanes, bulks;
 	/* the set is split, according to the newest record that was read */
 	bool is_split;
-	bool has_failed; /* the copy has failed, even if the metadata could not record the failure */
+	/* the copy has failed, even if the metadata could not record the failure */
+	bool has_failed;
 	struct mirror_range *ranges; /* the ranges that may differ, from the last report */
 	uint32_t range_count, range_room;
 };

@@ -11,8 +11,9 @@
  *
  *   promoting   the swap that begins the epoch
  *   recovering  make the own promise; fence all of S; only then get their ranges; make the copies
- *               equal over the union of all ranges; swap out members that do not answer in time. If too
- *               few copies would be left, first make other copies equal, and swap them in instead
+ *               equal over the union of all ranges; swap out members that do not answer in time. If
+ *               too few copies would be left, first make other copies equal, and swap them in
+ *               instead
  *   starting    the swap to `serving`
  *   serving     SERVE: the application may read. Swaps take members out of S and into S.
  *   stopping    QUIESCE, then the swap that ends the epoch

@@ -8,15 +8,14 @@
  * digest was equal) and no flush has touched the block since the block was read. So at each moment
  * the bitmap covers every difference, except flushes that are in transfer to the member.
  *
- *         EQUALISE  in a promotion: the ranges of the records; there are no flushes.
- *         CATCH_UP  flushes are not sent to the member, they set bits. There are passes over the
- *                   bitmap until a pass leaves more than 70 % of the bits that it found, or no
- *            bit.
- *                   Then the member may join.
- *         JOINING   flushes are sent to the member as well, and wait for it. Only in this mode the
- *                   number of bits can only fall, so the resync certainly ends.
- *         VERIFY    of a member that is in-sync: compares digests of blocks that no flush touches
- *                   meanwhile.
+ *   EQUALISE  in a promotion: the ranges of the records. There are no flushes.
+ *   CATCH_UP  flushes are not sent to the member, they set bits. There are passes over the bitmap
+ *             until a pass leaves more than 70 % of the bits that it found, or no bit. Then the
+ *             member may join.
+ *   JOINING   flushes are sent to the member as well, and wait for it. In this mode the number of
+ *             bits can only fall, so the resync certainly ends.
+ *   VERIFY    of a member that is in-sync: compares digests of blocks that no flush touches
+ *             meanwhile.
  *
  * A piece is a run of at most 64 to 256 KiB of the file and a mask of its blocks. The caller reads
  * the blocks after resync_next(), sends and flushes them, and reports the result. The caller holds
