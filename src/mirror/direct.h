@@ -83,7 +83,7 @@ bool direct_on_carried(struct rpmirror *m, unsigned slot);
  * Returns 0, -EACCES (all stores are barred) or -ENOMEM. */
 int direct_make_writable(struct direct *d, uint32_t extent);
 
-/* direct_thread.c */
+/* direct_thread.c: the thread of a direct mapping. */
 void *direct_main(void *d);
 /* Change the protection of an extent, unless the whole mapping is barred or frozen. Called with
  * d->lock. */

@@ -147,7 +147,7 @@ void repair_finish(struct rpmirror *m, unsigned slot);
 /* repair_thread.c: starts the thread. Returns false if that is not possible. */
 bool repair_start_thread(struct repair *r);
 
-/* repair_ask.c */
+/* repair_ask.c: asks the daemon of a member before and after the pieces. */
 void repair_on_open(struct rpmirror *m, unsigned slot);
 void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage);
 void repair_ask_next(struct rpmirror *m, unsigned slot);

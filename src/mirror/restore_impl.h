@@ -109,7 +109,7 @@ struct restore {
 	atomic_bool is_loss; /* `held` reports a loss */
 };
 
-/* restore_thread.c */
+/* restore_thread.c: the thread that restores pages. */
 void *restore_main(void *r);
 void restore_wake(struct restore *r);
 
@@ -125,7 +125,7 @@ enum restore_verdict restore_page(struct restore *r, const struct restore_reques
 void restore_report(struct restore *r, const struct restore_news *news);
 void restore_send_held(struct restore *r);
 
-/* restore_fault.c */
+/* restore_fault.c: the handler of faults. */
 enum restore_verdict restore_ask(struct restore *r, uint64_t offset, unsigned flags);
 int restore_watch(struct restore *r);
 void restore_unwatch(struct restore *r);

@@ -36,7 +36,7 @@ static void restore_connect(struct rpmirror *m, unsigned slot, uint64_t now_ms)
 	link_open(&lane->link, &m->restore->place, to->host, to->port, &greeting, now_ms);
 }
 
-/* Disconnect, but not while the connection is read from: then a later pass disconnects. */
+/* Disconnect, unless the connection is being read from; then a later pass disconnects. */
 static void restore_disconnect(struct restore_lane *lane)
 {
 	unsigned idle = RESTORE_IDLE;

@@ -265,7 +265,7 @@ int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n);
  * RPMIRROR_E_*. */
 int flush_await_started(struct rpmirror *m);
 
-/* agent.c */
+/* agent.c: the set's thread. */
 void *agent_main(void *m);
 
 /* map_daemon.c: returns 0, or the error (with the text) for a status of the daemon. */

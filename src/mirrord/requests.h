@@ -23,7 +23,7 @@ int requests_tick(struct daemon *d, uint64_t now_ms);
 
 uint64_t request_random(void); /* never returns 0 */
 
-/* request_status.c */
+/* request_status.c: makes the status of a set. */
 struct json_t *request_status(const struct set *s);
 
 /* request_order.c: handles orders. Each order gets an answer, now or later. */

@@ -29,14 +29,14 @@ int pool_read_headers(struct poolset_pool *pool, struct error *err);
 /* Write the headers, the first one last: without the first header the pool does not exist yet. */
 int pool_write_headers(struct poolset_pool *pool, struct error *err);
 
-/* attr.c */
+/* attr.c: the attributes of a pool. */
 int pool_check_attr(const struct poolset_pool *pool, const struct poolset_attr *attr,
 		    struct error *err);
 /* Fill in the attributes that the caller left open. */
 void pool_complete_attr(struct poolset_attr *attr);
 void pool_apply_attr(struct poolset_pool *pool, const struct poolset_attr *attr);
 
-/* create.c */
+/* create.c: creates a pool. */
 int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_attr *attr,
 		struct error *err);
 /* Remove the created files. A file that existed before the creation had a zero first page, so zero

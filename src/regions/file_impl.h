@@ -134,7 +134,7 @@ int file_error_of(const struct error *err);
 int file_error_code(const struct error *err);
 int file_error_invalid(const char *function, const char *what);
 
-/* file_list.c */
+/* file_list.c: lists regions and the files in them. */
 enum rpma_file_holds file_holds(const struct hello_content *content);
 
 /* file_claim.c: claims the part of the region that this client writes. */
@@ -143,12 +143,12 @@ int file_claim(struct rpma_file *f, struct error *err);
 /* Sync everything that is not synced yet. */
 int file_sync_rest(struct rpma_file *f);
 
-/* file_open.c */
+/* file_open.c: opens files, and opens them again after a loss. */
 const struct rpma_file_options *file_options_or_defaults(const struct rpma_file_options *o);
 bool file_options_are_valid(const struct rpma_file_options *o);
 int file_options_timeout(const struct rpma_file_options *o);
 
-/* file_wait.c */
+/* file_wait.c: waits for completions. */
 /* Wake all sleeping threads, so that they check their conditions again. */
 void file_wake_all(struct rpma_file *f);
 static inline void file_wake(struct rpma_file *f)

@@ -34,7 +34,7 @@ struct region_export {
 struct region {
 	const char *name, *path;
 	struct mapfile data, scratch;
-	/* memory of the server's creator, for which path is only a text for people */
+	/* the region is memory of the server's creator; path is then only a text for people */
 	bool is_memory;
 	bool persists;
 	struct lookup *lookup;

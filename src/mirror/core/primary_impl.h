@@ -81,7 +81,7 @@ void primary_pend_member(struct primary *p, unsigned slot, enum primary_action_t
 void primary_fail(struct primary *p, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* primary_member.c */
+/* primary_member.c: the states of one member. */
 void primary_member_set(struct primary *p, unsigned slot, enum primary_member_state state);
 /* End the work with the member, and fence it again after the pause. */
 void primary_member_away(struct primary *p, unsigned slot, uint64_t pause_ms);
@@ -98,7 +98,7 @@ void primary_members_tick(struct primary *p);
 /* Make the members equal, after the ranges of all members are known. */
 void primary_members_equalise(struct primary *p);
 
-/* primary_swap.c */
+/* primary_swap.c: swaps of the record. */
 /* Start the swap that is due. Returns false if no swap is due. */
 bool primary_offer(struct primary *p);
 
