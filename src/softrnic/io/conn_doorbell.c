@@ -98,6 +98,23 @@ void conn_poll_for_user(struct conn *c, unsigned looks)
 		doorbell_ack(c, stream_news(c->stream).completed != before);
 }
 
+bool conn_may_hold_acks(const struct conn *c)
+{
+	return c->link && c->link->ops->gathers_sends && !c->link->ops->in_place &&
+	       policy_watches_memory(&c->policy.lease);
+}
+
+void conn_read_for_memory(struct conn *c, struct stream_update *u)
+{
+	uint64_t before = stream_news(c->stream).written;
+
+	c->policy.holds_ack = true;
+	conn_perform_and_read(c, u);
+	c->policy.holds_ack = false;
+	if (stream_owes_ack_only(c->stream))
+		doorbell_ack(c, stream_news(c->stream).written != before);
+}
+
 /* --- posting --------------------------------------------------------------------------------- */
 
 void conn_perform_posted(struct conn *c)

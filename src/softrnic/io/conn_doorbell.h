@@ -15,7 +15,8 @@
  * An Ack for bytes that a thread's poll has received may be deferred as well if the poll returns a
  * completion: the thread will probably post an answer now, and the Ack is sent with the answer. The
  * Ack is sent alone after a poll without a completion, when the CQ is armed, and in the cases
- * above.
+ * above. Likewise the Ack of a Write that the engine has received while the program watches its
+ * memory: the program sees the Write, and posts.
  */
 #ifndef IO_CONN_DOORBELL_H
 #define IO_CONN_DOORBELL_H
@@ -23,6 +24,7 @@
 #include <stdbool.h>
 
 struct conn;
+struct stream_update;
 
 /*
  * Called with the lock after a post to the send queue: calls conn_settle(), now or a little later.
@@ -31,6 +33,11 @@ void conn_perform_posted(struct conn *c);
 /* Called with the lock, for a polling thread and a link that gathers sends: calls conn_poll(). The
  * Ack may wait for the thread's next post. */
 void conn_poll_for_user(struct conn *c, unsigned looks);
+/* Called with the lock: does the program watch its memory, and may an Ack wait on this link? */
+bool conn_may_hold_acks(const struct conn *c);
+/* Called with the lock in that case: calls conn_perform_and_read(). The Ack of a Write may wait for
+ * the program's next post. */
+void conn_read_for_memory(struct conn *c, struct stream_update *u);
 /* Called with the lock: send deferred requests now. */
 void conn_ring(struct conn *c);
 /* Called with the lock: all deferred requests are about to be sent. */

@@ -78,7 +78,7 @@ struct conn_policy {
 	_Atomic uint64_t since;  /* see conn_doorbell_since() */
 	struct policy_send send; /* decides whether the next Write is deferred */
 	struct policy_send ack;  /* decides whether the next Ack is deferred */
-	/* an Ack alone is not sent now, because conn_poll_for_user() decides when */
+	/* an Ack alone is not sent now, because conn_doorbell.c decides when */
 	bool holds_ack;
 	atomic_bool ack_waits; /* `since` is the time of an Ack, not of a Write */
 

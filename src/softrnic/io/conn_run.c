@@ -314,7 +314,10 @@ bool conn_serve(struct conn *c)
 	unused = want & CONN_UNUSED && conn_own_unused(c, &before);
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
-	conn_perform_and_read(c, &u);
+	if (want == READY_READ && conn_may_hold_acks(c))
+		conn_read_for_memory(c, &u);
+	else
+		conn_perform_and_read(c, &u);
 	if (__builtin_expect(unused, 0))
 		conn_own_judge(c, &before);
 	/* No byte was sent since the link last reported that it takes bytes, so it still takes

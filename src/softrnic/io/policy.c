@@ -233,13 +233,18 @@ void policy_look_ends(struct policy_lease *l, const struct policy_news *now)
 	l->seen = *now;
 }
 
+bool policy_watches_memory(const struct policy_lease *l)
+{
+	return l->memory >= MEMORY_SEEN;
+}
+
 bool policy_may_lease(struct policy_lease *l)
 {
 	if (l->memory >= MEMORY_SEEN && ++l->loops == MEMORY_LOOPS) {
 		l->loops = 0;
 		policy_count_memory(l, false);
 	}
-	return l->memory < MEMORY_SEEN;
+	return !policy_watches_memory(l);
 }
 
 /* Writes that arrive without a completion suggest that the program reads the memory instead of

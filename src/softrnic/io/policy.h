@@ -141,6 +141,9 @@ bool policy_may_lease(struct policy_lease *l);
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now);
 
+/* Does the thread watch its memory? Then a Write of the peer is what it waits for. */
+bool policy_watches_memory(const struct policy_lease *l);
+
 /*
  * A call of the application finds that another thread holds the connection's lock. It tries for
  * this time before it sleeps: the holder receives once and sends once, and a send takes some 15 us

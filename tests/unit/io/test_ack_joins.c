@@ -8,6 +8,7 @@
 #include "writes.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -200,6 +201,110 @@ static void where_nothing_is_answered_acks_leave_at_once(void **state)
 	close_polled(&p);
 }
 
+/* --- a program that watches its memory ------------------------------------------------------- */
+
+/* No thread polls in a loop, so there is no lease, and the engine receives the server's Writes. */
+static void open_watching(struct pair *p)
+{
+	*p = (struct pair){0};
+	end_signals_all = 1;
+	ends_open(&p->ends);
+	assert_int_equal(softrnic_listen(p->ends.listener.id, 4), 0);
+	assert_int_equal(softrnic_connect(p->ends.client.id, NULL), 0);
+	ends_establish(&p->ends);
+	pair_register(p);
+	stop_clock();
+}
+
+static void close_watching(struct pair *p)
+{
+	start_clock();
+	assert_int_equal(softrnic_dereg_mr(p->target), 0);
+	ends_close(&p->ends);
+}
+
+/* Poll seldom, because polls in a loop would begin a lease. */
+static void await_own_completion(struct end *e)
+{
+	struct ibv_wc wc;
+
+	for (int tries = 0; ibv_poll_cq(e->cq, 1, &wc) == 0; tries++) {
+		assert_true(tries < TRIES);
+		usleep(1000);
+	}
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	poll_empty(e);
+}
+
+/* The client writes, and the server sees that. Returns true if the Ack is deferred. */
+static bool watched_write(struct pair *p)
+{
+	uint64_t before = sends_of(&p->ends.server);
+
+	assert_int_equal(post_write(p, sizeof(p->next), IBV_SEND_SIGNALED), 0);
+	assert_true(arrives(p));
+	usleep(5000); /* an Ack that is not deferred follows at once */
+	return sends_of(&p->ends.server) == before;
+}
+
+static void answer_write(struct pair *p)
+{
+	assert_int_equal(end_post_recv(&p->ends.client, 3), 0);
+	assert_int_equal(end_post_send(&p->ends.server, 4, 6), 0);
+	expect(&p->ends.client, 0);
+	expect(&p->ends.client, 3);
+	poll_empty(&p->ends.client); /* this poll sends the client's Ack */
+	await_own_completion(&p->ends.server);
+}
+
+static void open_with_deferred_ack(struct pair *p)
+{
+	int rounds = 0;
+
+	open_watching(p);
+	while (!watched_write(p)) {
+		answer_write(p);
+		assert_true(++rounds < TRIES);
+	}
+	/* Two rounds show that the program watches its memory, two more that it answers at once. */
+	assert_true(rounds >= 4);
+}
+
+static void the_ack_of_a_watched_write_leaves_with_the_answer(void **state)
+{
+	struct pair p;
+	uint64_t before;
+
+	open_with_deferred_ack(&p);
+	before = sends_of(&p.ends.server);
+	answer_write(&p);
+	assert_int_equal(sends_of(&p.ends.server), before + 1);
+	close_watching(&p);
+}
+
+static void the_timer_sends_the_ack_of_a_watched_write(void **state)
+{
+	struct pair p;
+
+	open_with_deferred_ack(&p);
+	start_clock();
+	expect(&p.ends.client, 0);
+	close_watching(&p);
+}
+
+static void a_poll_sends_the_ack_of_a_watched_write(void **state)
+{
+	struct pair p;
+	uint64_t before;
+
+	open_with_deferred_ack(&p);
+	before = sends_of(&p.ends.server);
+	poll_empty(&p.ends.server);
+	assert_int_equal(sends_of(&p.ends.server), before + 1);
+	expect(&p.ends.client, 0);
+	close_watching(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +316,9 @@ int main(void)
 		cmocka_unit_test(a_disconnect_sends_it_before),
 		cmocka_unit_test(a_failed_queue_pair_sends_it_before),
 		cmocka_unit_test(where_nothing_is_answered_acks_leave_at_once),
+		cmocka_unit_test(the_ack_of_a_watched_write_leaves_with_the_answer),
+		cmocka_unit_test(the_timer_sends_the_ack_of_a_watched_write),
+		cmocka_unit_test(a_poll_sends_the_ack_of_a_watched_write),
 	};
 
 	/* moving to rings would cost sends that the test does not expect */
