@@ -75,6 +75,7 @@ static bool window_wait(struct qp *qp, struct sq_wr *wr)
 {
 	wr->fence = SQ_FENCE_WINDOW;
 	qp->tx.source = TX_NONE;
+	qp->tx.window_awaited = true;
 	return true;
 }
 
@@ -93,6 +94,7 @@ static bool window_build(struct qp *qp, struct sq_wr *wr)
 
 	if (err == EAGAIN)
 		return window_wait(qp, wr);
+	qp->tx.window_awaited = false;
 	return err ? tx_wr_failed(qp, wr, IBV_WC_MW_BIND_ERR, err) : window_done(qp, wr);
 }
 

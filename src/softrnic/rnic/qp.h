@@ -251,6 +251,7 @@ enum {
 	QP_DUE_SEND = 4,    /* the owner may send: the QP has bytes to send */
 	QP_DUE_JOB = 8,     /* a job is due: qp_next_job() */
 	QP_DUE_LINK = 16,   /* a message about the link is due: qp_link_take() */
+	QP_DUE_AGAIN = 32,  /* call qp_due() again soon: a memory window is in use */
 };
 unsigned qp_due(const struct qp *qp);
 /* Is an Ack the only unsent message? It may wait a moment, so that another message can join it. */

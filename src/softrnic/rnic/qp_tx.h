@@ -31,6 +31,7 @@ struct qp_tx {
 	bool term_due;       /* a Terminate must be sent, and nothing after it */
 	bool held;           /* send nothing before the peer's first FPDU has arrived */
 	bool shut;           /* nothing more is sent on this stream */
+	bool window_awaited; /* the next request waits until its window is not in use */
 };
 
 /* qp_tx.c */

@@ -9,7 +9,8 @@ static inline bool turn_is_rare_but_for(const struct qp *qp, bool acks)
 	const struct qp_tx *tx = &qp->tx;
 	unsigned rare = tx->shut | tx->held | tx->rtr_due | tx->term_due | qp->link.tx_switching |
 			qp->link.out_due | qp->hello.due | qp->hello.awaited |
-			qp->heartbeat.ping_due | qp->heartbeat.pong_due | (qp->acks.due & !acks);
+			qp->heartbeat.ping_due | qp->heartbeat.pong_due | (qp->acks.due & !acks) |
+			tx->window_awaited;
 
 	return rare || qp->state != IBV_QPS_RTS;
 }
@@ -62,6 +63,13 @@ bool qp_owes_ack_only(const struct qp *qp)
 	       (!b || tx_batch_is_sent(b));
 }
 
+/* Another connection that ends its use of the window does not report that. */
+static bool turn_awaits_window(const struct qp *qp)
+{
+	return qp->tx.window_awaited && !qp->tx.shut && !qp_is_failed(qp) &&
+	       qp->sq.next < qp->sq.stop;
+}
+
 unsigned qp_due(const struct qp *qp)
 {
 	const struct tx_batch *b = qp->tx.batch;
@@ -79,6 +87,8 @@ unsigned qp_due(const struct qp *qp)
 		due |= QP_DUE_JOB;
 	if (link_is_due(qp))
 		due |= QP_DUE_LINK;
+	if (turn_awaits_window(qp))
+		due |= QP_DUE_AGAIN;
 	return due;
 }
 

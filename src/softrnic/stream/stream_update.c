@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "softrnic/stream/stream_impl.h"
 
+#define STREAM_AGAIN_NS NSEC_PER_MS /* until the next look at a memory window that is in use */
+
 /* --- events --------------------------------------------------------------------------------- */
 
 void stream_push_event(struct stream *s, enum stream_event event, int status)
@@ -157,6 +159,14 @@ static unsigned stream_todo_of_job(const struct stream *s, unsigned due)
 	return 0;
 }
 
+/* The deadline, but not later than the next look at a window that is in use. */
+static uint64_t stream_sooner(const struct stream *s, uint64_t deadline)
+{
+	uint64_t at = stream_after(s->cfg.host->now(s->cfg.owner), STREAM_AGAIN_NS);
+
+	return at < deadline ? at : deadline;
+}
+
 void stream_look(const struct stream *s, struct stream_update *u)
 {
 	unsigned due = stream_qp_due(s);
@@ -177,6 +187,8 @@ void stream_look(const struct stream *s, struct stream_update *u)
 		u->deadline = 0;
 	if (__builtin_expect(!(due & QP_DUE_RECEIVE), 0) && stream_stall_is_new(s))
 		u->deadline = 0;
+	if (__builtin_expect(due & QP_DUE_AGAIN, 0))
+		u->deadline = stream_sooner(s, u->deadline);
 }
 
 /* Lists only this task; when it is performed, the tasks that follow from it are found. */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "end_file.h"
 #include "lib/medium.h"
@@ -385,6 +386,105 @@ static void a_bind_goes_on_when_the_former_binding_is_idle(void **state)
 	assert_int_equal(write_at(window->rkey, OPEN_AT), IBV_WC_SUCCESS);
 }
 
+/* --- several binds without a wait ------------------------------------------------------------- */
+
+/* Post a bind of the part of the region that begins at `at`. Returns the key. */
+static uint32_t post_bind(uint64_t wr_id, size_t at, int flags)
+{
+	struct ibv_mw_bind bind = {
+		.wr_id = wr_id, .send_flags = flags | IBV_SEND_SIGNALED, .bind_info = part()};
+
+	bind.bind_info.addr = (uintptr_t)owner.buf + at;
+	assert_int_equal(ibv_bind_mw(owner.qp, window, &bind), 0);
+	return window->rkey;
+}
+
+static void expect_done(struct plain *p, uint64_t wr_id)
+{
+	struct ibv_wc wc = plain_wait(p);
+
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wr_id, wr_id);
+}
+
+static void begin_anew(void)
+{
+	plain_reset(&owner);
+	plain_reset(&user);
+}
+
+/* Binds that are posted before the first one is complete are executed in order, and each ends the
+ * one before. Before the queue pairs meet, none is executed. */
+static void binds_in_a_row_are_executed_in_order(void **state)
+{
+	make(IBV_MW_TYPE_1);
+	for (int i = 0; i < 4; i++) {
+		uint32_t first, second, last;
+
+		begin_anew();
+		plain_ready(&owner, user.qp->qp_num);
+		if (i & 1)
+			plain_ready(&user, owner.qp->qp_num);
+		first = post_bind(1, 0, 0);
+		second = post_bind(2, OPEN_LEN, 0);
+		last = post_bind(3, 2 * OPEN_LEN, 0);
+		if (!(i & 1))
+			plain_ready(&user, owner.qp->qp_num);
+		for (uint64_t wr_id = 1; wr_id <= 3; wr_id++)
+			expect_done(&owner, wr_id);
+		assert_int_equal(write_at(last, 2 * OPEN_LEN), IBV_WC_SUCCESS);
+		assert_int_equal(write_at(i & 2 ? first : second, i & 2 ? 0 : OPEN_LEN),
+				 IBV_WC_REM_ACCESS_ERR);
+	}
+}
+
+static void post_read(void)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)owner.buf, .length = 8, .lkey = owner.mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 3,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_READ,
+				 .wr.rdma = {.remote_addr = (uintptr_t)user.buf + 2048,
+					     .rkey = user.mr->rkey}},
+			   *bad;
+
+	assert_int_equal(ibv_post_send(owner.qp, &wr, &bad), 0);
+}
+
+/*
+ * The second bind is posted before the first one is executed, and its turn comes later, as the
+ * Read before it waits for a receive of the peer. At its turn another connection uses the first
+ * binding. After that use the bind is executed, although no thread of the program looks.
+ */
+static void a_bind_waits_for_the_use_of_the_one_before(void **state)
+{
+	struct mr *first;
+	uint32_t key;
+
+	make(IBV_MW_TYPE_1);
+	begin_anew();
+	plain_ready(&owner, user.qp->qp_num);
+	post_bind(1, OPEN_AT, 0);
+	plain_send(&owner, 2, "the read waits for this");
+	post_read();
+	key = post_bind(4, OPEN_AT, IBV_SEND_FENCE);
+	plain_ready(&user, owner.qp->qp_num);
+	expect_done(&owner, 1);
+	first = container_of(window, struct mw, ibv)->now;
+	mr_hold_again(first);
+	plain_recv(&user, 5);
+	expect_done(&owner, 2);
+	expect_done(&owner, 3);
+	plain_expect_none(&owner, 20);
+	release(first);
+	usleep(100000);
+	assert_int_equal(container_of(window, struct mw, ibv)->now->ibv.rkey, key);
+	expect_done(&owner, 4);
+	expect_done(&user, 5);
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
+}
+
 /* In verbs only ibv_bind_mw() binds a window of type 1. */
 static void a_request_of_the_program_binds_no_type_1(void **state)
 {
@@ -429,6 +529,8 @@ int main(void)
 		CASE(a_bind_that_is_not_posted_disturbs_no_peer),
 		CASE(a_bind_goes_on_when_the_former_binding_is_idle),
 		CASE(a_request_of_the_program_binds_no_type_1),
+		CASE(binds_in_a_row_are_executed_in_order),
+		CASE(a_bind_waits_for_the_use_of_the_one_before),
 	};
 #define FILE_CASE(name) cmocka_unit_test_setup_teardown(name, open_file, close_file)
 	const struct CMUnitTest file_tests[] = {
