@@ -25,7 +25,7 @@ static bool lock_sleep(struct lock *l, const struct timespec *until)
 	return !over;
 }
 
-#define SPIN_TRIES 16u /* between two looks at the clock */
+#define SPIN_TRIES 16u /* number of tries between two readings of the clock */
 
 static void lock_pause(void)
 {
@@ -36,7 +36,8 @@ static void lock_pause(void)
 #endif
 }
 
-/* Reads only, so that the holder keeps the cache line until it releases the lock. */
+/* Read until the lock is free. Reads let the holder keep the cache line until it releases the
+ * lock. */
 static bool lock_spin_once(struct lock *l)
 {
 	for (unsigned i = 0; i < SPIN_TRIES; i++) {

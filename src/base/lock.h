@@ -43,8 +43,8 @@ static inline void lock_enter(struct lock *l)
 bool lock_spin(struct lock *l, uint64_t ns); /* the slow part of lock_try_for() */
 
 /*
- * Try for up to ns, without sleeping. A wake-up by a thread on another CPU takes longer than that
- * thread usually holds the lock.
+ * Try for at most ns nanoseconds, without sleeping. Waking a thread on another CPU takes longer
+ * than a thread usually holds the lock.
  */
 static inline bool lock_try_for(struct lock *l, uint64_t ns)
 {

@@ -129,7 +129,7 @@ struct rpmirror {
 	struct mirror_epoch epoch; /* the epoch of this primary */
 	uint64_t read_again_ms;    /* time to read the register again; 0: no read was requested */
 	struct flush_core flush;
-	uint64_t started_seq; /* the last flush of rpmirror_flush_start() */
+	uint64_t started_seq; /* highest ticket of rpmirror_flush_start() */
 	uint64_t slow_noted_ms;
 	/* begin of each flush, indexed by number % FLUSH_MAX; after a flush operation covers the
 	 * flush, the time of that operation */
@@ -261,8 +261,8 @@ int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
  * the end. */
 int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 
-/* Locked, with gaps; wait until the flushes of rpmirror_flush_start() are acknowledged. 0 or an
- * RPMIRROR_E_*. */
+/* Called with the set's lock, which is released during waits. Wait until the flushes of
+ * rpmirror_flush_start() are acknowledged. 0 or an RPMIRROR_E_*. */
 int flush_await_started(struct rpmirror *m);
 
 /* agent.c: the set's thread. */

@@ -134,7 +134,7 @@ static const char *primary_first_trouble(const struct primary *p, mirror_mask ma
 	return trouble ? trouble : "not reached";
 }
 
-/* Can a copy outside of S take a lost member's place before the set serves? */
+/* Returns true if a copy outside of S can replace a lost member before the set serves. */
 static bool primary_may_fill(const struct primary *p)
 {
 	return primary_is_recovering(p) &&

@@ -48,10 +48,10 @@ static inline bool primary_is_recovering(const struct primary *p)
 }
 
 /*
- * Before serving: members of S are lost that S cannot do without (min_copies), and all others are
- * equal. Then members outside of S are made equal, and one swap exchanges them for the lost ones.
- * The lost ones leave in that swap, because the records of the new ones name no range in which the
- * lost ones may differ.
+ * Returns true in this case, before the set serves: S cannot do without members that are lost
+ * (min_copies), and all other members of S are equal. Then members outside of S are made equal,
+ * and one swap exchanges them for the lost members. The lost members leave in the same swap,
+ * because the records of the new members name no range in which the lost members may differ.
  */
 bool primary_fills(const struct primary *p);
 

@@ -151,7 +151,7 @@ static void primary_member_timed_out(struct primary *p, unsigned slot)
 
 void primary_members_tick(struct primary *p)
 {
-	/* A loss changes which of the others are fenced. */
+	/* Handle losses first, because they change which other members are fenced. */
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (p->members[i].deadline_ms && p->now >= p->members[i].deadline_ms)
 			primary_member_timed_out(p, i);
@@ -282,15 +282,16 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 	} else if (report->copy == MIRROR_COPY_FAILED) {
 		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
 	} else if (report->tail_unknown) {
-		/* A resync would mark the whole copy as compared, although its tail was not
-		 * compared. (A member of S stays in doubt instead.) */
+		/* A resync would mark the whole copy as compared, although the bytes beyond the
+		 * end of this primary's copy were not compared. (A member of S stays in doubt
+		 * instead.) */
 		primary_member_useless(
 			p, slot,
 			"the set has grown, and all of its copy is to be compared: it "
 			"returns when the set is mapped again, with its new size");
 	} else {
 		m->deadline_ms = 0;
-		/* Before serving, the bitmap lacks the ranges of the own records. */
+		/* Before the set serves, the bitmap lacks the ranges of this host's records. */
 		m->uncertain |= report->copy == MIRROR_COPY_EMPTY || p->rec.view.forced ||
 				primary_is_recovering(p);
 		primary_member_set(p, slot, PRIMARY_MEMBER_RESYNC);

@@ -72,7 +72,7 @@ static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 	if (is_in && m->state == PRIMARY_MEMBER_JOINED) {
 		primary_member_set(p, slot, PRIMARY_MEMBER_EQUAL);
 		m->insync_ms = p->now;
-		/* Before serving, records stay. */
+		/* Before the set serves, records must not be removed. */
 		if (primary_is_serving(p))
 			primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
 	} else if (is_in && !was_in) {

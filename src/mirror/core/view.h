@@ -40,8 +40,8 @@ int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint6
 int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uint64_t nonce,
 		const char **why);
 /*
- * Before the epoch serves, take members out of insync, and add others in their place in the same
- * change. The added members' copies are equal to the primary's. -EBUSY: too few would be left
+ * Before the epoch serves: take members out of insync, and put other members in, by one change.
+ * The added members' copies are equal to the primary's. -EBUSY: too few copies would be left
  * (view_is_enough).
  */
 int view_exchange(struct mirror_record *rec, uint8_t slot, mirror_mask lost, mirror_mask joined,

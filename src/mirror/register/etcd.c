@@ -134,8 +134,9 @@ static json_t *etcd_build_read(const struct etcd_register *e, enum backend_word 
 	return NULL;
 }
 
-/* Report a failed call. All members were asked. The error of the last one stands for all, or one
- * that names a certificate: such a register refuses this host until an operator mends that. */
+/* Report a call that failed at all members. The text is the error of the last member, or an error
+ * that names a certificate: such a register refuses this host until an operator corrects the
+ * certificate. */
 static int etcd_explain(const struct etcd_register *e, enum etcd_outcome outcome,
 			const struct etcd_reply *reply, struct error *err)
 {

@@ -48,7 +48,7 @@ enum etcd_outcome {
 struct etcd_reply {
 	json_t *json;     /* with ETCD_ANSWERED; the caller frees it */
 	int cause;        /* an errno */
-	bool is_distrust; /* the text has why one end does not accept the other's certificate */
+	bool is_distrust; /* one end does not accept the other's certificate; text has the reason */
 	char text[ERROR_TEXT / 2];
 };
 
@@ -62,8 +62,7 @@ struct etcd_request {
 struct etcd_answer {
 	char *text;
 	size_t len;
-	char error
-		[CURL_ERROR_SIZE]; /* why there is no answer; "": no more than the code is known */
+	char error[CURL_ERROR_SIZE]; /* curl's text for the failure; "": only the code is known */
 };
 
 /* Apply the settings that all connections share: TLS, no proxy, no signals. */

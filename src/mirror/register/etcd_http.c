@@ -127,8 +127,8 @@ static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code)
 	}
 }
 
-/* Does one end not accept the other's certificate? The other end's refusal is an alert of TLS, with
- * TLS 1.3 after the connection was made. */
+/* Returns true if one end does not accept the other's certificate. The other end refuses by an
+ * alert of TLS; with TLS 1.3 the alert comes after the connection was made. */
 static bool etcd_http_is_distrust(CURLcode code, const char *text)
 {
 	return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
@@ -136,8 +136,8 @@ static bool etcd_http_is_distrust(CURLcode code, const char *text)
 	       (code != CURLE_OPERATION_TIMEDOUT && strstr(text, " alert "));
 }
 
-/* Keep an earlier reason that only an operator can remove. The silence of other members does not
- * replace it. */
+/* Keep an earlier reason that only an operator can remove: a member that does not answer must not
+ * replace that reason. */
 static enum etcd_outcome etcd_http_fail_transport(CURL *curl, CURLcode code, const char *endpoint,
 						  const struct etcd_answer *answer,
 						  struct etcd_reply *reply)
