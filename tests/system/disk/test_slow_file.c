@@ -17,6 +17,8 @@
 #define ROUNDS    8
 #define SAMPLES   (SYSTEM_SANITIZED ? 25 : 100) /* samples in each half of a round */
 #define TRIES     5
+/* On a busy machine the ratio is between 0.3 and 2.9 by chance, so there are tries for this long. */
+#define BUSY_NS   (40 * NSEC_PER_SEC)
 #define RATIO_MAX 1.2
 
 enum { SLOW, SLOW_TOO, QUICK };
@@ -102,13 +104,14 @@ static double ratio_of(struct client *quick, struct client slow[SLOW_ONES])
 static void a_slow_file_delays_no_other(void **state)
 {
 	struct client quick, slow[SLOW_ONES];
+	uint64_t until = clock_now_ns() + BUSY_NS;
 	double best = ROUNDS;
 
 	OK(client_begin(&quick, SIZE, target.port));
 	for (int i = 0; i < SLOW_ONES; i++) {
 		OK(client_begin(&slow[i], SIZE, target.port));
 	}
-	for (int i = 0; i < TRIES && best > RATIO_MAX; i++) {
+	for (int i = 0; best > RATIO_MAX && (i < TRIES || clock_now_ns() < until); i++) {
 		double ratio = ratio_of(&quick, slow);
 
 		best = ratio < best ? ratio : best;
