@@ -265,8 +265,8 @@ static void post_conclude(struct repair *r, const struct posts *posts)
 
 void repair_leave_link(struct repair *r, struct repair_member *rm)
 {
-	/* If a former connection was left to the thread, the thread is not posting to this newer
-	 * one. */
+	/* If a former connection was left to the thread, the thread is not posting to the present
+	 * connection. */
 	if (!r->is_posting || rm->left.state != LINK_DOWN) {
 		link_close(&rm->bulk);
 		return;

@@ -16,8 +16,8 @@ static uint64_t alive_silent_ms(const struct set *s)
 		       : 0;
 }
 
-/* Returns true if there is a primary, on another host or ended, and its key was read after its
- * epoch became known. */
+/* Returns true if the register names a primary, this host's process does not serve, and the alive
+ * key was read after the primary's epoch became known. */
 static bool alive_is_known(const struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;
