@@ -176,6 +176,11 @@ static json_t *status_register(const struct set *s)
 	}
 	if (reg_refusal(s))
 		json_object_set_new(out, "error", json_string(reg_refusal(s)));
+	else if (s->register_health.is_full)
+		json_object_set_new(
+			out, "error",
+			json_string("etcd's database has no space left (alarm NOSPACE): "
+				    "it refuses all writes"));
 	else if (!s->register_answers)
 		json_object_set_new(out, "error",
 				    json_string(s->read_why.kind != ERROR_NONE

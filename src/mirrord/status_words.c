@@ -299,6 +299,22 @@ static bool status_progresses(const struct set *s, const struct status_words *ou
 	       (is_silent || (words->status && !(words->status->flags & MESSAGE_STATUS_STUCK)));
 }
 
+/* Returns the remedy where the register has no space, or NULL. Hosts without the primary write
+ * nothing: they know it from etcd's alarm, and see only that the lease ends. */
+static const char *status_next_of_full(const struct set *s)
+{
+	const struct error *why = s->register_answers ? &s->write_why : &s->read_why;
+	bool is_etcd = !strncmp(s->conf->register_uri, "etcd:", 5);
+
+	if (!s->register_health.is_full && !(reg_refusal(s) && why->cause == ENOSPC))
+		return NULL;
+	return is_etcd ? "free space in etcd, with --endpoints of all its members: etcdctl compact "
+			 "REVISION (the revision of etcdctl endpoint status -w json), then etcdctl "
+			 "defrag, then etcdctl alarm disarm; and set "
+			 "ETCD_AUTO_COMPACTION_RETENTION=1 in etcd's configuration"
+		       : "make room on the file system of the register's file";
+}
+
 void status_get_words(const struct set *s, const struct primary_words *words,
 		      struct status_words *out)
 {
@@ -314,5 +330,7 @@ void status_get_words(const struct set *s, const struct primary_words *words,
 	}
 	if (status_is_spoilt(s, out->health))
 		status_take_findings(s, out);
+	if (out->next[0] && out->health != MIRROR_HEALTH_SPLIT && status_next_of_full(s))
+		snprintf(out->next, sizeof(out->next), "%s", status_next_of_full(s));
 	out->progresses = status_progresses(s, out, words, is_silent);
 }

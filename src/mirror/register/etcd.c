@@ -224,6 +224,20 @@ static enum register_result etcd_txn(struct mirror_register *r, uint64_t deadlin
 	return result;
 }
 
+/* Has etcd the alarm NOSPACE? Each member's status lists the alarms of all members. */
+static bool etcd_is_full(const json_t *status)
+{
+	const json_t *errors = json_object_get(status, "errors");
+	bool is_full = false;
+
+	for (size_t i = 0; i < json_array_size(errors) && !is_full; i++) {
+		const char *text = json_string_value(json_array_get(errors, i));
+
+		is_full = text && strstr(text, "NOSPACE");
+	}
+	return is_full;
+}
+
 /* Count only members that have a leader, so that the number shows whether there is a majority. */
 static void etcd_health(struct mirror_register *r, struct register_health *health)
 {
@@ -238,8 +252,10 @@ static void etcd_health(struct mirror_register *r, struct register_health *healt
 
 		if (etcd_authenticate(e, i, limit_ms, &reply) == ETCD_ANSWERED &&
 		    etcd_http_post(e, i, "/v3/maintenance/status", body, limit_ms, &reply) ==
-			    ETCD_ANSWERED)
+			    ETCD_ANSWERED) {
 			health->healthy += etcd_number(reply.json, "leader") != 0;
+			health->is_full |= etcd_is_full(reply.json);
+		}
 		json_decref(reply.json);
 	}
 	json_decref(body);

@@ -62,6 +62,7 @@ struct register_alive {
 struct register_health {
 	char kind[8]; /* "file", "etcd" */
 	unsigned members, healthy;
+	bool is_full; /* etcd: the database has no space left, and refuses writes until an operator acts */
 };
 
 /* Iterates over the HOST:PORT of the store's members in a uri; *at starts as the uri. Returns

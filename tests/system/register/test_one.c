@@ -208,6 +208,42 @@ static void a_record_of_the_largest_size_is_stored(void **state)
 	register_close(r);
 }
 
+static void alarm_no_space(struct mirror_register *r, const char *action)
+{
+	common_post(r, "/v3/maintenance/alarm",
+		    json_pack("{s:s, s:s, s:s}", "action", action, "memberID", "1", "alarm",
+			      "NOSPACE"));
+}
+
+/* etcd refuses writes, not reads: its health shows that to hosts that only read. */
+static void a_store_without_space_refuses_writes_and_shows_that(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
+	struct register_health health;
+	struct register_entry now, landed;
+	struct mirror_record next;
+	struct error err;
+
+	semantics_create(r, &now);
+	register_health(r, &health);
+	assert_false(health.is_full);
+	alarm_no_space(r, "ACTIVATE");
+	register_health(r, &health);
+	assert_true(health.is_full);
+	assert_int_equal(health.healthy, health.members);
+	next = now.record;
+	record_next(&next);
+	assert_int_equal(register_swap(r, &now, &next, NULL, &landed, &err), REGISTER_FAILED);
+	assert_int_equal(err.cause, ENOSPC);
+	assert_non_null(strstr(err.text, "database space exceeded"));
+	common_get(r, &now);
+	alarm_no_space(r, "DEACTIVATE");
+	common_step(r, &now);
+	register_health(r, &health);
+	assert_false(health.is_full);
+	register_close(r);
+}
+
 /* A restored store repeats revisions. Only the record's earlier value shows that this is another
  * branch. */
 static void a_restored_store_is_noticed_by_the_value(void **state)
@@ -320,6 +356,7 @@ int main(void)
 		TEST(a_watch_from_before_a_compaction_says_look),
 		TEST(a_foreign_value_is_explained),
 		TEST(a_record_of_the_largest_size_is_stored),
+		TEST(a_store_without_space_refuses_writes_and_shows_that),
 		TEST(a_restored_store_is_noticed_by_the_value),
 		TEST(a_restarted_store_has_every_swap),
 		TEST(a_store_that_is_down_was_not_asked),
