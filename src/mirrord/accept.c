@@ -7,6 +7,21 @@
 #include "mirror/wire/proof.h"
 #include "mirrord/connections.h"
 
+/* Explain a set that is not open. Its copy is there if only its secret cannot be used; the set is
+ * then known by the register's record. */
+static enum greeting_status accept_why_closed(const struct daemon *d,
+					      const struct mirror_uuid *uuid)
+{
+	for (unsigned i = 0; i < d->conf->set_count; i++) {
+		const struct set *s = &d->sets[i];
+
+		if (!s->is_open && s->is_secret_bad && s->has_entry &&
+		    !memcmp(&s->entry.record.config.uuid, uuid, sizeof(*uuid)))
+			return GREETING_SECRET_WRONG;
+	}
+	return GREETING_NO_SET;
+}
+
 static enum greeting_status accept_check(struct daemon *d, struct inbound *link,
 					 const struct rpma_conn_private_data *theirs)
 {
@@ -19,7 +34,7 @@ static enum greeting_status accept_check(struct daemon *d, struct inbound *link,
 	link->version = version_agree(g->versions, version_ours());
 	s = set_find_uuid(d, &g->uuid);
 	if (!s)
-		return GREETING_NO_SET;
+		return accept_why_closed(d, &g->uuid);
 	link->reply.known = s->meta.promise.epoch;
 	if (g->to != s->meta.super.slot)
 		return GREETING_NOT_MEMBER;

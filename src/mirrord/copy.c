@@ -224,8 +224,13 @@ static int copy_open_data(struct set *s, struct error *err)
 
 static int copy_load_secret(struct set *s, struct error *err)
 {
+	int rc = 0;
+
 	s->has_secret = s->conf->secret_file[0] != '\0';
-	return s->has_secret ? secret_load(&s->secret, s->conf->secret_file, err) : 0;
+	if (s->has_secret)
+		rc = secret_load(&s->secret, s->conf->secret_file, err);
+	s->is_secret_bad = rc != 0;
+	return rc;
 }
 
 int copy_open(struct set *s)

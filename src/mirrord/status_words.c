@@ -156,8 +156,8 @@ static const char *status_next_of_refused(const struct set *s)
 	if (!refusal)
 		return NULL;
 	return !strcmp(refusal, "secret")
-		       ? "put the same secret file on each host, and reload its rpmirrord (SIGHUP); a "
-			 "set's first secret counts from a restart on"
+		       ? "put the same secret file on each host, with mode 600, and reload its "
+			 "rpmirrord (SIGHUP); a set's first secret counts from a restart on"
 		       : "upgrade the host whose rpmirrord is too old for the others";
 }
 

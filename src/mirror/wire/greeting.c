@@ -146,7 +146,9 @@ const char *greeting_status_2str(unsigned status)
 		[GREETING_NO_SET] = "it has no copy of this set",
 		[GREETING_NOT_MEMBER] = "its copy is not that member's",
 		[GREETING_EPOCH] = "it obeys a higher epoch",
-		[GREETING_SECRET_WRONG] = "the secrets differ",
+		[GREETING_SECRET_WRONG] =
+			"the secrets differ, or its secret file cannot be used: rpmirror status there names the "
+			"file and its mode",
 		[GREETING_HELD] = "a process there still maps the copy",
 		[GREETING_BUSY] = "it is busy",
 		[GREETING_COPY_FAILED] = "the copy there has failed",

@@ -176,6 +176,22 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 	}
 }
 
+/* The copy of b is there, and a new one would be filled for nothing. */
+static void an_open_secret_file_is_not_called_a_lost_copy(void **state)
+{
+	begin(0);
+	host_kill(&hosts, 1);
+	assert_int_equal(chmod(hosts.secret, 0644), 0);
+	host_start(&hosts, 1, NULL);
+	expect_said(1, "open to others than its owner .mode 0644.", "explain orders");
+	expect_said(0, "its secret file cannot be used", "status orders");
+	expect_said(0, "Next: put the same secret file on each host, with mode 600",
+		    "explain orders");
+	assert_false(has_said("member replace"));
+	assert_int_equal(chmod(hosts.secret, 0600), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+}
+
 /* With this setting flushes succeed, but every confirm is refused. */
 static void a_set_without_its_register_is_not_healthy(void **state)
 {
@@ -364,6 +380,8 @@ int main(void)
 		TEST(a_fence_says_what_it_means),
 		TEST(a_removed_copy_is_not_called_split),
 		TEST(a_live_set_gets_its_first_secret_and_loses_it),
+		APPS_TEST(an_open_secret_file_is_not_called_a_lost_copy, .count = 2,
+			  .has_secret = true),
 		TEST(an_error_of_the_own_metadata_is_not_shown_as_split),
 	};
 
