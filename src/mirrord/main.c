@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log_prefix.h"
+#include "base/optfault.h"
 #include "base/text.h"
 #include "mirrord/daemon.h"
 #include "service/forward_log.h"
@@ -62,10 +63,12 @@ static bool main_parse(struct main_opts *opts, int argc, char **argv)
 					      {"help", no_argument, NULL, 'h'},
 					      {"version", no_argument, NULL, 'V'},
 					      {0}};
+	char text[160];
 	int c;
 
 	*opts = (struct main_opts){.config = CONF_FILE};
-	while ((c = getopt_long(argc, argv, "c:hV", table, NULL)) != -1) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":c:hV", table, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			opts->config = optarg;
@@ -80,9 +83,13 @@ static bool main_parse(struct main_opts *opts, int argc, char **argv)
 			opts->shows_version = true;
 			break;
 		default:
+			optfault_explain(c, argv, table, text, sizeof(text));
+			LOG_ERROR("%s", text);
 			return false;
 		}
 	}
+	if (optind < argc)
+		LOG_ERROR("'%s' is not an option", argv[optind]);
 	return optind == argc;
 }
 
@@ -143,7 +150,7 @@ int main(int argc, char **argv)
 	/* If the memory cannot be persistent, a persistent flush must fail. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (!main_parse(&opts, argc, argv)) {
-		fputs(main_usage, stderr);
+		fprintf(stderr, "%s%s", log_prefix(LOG_LVL_ERROR), main_usage);
 		return MAIN_USAGE;
 	}
 	if (opts.helps)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log_prefix.h"
 #include "rpmemd/connection.h"
 #include "rpmemd/journal.h"
 #include "rpmemd/listener.h"
@@ -84,7 +85,7 @@ int main(int argc, char **argv)
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (options_parse(&opts, argc, argv, &err)) {
 		LOG_ERROR("%s", err.text);
-		fputs(options_usage, stderr);
+		fprintf(stderr, "%s%s", log_prefix(LOG_LVL_ERROR), options_usage);
 		return RUN_MALFORMED;
 	}
 	switch (opts.task) {

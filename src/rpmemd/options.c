@@ -5,6 +5,8 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "base/optfault.h"
+
 const char options_usage[] = "usage: rpmemd [--version] [--help] [<args>]\n";
 
 const char options_help[] =
@@ -144,9 +146,17 @@ static int options_take_own(struct options *opts, int option, struct error *err)
 		return options_set_task(opts, OPTIONS_HELP, err);
 	case 'V':
 		return options_set_task(opts, OPTIONS_VERSION, err);
-	default: /* getopt_long() has printed the error */
-		return error_set(err, ERROR_ARGUMENT, EINVAL, "not a correct command line");
 	}
+	return error_set(err, ERROR_ARGUMENT, EINVAL, "not a correct command line");
+}
+
+static int options_refuse(int fault, char *const *argv, const struct option *table,
+			  struct error *err)
+{
+	char text[160];
+
+	optfault_explain(fault, argv, table, text, sizeof(text));
+	return error_set(err, ERROR_ARGUMENT, EINVAL, "%s", text);
 }
 
 static int options_take(struct options *opts, int option, struct error *err)
@@ -167,9 +177,11 @@ int options_parse(struct options *opts, int argc, char *const *argv, struct erro
 
 	*opts = (struct options){.task = OPTIONS_CONTROL};
 	options_table(table);
+	opterr = 0;
 	optind = 0; /* start from the beginning, even in a second call */
-	while (!rc && (option = getopt_long(argc, argv, "c:hVr:fst:l::", table, NULL)) != -1)
-		rc = options_take(opts, option, err);
+	while (!rc && (option = getopt_long(argc, argv, ":c:hVr:fst:l::", table, NULL)) != -1)
+		rc = option == '?' || option == ':' ? options_refuse(option, argv, table, err)
+						    : options_take(opts, option, err);
 	/* "--listen ADDR": getopt_long() takes an optional argument only after '='. */
 	if (!rc && opts->listens && optind == argc - 1)
 		rc = options_add(opts, "listen", argv[optind++], err);

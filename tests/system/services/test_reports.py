@@ -113,6 +113,19 @@ def rpmemd():
     service = Service(os.environ["RPMEMD"], "--listen=127.0.0.1:0", "--log-file", "-")
     service.line(rb"^<3>rpmemd\[\d+\]: err: --listen needs a secret-file")
     assert service.process.wait(WAIT_S) == 1
+    refuses("RPMEMD", "--lisen", rb"unrecognized option '--lisen' \(did you mean '--listen'\?\)", 255)
+    refuses("RPMEMD", "--config", rb"option '--config' needs a value", 255)
+
+
+def refuses(program, word, reason, code):
+    """Each line about a wrong command line has a level; the first one has the program's name and the reason."""
+    if os.path.exists("notify"):
+        os.unlink("notify")
+    service = Service(os.environ[program], word)
+    text = b"".join(iter(lambda: service.journal.recv(65536), b""))
+    name = os.path.basename(os.environ[program]).encode()
+    assert re.match(rb"<3>" + name + rb"\[\d+\]: err: " + reason + rb"\n<3>usage: [^\n]*\n$", text), text
+    assert service.process.wait(WAIT_S) == code
 
 
 def rpmirrord():
@@ -136,6 +149,9 @@ def rpmirrord():
     service = Service(os.environ["RPMIRRORD"], "-c", "conf")
     service.line(rb"^<3>.*conf:2: .*nonsense")
     assert service.process.wait(WAIT_S) != 0
+    refuses("RPMIRRORD", "--chekc", rb"unrecognized option '--chekc' \(did you mean '--check'\?\)", 2)
+    refuses("RPMIRRORD", "-x", rb"unrecognized option '-x'", 2)
+    refuses("RPMIRRORD", "word", rb"'word' is not an option", 2)
 
 
 folder = tempfile.mkdtemp(dir=os.environ["RPMA_TEST_DIR"], prefix="services.")
