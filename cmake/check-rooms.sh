@@ -19,7 +19,7 @@ src/softrnic/stream    | (base|verbs_ext|softrnic/(proto|rnic|stream))/.*     | 
 src/softrnic/persist   | (base|verbs_ext|softrnic/persist)/.*                 | $net|$rdma
 src/softrnic/trace     | (base|softrnic/(proto|trace))/.*                     | $net|$threads|$rdma|(sys/)?time\.h
 src/softrnic/io        | (base|verbs_ext|softrnic/(stream|persist|trace|io))/.*|softrnic/(proto/ud|rnic/ud_flow)\.h | $none
-src/softrnic/verbs     | (base|verbs_ext|softrnic/(rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
+src/softrnic/verbs     | (base|verbs_ext|softrnic/(rnic|stream|persist|io|verbs))/.*|softrnic/(softrnic|proto/cm_qp)\.h | $none
 src/provider           | (base|verbs_ext|provider)/.*|softrnic/softrnic\.h       | $none
 src/rpma               | (base|verbs_ext|rpma)/.*|provider/provider\.h|librpma\.h       | $none
 src/service            | (base|service)/.*|librpma\.h                         | rdma/.*

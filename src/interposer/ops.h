@@ -31,6 +31,8 @@
 /* Rows in the form of calls.h, for calls that only these tables have. */
 /* clang-format off */
 #define OPS_CM_CALLS(X)                                                                            \
+	X(int, init_qp_attr, (struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask),         \
+	  (id, attr, mask), NEG, CALL)                                                             \
 	X(int, reject_ece, (struct rdma_cm_id *id, const void *pdata, uint8_t len),                \
 	  (id, pdata, len), NEG, RELEASE)                                                          \
 	X(int, set_option, (struct rdma_cm_id *id, int level, int name, void *val, size_t len),    \
@@ -47,8 +49,6 @@
 
 /* Calls that softrnic refuses with EOPNOTSUPP. */
 #define OPS_CM_LACKED_CALLS(X)                                                                     \
-	X(int, init_qp_attr, (struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask),         \
-	  (id, attr, mask), NEG, CALL)                                                             \
 	X(int, set_local_ece, (struct rdma_cm_id *id, struct ibv_ece *ece), (id, ece), NEG, CALL)  \
 	X(int, get_remote_ece, (struct rdma_cm_id *id, struct ibv_ece *ece), (id, ece), NEG, CALL)
 

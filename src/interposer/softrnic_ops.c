@@ -67,13 +67,6 @@ static int ops_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	return 0;
 }
 
-/* Only needed for queue pairs that are connected without rdma_cm's events, which the software RNIC
- * does not have. */
-static int ops_establish(struct rdma_cm_id *id)
-{
-	return REFUSE_NEG(EINVAL);
-}
-
 static int ops_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
 	return REFUSE_NEG(ENOSYS);
@@ -105,8 +98,8 @@ OPS_VERBS_LACKED_CALLS(LACKED)
 #define HERE(name)               .name = ops_##name
 const struct ops softrnic_ops = {
 	.cm = {VEXT_CM_CALLS(ITS_ROW) OPS_CM_LACKED_CALLS(HERE_ROW) ITS(set_option),
-	       HERE(reject_ece), HERE(notify), HERE(establish), HERE(join_multicast),
-	       HERE(join_multicast_ex), HERE(leave_multicast)},
+	       HERE(reject_ece), HERE(notify), ITS(establish), ITS(init_qp_attr),
+	       HERE(join_multicast), HERE(join_multicast_ex), HERE(leave_multicast)},
 	.verbs = {VEXT_VERBS_CALLS(ITS_ROW) OPS_VERBS_LACKED_CALLS(HERE_ROW) ITS(query_device),
 		  ITS(reg_mr_iova2),
 		  ITS(create_ah),

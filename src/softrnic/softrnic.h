@@ -56,9 +56,17 @@ VEXT_VERBS_CALLS(SOFTRNIC_DECLARE)
 
 /* Calls of rdma_cm that are not in these tables. */
 const char *softrnic_event_str(enum rdma_cm_event_type event);
-/* RDMA_OPTION_ID_AFONLY has an effect if it is set before the id is bound. The other options are
- * accepted and have no effect. */
+/* RDMA_OPTION_ID_AFONLY has an effect if it is set before the id is bound. ibv_query_qp() and
+ * rdma_init_qp_attr() return the timeout of RDMA_OPTION_ID_ACK_TIMEOUT; TCP has timeouts of its own.
+ * The other options are accepted and have no effect. */
 int softrnic_set_option(struct rdma_cm_id *id, int level, int name, void *val, size_t len);
+
+/*
+ * For an id whose program made the queue pair by itself. The attributes of RTR and RTS are known
+ * after CONNECT_REQUEST or CONNECT_RESPONSE. Both return 0, or -1 with errno.
+ */
+int softrnic_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask);
+int softrnic_establish(struct rdma_cm_id *id);
 
 int softrnic_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 			 struct rdma_addrinfo **res);

@@ -122,6 +122,8 @@ struct qp *conn_detach_qp(struct conn *c);
  * IBV_QPS_ERR or the present state. */
 int conn_modify_qp(struct conn *c, enum ibv_qp_state state);
 int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
+/* Set the timeout that conn_query_qp() returns. It has no other effect. */
+void conn_set_ack_timeout(struct conn *c, uint8_t timeout);
 /* The user moves a plain queue pair between two states other than ERR and RESET. Returns EINVAL if
  * the queue pair is not in `from` any more. */
 struct conn_qp_move {

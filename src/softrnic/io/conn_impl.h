@@ -96,6 +96,7 @@ struct conn {
 	atomic_uint refs;
 	atomic_uint alarm; /* the link may have ended; set without the lock */
 	unsigned generation;
+	atomic_uint ack_timeout; /* value that conn_query_qp() reports */
 	atomic_uint caps;  /* VEXT_CAP_* flags, valid after establishment; read without the lock */
 	struct link *link; /* NULL: the connection has no link */
 	bool registered;   /* the link reports its readiness to the engine */

@@ -131,6 +131,7 @@ int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_a
 	*init = c->qp_init;
 	attr->qp_state = attr->cur_qp_state = stream_qp_state(c->stream);
 	attr->cap = c->qp_init.cap;
+	attr->timeout = (uint8_t)atomic_load(&c->ack_timeout);
 	attr->sq_draining = qp_is_draining(stream_qp(c->stream));
 	if (stream_state(c->stream) >= STREAM_LIVE) {
 		attr->max_rd_atomic = (uint8_t)stream_agreed(c->stream)->ord;
@@ -138,6 +139,11 @@ int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_a
 	}
 	conn_leave(c);
 	return 0;
+}
+
+void conn_set_ack_timeout(struct conn *c, uint8_t timeout)
+{
+	atomic_store(&c->ack_timeout, timeout);
 }
 
 int conn_counters(struct conn *c, void *counters, size_t size)

@@ -139,6 +139,7 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 
 	if (pub->qp)
 		id_destroy_qp(id);
+	id_external_end(id);
 	id_stop_listening(id);
 	id_request_done(id);
 	id_release_conn(id);

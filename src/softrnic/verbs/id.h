@@ -17,6 +17,7 @@
 #include "softrnic/io/link.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/evq.h"
+#include "softrnic/verbs/id_external.h"
 #include "softrnic/verbs/qp_make.h"
 
 struct listener;
@@ -58,8 +59,11 @@ struct cmid {
 	struct cmid *parent; /* the listener; NULL: none, or the request was answered */
 	struct id_limits {
 		int connect_ms, liveness_ms;
-	} limits;                /* values that the user passed to softrnic_set_limits() */
-	bool announces_flushes;  /* the user has called softrnic_announce_flushes() */
+	} limits;               /* values that the user passed to softrnic_set_limits() */
+	bool announces_flushes; /* the user has called softrnic_announce_flushes() */
+	bool has_ack_timeout;   /* the user has set RDMA_OPTION_ID_ACK_TIMEOUT */
+	uint8_t ack_timeout;
+	struct id_external external;
 	struct conn_owner owner; /* owner that the user passed to softrnic_set_owner() */
 	struct cmev *spare[ID_EVENTS];
 };
@@ -131,6 +135,11 @@ void id_requests_atfork_release(void);
 
 /* in id_qp.c: */
 void id_destroy_qp(struct cmid *id);
+/* Make a queue pair on the id's connection. `attr` has the requested attributes, and receives the
+ * granted ones. Returns 0 or an errno value. */
+int id_make_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_t ops,
+	       struct ibv_qp **out);
+void id_end_qp(struct cmid *id, struct ibv_qp *ibv);
 
 void ids_atfork_prepare(void);
 void ids_atfork_release(void);

@@ -36,24 +36,44 @@ static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
 };
 
+static struct stream_params *id_copy_remote(const struct cmid *id, struct stream_params *copy)
+{
+	*copy = *conn_remote(id->conn);
+	return copy;
+}
+
+/* The program now moves its queue pair, with the number that is in the reply. */
+static enum rdma_cm_event_type id_external_reply(struct cmid *id, struct stream_params *reply,
+						 int *status)
+{
+	if (id_external_take(id, reply))
+		return RDMA_CM_EVENT_CONNECT_RESPONSE;
+	LOG_WARNING_LIMITED("the peer's reply does not name a queue pair");
+	*status = -EPROTO;
+	return RDMA_CM_EVENT_CONNECT_ERROR;
+}
+
 /* Queue the event of rdma_cm. Its status is 0 for ESTABLISHED and DISCONNECTED, and the stream's
  * status for other events. */
 void id_on_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct cmid *id = owner;
-	const struct stream_params *remote = NULL;
+	enum rdma_cm_event_type type = cm_event_of[event];
+	struct stream_params copy, *remote = NULL;
 	struct link_addr local;
 
 	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST)
 		return; /* the request has vanished unanswered; accept will report the error */
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
-		remote = conn_remote(id->conn);
+		remote = id_copy_remote(id, &copy);
 	if (event == STREAM_EV_ESTABLISHED) {
 		if (!conn_local(id->conn, &local))
 			id_set_local(id, &local);
 		status = 0;
 	}
-	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
+	if (event == STREAM_EV_ESTABLISHED && id->external.on && !id->passive)
+		type = id_external_reply(id, remote, &status);
+	id_post(id, type, event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
 }
 
 static uint64_t id_limit_ns(int ms, uint64_t dflt_ns)
@@ -73,6 +93,8 @@ int id_apply_settings(struct cmid *id)
 		.owner = &id->owner,
 	};
 
+	if (id->conn && id->has_ack_timeout)
+		conn_set_ack_timeout(id->conn, id->ack_timeout);
 	return id->conn ? conn_configure(id->conn, &settings) : 0;
 }
 
@@ -112,6 +134,12 @@ int softrnic_set_owner(struct rdma_cm_id *pub, const void *name, size_t len)
 	return -id_apply_settings(id);
 }
 
+/* Does the program connect a queue pair that it made by itself? */
+static bool id_is_external(const struct cmid *id, const struct rdma_conn_param *param)
+{
+	return !id->pub.qp && param && param->qp_num;
+}
+
 static int id_connect_start(struct cmid *id, const struct stream_params *params)
 {
 	struct link_addr from = {.family = LINK_NONE};
@@ -132,10 +160,13 @@ int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (id->passive || id->listener || !pub->route.addr.dst_addr.sa_family || !pub->qp)
+	if (id->passive || id->listener || !pub->route.addr.dst_addr.sa_family ||
+	    !(pub->qp || id_is_external(id, param)))
 		return id_errno(EINVAL);
 	id_params_from(&params, param ? param : &none);
 	ret = id_need_conn(id);
+	if (!ret && id_is_external(id, param))
+		ret = -id_external_begin(id, param, &params);
 	if (!ret)
 		ret = id_connect_start(id, &params);
 	if (ret)
@@ -160,6 +191,18 @@ void softrnic_abandon(struct rdma_cm_id *pub)
 		conn_abort(id->conn);
 }
 
+/* Both ends have made their queue pairs in the same way. */
+static int id_check_accept(const struct cmid *id, const struct rdma_conn_param *param)
+{
+	if (!id->passive || !(id->pub.qp || id_is_external(id, param)))
+		return -EINVAL;
+	if (id->external.has_peer == id_is_external(id, param))
+		return 0;
+	LOG_WARNING_LIMITED("one end has made its queue pair by rdma_create_qp(), the other by "
+			    "ibv_create_qp(): softrnic connects only two of the same kind");
+	return -EOPNOTSUPP;
+}
+
 int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cmid *id = cmid_of(pub);
@@ -168,11 +211,15 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (!id->passive || !pub->qp)
-		return id_errno(EINVAL);
+	ret = id_check_accept(id, param);
+	if (ret)
+		return id_errno(-ret);
 	if (param)
 		id_params_from(&params, param);
-	ret = conn_accept(id->conn, param ? &params : NULL);
+	if (id_is_external(id, param))
+		ret = -id_external_begin(id, param, &params);
+	if (!ret)
+		ret = conn_accept(id->conn, param ? &params : NULL);
 	id_request_done(id);
 	if (ret)
 		return id_errno(-ret);

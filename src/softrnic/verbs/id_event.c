@@ -109,6 +109,7 @@ static struct cmev *id_event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_
 		e->pub.param.conn.private_data_len = params->pdata_len;
 		e->pub.param.conn.responder_resources = (uint8_t)params->ird;
 		e->pub.param.conn.initiator_depth = (uint8_t)params->ord;
+		e->pub.param.conn.qp_num = id->external.has_peer ? id->external.peer.qpn : 0;
 	}
 	return e;
 }
@@ -143,6 +144,7 @@ int id_post_request(struct cmid *listener, struct cmid *child, const struct stre
 		return -ENOMEM;
 	id_event_fill(e, listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, params);
 	e->pub.id = &child->pub;
+	e->pub.param.conn.qp_num = child->external.has_peer ? child->external.peer.qpn : 0;
 	e->pub.listen_id = &listener->pub;
 	id_event_push(listener, e);
 	return 0;

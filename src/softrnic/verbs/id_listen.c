@@ -44,6 +44,7 @@ void id_request_done(struct cmid *child)
 
 static bool id_request_report(struct cmid *listener, struct cmid *child, struct conn *c)
 {
+	struct stream_params remote = *conn_remote(c);
 	struct link_addr local, peer;
 
 	if (!id_request_add(listener, child))
@@ -52,7 +53,8 @@ static bool id_request_report(struct cmid *listener, struct cmid *child, struct 
 	id_set_addr(&child->pub.route.addr.src_storage, &local);
 	id_set_addr(&child->pub.route.addr.dst_storage, &peer);
 	conn_report_to(c, id_on_stream_event, child);
-	return !id_post_request(listener, child, conn_remote(c));
+	(void)id_external_take(child, &remote);
+	return !id_post_request(listener, child, &remote);
 }
 
 /* A request is complete (listener_request_fn): make an id for the connection, and queue a

@@ -6,6 +6,8 @@
 #include "softrnic/verbs/id.h"
 #include "softrnic/softrnic.h"
 
+#define ACK_TIMEOUT_MAX 31 /* 5 bits */
+
 /* The option must be set before the id is bound, because binding makes the link, which takes the
  * option only then. */
 static int id_option_afonly(struct cmid *id, const void *val)
@@ -19,8 +21,19 @@ static int id_option_afonly(struct cmid *id, const void *val)
 	return 0;
 }
 
-/* Address reuse is always on. The type of service and the acknowledgement timeout are accepted and
- * have no effect. */
+/* The timeout becomes an attribute of the id's queue pair. */
+static int id_option_ack_timeout(struct cmid *id, uint8_t timeout)
+{
+	if (timeout > ACK_TIMEOUT_MAX)
+		return id_errno(EINVAL);
+	id->has_ack_timeout = true;
+	id->ack_timeout = timeout;
+	if (id->conn)
+		conn_set_ack_timeout(id->conn, timeout);
+	return 0;
+}
+
+/* Address reuse is always on. The type of service is accepted and has no effect. */
 int softrnic_set_option(struct rdma_cm_id *pub, int level, int name, void *val, size_t len)
 {
 	struct cmid *id = cmid_of(pub);
@@ -31,8 +44,10 @@ int softrnic_set_option(struct rdma_cm_id *pub, int level, int name, void *val, 
 		return id_errno(ENOSYS);
 	switch (name) {
 	case RDMA_OPTION_ID_TOS:
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		return len == sizeof(uint8_t) ? 0 : id_errno(EINVAL);
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		return len == sizeof(uint8_t) ? id_option_ack_timeout(id, *(const uint8_t *)val)
+					      : id_errno(EINVAL);
 	case RDMA_OPTION_ID_REUSEADDR:
 		return len == sizeof(int) ? 0 : id_errno(EINVAL);
 	case RDMA_OPTION_ID_AFONLY:

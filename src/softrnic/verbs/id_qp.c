@@ -10,7 +10,7 @@
 static int id_check_qp(const struct cmid *id, const struct ibv_pd *pd,
 		       const struct ibv_qp_init_attr *attr)
 {
-	if (id->listener || id->pub.qp || !id->pub.verbs || !pd)
+	if (id->listener || id->pub.qp || id->external.qp || !id->pub.verbs || !pd)
 		return EINVAL;
 	return qp_attr_check(attr);
 }
@@ -49,24 +49,37 @@ give_num:
 	return ret;
 }
 
+int id_make_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_t ops,
+	       struct ibv_qp **out)
+{
+	struct qp *qp;
+	int err;
+
+	qp_attr_grant(attr);
+	err = -id_need_conn(id);
+	if (!err)
+		err = -id_build_qp(id, pd, attr, ops, &qp);
+	if (err)
+		return err;
+	qp_count_users(qp_ibv(qp), 1);
+	qp_attach(id->conn, qp_ibv(qp), attr, &id->places);
+	*out = qp_ibv(qp);
+	return 0;
+}
+
 /* Create the queue pair. asked->cap receives the granted capabilities. */
 static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked,
 			uint64_t ops)
 {
 	struct ibv_qp_init_attr attr = *asked;
-	struct qp *qp;
+	struct ibv_qp *ibv;
 	int err = id_check_qp(id, pd, &attr);
 
-	qp_attr_grant(&attr);
 	if (!err)
-		err = -id_need_conn(id);
-	if (!err)
-		err = -id_build_qp(id, pd, &attr, ops, &qp);
+		err = id_make_qp(id, pd, &attr, ops, &ibv);
 	if (err)
 		return id_errno(err);
-	qp_count_users(qp_ibv(qp), 1);
-	qp_attach(id->conn, qp_ibv(qp), &attr, &id->places);
-	id_publish_qp(id, qp_ibv(qp));
+	id_publish_qp(id, ibv);
 	asked->cap = attr.cap;
 	return 0;
 }
@@ -88,9 +101,8 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 	return ret;
 }
 
-void id_destroy_qp(struct cmid *id)
+void id_end_qp(struct cmid *id, struct ibv_qp *ibv)
 {
-	struct ibv_qp *ibv = id->pub.qp;
 	struct ibv_qp used = {.pd = ibv->pd,
 			      .send_cq = ibv->send_cq,
 			      .recv_cq = ibv->recv_cq,
@@ -103,6 +115,11 @@ void id_destroy_qp(struct cmid *id)
 		qp_delete(qp_detach(id->conn, ibv, &id->places));
 	qp_count_users(&used, -1); /* from here on the user may destroy the CQs and the SRQ */
 	id_qp_num_give(used.qp_num);
+}
+
+void id_destroy_qp(struct cmid *id)
+{
+	id_end_qp(id, id->pub.qp);
 	id->pub.qp = NULL;
 }
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * id_external.h -- ids whose program makes the queue pair by itself (ibv_create_qp()), and moves it
+ * with the attributes of rdma_init_qp_attr().
+ *
+ * Such a queue pair meets its peer as one without rdma_cm does. The id's connection only carries
+ * the names of both queue pairs, the programs' private data, and the end. It has a queue pair of
+ * its own, which no program sees.
+ */
+#ifndef VERBS_ID_EXTERNAL_H
+#define VERBS_ID_EXTERNAL_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+
+#include "softrnic/proto/cm_qp.h"
+#include "softrnic/stream/stream.h"
+
+struct cmid;
+
+struct id_external {
+	bool on;           /* the program connects or accepts a queue pair of its own */
+	bool has_peer;     /* `peer` was received */
+	bool has_psn;      /* `psn` is chosen */
+	uint32_t psn;      /* number of the first packet of this end */
+	struct cm_qp peer; /* the peer's queue pair */
+	struct ibv_qp *qp; /* the connection's own queue pair; NULL: there is none */
+};
+
+/* Make the connection's own queue pair, and put the name of the program's queue pair before the
+ * private data. Returns 0 or an errno value. */
+int id_external_begin(struct cmid *id, const struct rdma_conn_param *param,
+		      struct stream_params *params);
+/* Take the name of the peer's queue pair off the private data. Returns true if there was one. */
+bool id_external_take(struct cmid *id, struct stream_params *params);
+/* Delete the connection's own queue pair. */
+void id_external_end(struct cmid *id);
+
+#endif
