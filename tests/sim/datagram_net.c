@@ -153,6 +153,8 @@ static int net_gather(struct datagrams *d, struct dg_qp *q)
 {
 	for (int i = 0; i < BATCH; i++)
 		batch[i].bytes = batch_bytes[i];
+	if (prng_chance(dg_rng(d), 30))
+		ud_qp_stage(q->qp);
 	if (d->plan.mode == SIM_NO_WINDOW)
 		net_ignore_windows(&q->port->flows);
 	return ud_qp_gather(q->qp, &q->port->flows, d->world->now, batch,

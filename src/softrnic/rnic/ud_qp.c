@@ -111,6 +111,7 @@ static void ud_reset(struct ud_qp *qp)
 {
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->sq.head = qp->sq.tail = 0;
+	qp->stage.next = 0;
 	ud_recv_drop(qp);
 	ud_purge(qp);
 	qp->qkey = 0;

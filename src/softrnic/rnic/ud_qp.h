@@ -71,6 +71,13 @@ int ud_qp_post_recv(struct ud_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 int ud_qp_post_list(struct ud_qp *qp, const struct vext_wr *wrs, int n);
 
 /*
+ * Load the payload of the next request now, so that the next ud_qp_gather() accesses no memory of
+ * the program, and builds one packet. For memory that may wait for a file system: the caller of
+ * ud_qp_gather() may hold a lock of other queue pairs. If there is no memory for the copy, this has
+ * no effect.
+ */
+void ud_qp_stage(struct ud_qp *qp);
+/*
  * Build the packets of the next requests, at most `max`, until the next packet must wait for its
  * peer's credit. Returns the number of packets, or -EAGAIN if the first packet must wait. A request
  * whose memory is not accessible ends with an error.

@@ -36,6 +36,12 @@ struct ud_qp {
 	struct ud_qp_config cfg;
 	uint32_t qkey;
 	struct ud_sq sq;
+	/* The payload that ud_qp_stage() loaded. */
+	struct {
+		uint8_t *bytes; /* NULL: ud_qp_stage() was never called */
+		uint64_t next;  /* 1 + index of the request; 0: none is loaded */
+		bool failed;    /* its memory is not accessible */
+	} stage;
 	struct rq rq;
 	/*
 	 * A receive that was taken from the queue and is not filled yet. The next message gets it.

@@ -29,6 +29,8 @@ void ud_send_fini(struct ud_qp *qp)
 {
 	free(qp->sq.slots);
 	qp->sq.slots = NULL;
+	free(qp->stage.bytes);
+	qp->stage.bytes = NULL;
 }
 
 /* Number of free slots. As with other queue pairs, a slot becomes free when its completion is
@@ -213,6 +215,34 @@ static bool ud_copy(struct ud_qp *qp, const struct ud_wr *w, uint8_t *to)
 	return true;
 }
 
+void ud_qp_stage(struct ud_qp *qp)
+{
+	const struct ud_sq *sq = &qp->sq;
+
+	if (qp->ibv.state != IBV_QPS_RTS || sq->head == sq->tail || qp->stage.next == sq->head + 1)
+		return;
+	if (!qp->stage.bytes)
+		qp->stage.bytes = malloc(UD_PAYLOAD_MAX);
+	if (!qp->stage.bytes)
+		return;
+	qp->stage.failed = !ud_copy(qp, ud_sq_at(sq, sq->head), qp->stage.bytes);
+	qp->stage.next = sq->head + 1;
+}
+
+static bool ud_is_staged(const struct ud_qp *qp)
+{
+	return qp->stage.next == qp->sq.head + 1;
+}
+
+/* Put the payload into the packet. The staged request is the first one. */
+static bool ud_put_payload(struct ud_qp *qp, const struct ud_wr *w, uint8_t *to)
+{
+	if (!ud_is_staged(qp))
+		return ud_copy(qp, w, to);
+	memcpy(to, qp->stage.bytes, qp->stage.failed ? 0 : w->length);
+	return !qp->stage.failed;
+}
+
 static void ud_put_header(const struct ud_qp *qp, const struct ud_wr *w, struct ud_packet *p)
 {
 	struct ud_header h = {
@@ -240,7 +270,7 @@ static int ud_build(struct ud_qp *qp, const struct ud_wr *w, struct ud_flows *fl
 	if (!ud_flows_take(flows, p, now))
 		return -EAGAIN;
 	ud_put_header(qp, w, p);
-	if (ud_copy(qp, w, p->bytes + UD_HEADER_LEN))
+	if (ud_put_payload(qp, w, p->bytes + UD_HEADER_LEN))
 		return 0;
 	ud_flows_give_back(flows, p);
 	return -EFAULT;
@@ -255,6 +285,8 @@ int ud_qp_gather(struct ud_qp *qp, struct ud_flows *flows, uint64_t now, struct 
 
 	if (qp->ibv.state != IBV_QPS_RTS)
 		return 0;
+	if (ud_is_staged(qp) && max > 1)
+		max = 1;
 	while (n < max && sq->head + (unsigned)n != sq->tail) {
 		err = ud_build(qp, ud_sq_at(sq, sq->head + (unsigned)n), flows, now, &packets[n]);
 		if (err)

@@ -67,12 +67,26 @@ static int vud_gather(void *owner, struct ud_flows *flows, uint64_t now, struct 
 	return ud_qp_gather(v->qp, flows, now, packets, max);
 }
 
+/* May a thread that holds the queue pair's lock wait for a file system? */
+static bool vud_can_stall(const struct vud *v)
+{
+	return atomic_load_explicit(&v->stall->regions, memory_order_relaxed) > 0;
+}
+
+/* Memory that can stall is loaded before the port's send lock is taken. */
+static int vud_send_some(struct vud *v)
+{
+	if (vud_can_stall(v))
+		ud_qp_stage(v->qp);
+	return ud_port_send(v->port, &v->end, vud_gather, v);
+}
+
 /* Send posted requests until the socket takes no more. Called with the lock. */
 static void vud_send(struct vud *v)
 {
 	int n;
 
-	while ((n = ud_port_send(v->port, &v->end, vud_gather, v)) > 0)
+	while ((n = vud_send_some(v)) > 0)
 		ud_qp_sent(v->qp, n);
 }
 
@@ -89,12 +103,6 @@ static void vud_receive_now(struct vud *v, const struct ud_header *h, const stru
 	lock_enter(&v->lock);
 	ud_qp_receive(v->qp, h, path, payload, len);
 	lock_leave(&v->lock);
-}
-
-/* May a thread that holds the queue pair's lock wait for a file system? */
-static bool vud_can_stall(const struct vud *v)
-{
-	return atomic_load_explicit(&v->stall->regions, memory_order_relaxed) > 0;
 }
 
 /* Called with the port's receive lock, like vud_on_received(). So neither of them waits for the

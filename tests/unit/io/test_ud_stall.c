@@ -54,6 +54,14 @@ int __wrap_place(void *dst, const void *src, size_t len)
 	return __real_place(dst, src, len);
 }
 
+int __real_safecopy(void *dst, const void *src, size_t len);
+int __wrap_safecopy(void *dst, const void *src, size_t len);
+int __wrap_safecopy(void *dst, const void *src, size_t len)
+{
+	pass_gate(src);
+	return __real_safecopy(dst, src, len);
+}
+
 /* --- ends ----------------------------------------------------------------------------------- */
 
 static void move(struct end *e, enum ibv_qp_state to, int mask)
@@ -231,6 +239,52 @@ static void a_receive_that_waits_for_a_file_delays_no_other_queue_pair(void **st
 	talk(&slow, &b);
 }
 
+/* Three Sends from the memory of `slow`, by a thread that waits for that memory. */
+static void *send_from_shut_memory(void *arg)
+{
+	struct ibv_send_wr *bad;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct ibv_sge sge = {
+			.addr = (uintptr_t)slow.buf + i * SLOT, .length = 1, .lkey = slow.mr->lkey};
+		struct ibv_send_wr wr = {
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_SEND,
+			.wr.ud = {.ah = slow.ah, .remote_qpn = b.qp->qp_num, .remote_qkey = QKEY},
+		};
+
+		slow.buf[i * SLOT] = (uint8_t)(i + 1);
+		assert_int_equal(ibv_post_send(slow.qp, &wr, &bad), 0);
+	}
+	return NULL;
+}
+
+static void a_send_that_waits_for_a_file_delays_no_other_queue_pair(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	pthread_t thread;
+
+	atomic_store(&shut, true);
+	assert_int_equal(pthread_create(&thread, NULL, send_from_shut_memory, NULL), 0);
+	for (int i = 0; i < 10000 && !atomic_load(&waiting); i++)
+		nanosleep(&pause, NULL);
+	assert_int_equal(atomic_load(&waiting), 1);
+	for (int i = 0; i < 20; i++) {
+		talk(&a, &b);
+		talk(&b, &a);
+		send_to(&a, &slow, 'x'); /* there is no receive */
+		assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		post_recv(&b, i);
+	assert_int_equal(atomic_load(&waiting), 1);
+	atomic_store(&shut, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	for (unsigned i = 0; i < 3; i++)
+		expect_message(&b, i, (uint8_t)(i + 1));
+}
+
 static void *open_later(void *arg)
 {
 	usleep(50000);
@@ -259,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_receive_that_waits_for_a_file_delays_no_other_queue_pair),
+		CASE(a_send_that_waits_for_a_file_delays_no_other_queue_pair),
 		CASE(a_queue_pair_that_waits_for_a_file_can_be_destroyed),
 	};
 
