@@ -8,7 +8,7 @@ build=$(realpath "${1:?usage: check-install.sh BUILD_DIR}")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-# The library path of the caller must not help.
+# The caller's library path could hide a mistake, so it is removed.
 unset LD_LIBRARY_PATH
 
 die() {
@@ -23,11 +23,11 @@ for text in "librpma.so.0 is in $libdir" "LD_LIBRARY_PATH=$libdir" "PKG_CONFIG_P
 	grep -qF -- "$text" "$root/said" || die "cmake --install does not say '$text'"
 done
 
-# The unit names the program that was installed, not the one of the configured prefix.
+# The unit must name the program that was installed, not the program at the configured prefix.
 grep -q "^ExecStart=$root/usr/bin/rpma serve" "$root"/usr/lib/systemd/system/rpma-serve@.service ||
 	die "the systemd unit does not start $root/usr/bin/rpma"
 
-# check_links DOCUMENT: every file that it links to was installed.
+# check_links DOCUMENT: every file that the document links to must be installed.
 check_links() {
 	local link
 	for link in $(grep -oE '\]\([^)#:]+[)#]' "$1" | sed 's/^..//; s/.$//'); do
@@ -53,8 +53,8 @@ add_executable(hello hello.c)
 target_link_libraries(hello librpmafile::rpmafile)
 CMAKE
 
-# expect_ours PROGRAM LIBDIR: without variables it loads the library in LIBDIR, although the loader knows another
-# one with the same soname (./dev setup installs Debian's).
+# expect_ours PROGRAM LIBDIR: without any variable the program must load the library in LIBDIR,
+# although the loader knows another library with the same soname (./dev setup installs Debian's).
 expect_ours() {
 	local prog=$1 libdir=$2 path version
 	path=$(LD_TRACE_LOADED_OBJECTS=1 "$prog" | sed -n 's/.*librpma\.so\.0 => \(.*\) (.*/\1/p')
@@ -69,7 +69,8 @@ read -r -a flags < <(pkg-config --cflags --libs librpma)
 cc -Wall -Werror "$root/app/app.c" -o "$root/app/with-pkg-config" "${flags[@]}"
 expect_ours "$root/app/with-pkg-config" "$libdir"
 
-# The program of librpma(7) compiles as it stands there, runs with the installed library, and reports a missing server.
+# The program in librpma(7) must compile without changes, run with the installed library, and report
+# a missing server.
 cmake/man-program.sh "$root/usr/share/man/man7/librpma.7" >"$root/app/manual.c"
 cc -Wall -Wextra -Werror "$root/app/manual.c" -o "$root/app/manual" "${flags[@]}"
 ! RPMA_PROVIDER=softrnic timeout 30 "$root/app/manual" 127.0.0.1 9 2>"$root/said" || die "the manual's program claims success"
@@ -81,12 +82,14 @@ cmake --build "$root/app/build" >/dev/null
 grep -q "127.0.0.1:9: the host refused the connection" "$root/said" || die "file-hello says: $(cat "$root/said")"
 expect_ours "$root/app/build/app" "$libdir"
 
-# A package for /usr must not carry paths: the loader knows its folder.
+# In a package for /usr no program may contain a library path, because the loader searches the
+# package's folder anyway.
 DESTDIR=$root/stage cmake --install "$build" --prefix /usr >"$root/said"
 if grep -r rpath "$root/stage" --include=librpma.pc; then die "a package for /usr has an rpath in its librpma.pc"; fi
 ! grep -q LD_LIBRARY_PATH "$root/said" || die "a staged installation says how it is found"
 
-# The usual way: root, /usr/local, no variable set, ldconfig not run; in a mount namespace of its own.
+# The usual installation: by root, in /usr/local, without any variable, and without a run of
+# ldconfig. The test uses a mount namespace of its own.
 in_usr_local() {
 	local folder
 	for folder in bin lib include share; do

@@ -47,7 +47,8 @@ complain() {
 	bad=1
 }
 
-# lines "file:line:<header>" or "file:line:"header"" for every include below a folder; tools/rpmirror is a room of its own
+# includes_of FOLDER: prints a line "file:line:<header>" or "file:line:"header"" for every include
+# below the folder. tools/rpmirror is a module of its own.
 includes_of() {
 	local not=(-false)
 	[ "$1" != tools ] || not=(-path 'tools/rpmirror/*')
@@ -81,7 +82,8 @@ while IFS='|' read -r room rest; do
 	check_room "$room" "$ours" "$never"
 done <<<"$rooms"
 
-# The inside of an object, x_impl.h or x_parts.h, is for its own folder; so is each header that includes one.
+# Only its own folder may include the inner header of an object, x_impl.h or x_parts.h. The same
+# holds for each header that includes an inner header.
 inside='_(impl|parts)\.h'
 while shown=$(grep -rlE --include='*.h' "^#include \"[^\"]*($inside)\"" src | sed 's,^src/,,' | grep -vE "($inside)\$"); do
 	inside="$inside|$(paste -sd'|' <<<"$shown")"
@@ -92,25 +94,28 @@ while IFS=: read -r file line text; do
 		complain "$file:$line" "\"$header\" shows the inside of an object: only its own folder may include it"
 done < <(grep -rnE --include='*.[ch]' "^#include \"[^\"]*($inside)\"" src tools)
 
-# These commands are programs of librpmafile, as any other, and see nothing of its inside.
+# These commands use librpmafile as any other program does, so they must not include its inner
+# headers.
 behind=$(cd tools && grep -nE '#include "(client\.h|regions/|service/)' remote.h {put,get,ls,copy,copy_opts,check,resume,source,output}.c \
 	copy.h check.h resume.h source.h output.h || :)
 [ -z "$behind" ] || complain "tools/$behind" "put, get and ls use librpmafile.h, and no room behind it"
 
-# Sockets are the links', and epoll is the poller's; the objects of verbs sit above both.
+# Only the links may use sockets, and only the poller may use epoll. The objects of verbs use the
+# links and the poller.
 sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|sockios).*)\.h>' \
 	src/softrnic/io src/softrnic/verbs | grep -vE '/io/(link_[a-z_]+\.[ch]|poller\.c)$' || :)
 [ -z "$sockets" ] || complain "$sockets" "only links (io/link_*) use sockets, and poller.c epoll"
 
-# Objects shared between threads may hold a mutex anywhere. Threads are made by base/thread.c, which blocks the
-# application's signals in them, for these rooms only.
+# An object that threads share may have a mutex in any module. Only these modules may start threads,
+# and only by base/thread.c, which blocks the application's signals in the threads.
 starters='^src/(softrnic/(io|persist)|regions|rpmemd|mirror|mirrord)/'
 makers=$(grep -rlE 'pthread_create\([^)]' src --include='*.c' | grep -v '^src/base/thread\.c$' || :)
 [ -z "$makers" ] || complain "$makers" "threads are started by thread_start() of base/thread.h"
 makers=$(grep -rlE 'thread_start\(' src --include='*.c' | grep -vE "^src/base/thread\.c$|$starters" || :)
 [ -z "$makers" ] || complain "$makers" "only softrnic/io, softrnic/persist, regions and the daemons start threads"
 
-# librpma calls verbs directly only where infiniband/verbs.h inlines a call through ibv_context.ops.
+# librpma may call verbs directly only where infiniband/verbs.h inlines a call through
+# ibv_context.ops.
 if [ -d src/rpma ]; then
 	inlined='ibv_(post_send|post_recv|post_srq_recv|poll_cq|req_notify_cq)'
 	direct=$(grep -nEr --include='*.c' '(^|[^>._[:alnum:]])(ibv|rdma)_[a-z_0-9]+\(' src/rpma |
@@ -118,11 +123,12 @@ if [ -d src/rpma ]; then
 	[ -z "$direct" ] || complain "$direct" "room src/rpma calls verbs past the provider seam"
 fi
 
-# librpma knows providers by their table only.
+# librpma may use a provider only through the provider's table.
 named=$(grep -nEri 'softrnic' src/rpma | grep -v 'CAP_SOFTRNIC' || :)
 [ -z "$named" ] || complain "$named" "room src/rpma names a provider"
 
-# What goes beyond verbs is declared in verbs_ext, and librpma's numbers are compared with it once.
+# Declarations beyond verbs must be in verbs_ext. librpma's numbers are compared with those of
+# verbs_ext in only one file.
 copies=$(grep -nErl '_Static_assert\(.*RPMA_.*VEXT_' src | grep -v '^src/rpma/vocabulary\.c$' || :)
 [ -z "$copies" ] || complain "$copies" "only src/rpma/vocabulary.c compares RPMA_ with VEXT_"
 exit "$bad"

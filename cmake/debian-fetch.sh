@@ -9,7 +9,7 @@ mkdir -p "$1/apt/lists/partial" "$1/apt/cache/archives/partial"
 cd "$1"
 folder=$PWD
 
-# debian_fetch deb|deb-src COMMAND ...: the kind of package, and a command of apt-get that fetches it
+# debian_fetch deb|deb-src COMMAND ...: fetches binary or source packages by a command of apt-get.
 debian_fetch() {
 	local kind=$1 release options
 	shift

@@ -7,7 +7,8 @@ install(TARGETS dropin_ibverbs dropin_rdmacm
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin)
 install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-# completion(NAME...): one text completes all three programs, and each package has it under its own names.
+# completion(NAME...): the same text completes all three programs, and each package installs it
+# under its programs' names.
 set(RPMA_ZSH_DIR share/zsh/site-functions CACHE STRING "where functions for completion in zsh are installed")
 function(completion)
 	foreach(name ${ARGN})

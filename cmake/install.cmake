@@ -13,12 +13,12 @@ foreach(section 1 3 5 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
 		FILES_MATCHING PATTERN "*.${section}")
 endforeach()
-# Where Debian's python3 looks, with the prefix /usr.
+# With the prefix /usr this is the folder in which Debian's python3 looks.
 set(RPMA_PYTHON_DIR lib/python3/dist-packages CACHE STRING "where the packages for Python are installed")
 install(DIRECTORY python/_rpma python/rpma python/rpmirror DESTINATION ${RPMA_PYTHON_DIR}
 	FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
 
-# Laid out as in the tree, so that the links between documents work.
+# The installed files are arranged as in the source tree, so that the links between documents work.
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES python/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/python)
 install(FILES tests/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests)
@@ -30,19 +30,19 @@ install(DIRECTORY bench DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(FILES contrib/prometheus/rules.yml DESTINATION ${CMAKE_INSTALL_DOCDIR}/contrib/prometheus)
 install(FILES contrib/grafana/rpmirror.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/contrib/grafana)
 
-# Configurations to begin with, each in the folder of its daemon.
+# Example configurations, each in the folder of its daemon.
 foreach(daemon rpma-serve rpmemd rpmirrord)
 	file(GLOB configurations ${CMAKE_SOURCE_DIR}/contrib/examples/${daemon}*.conf)
 	string(REPLACE rpma-serve rpma package ${daemon})
 	install(FILES ${configurations} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}/examples)
 endforeach()
 
-# Pacemaker looks for agents below this folder only, whatever the prefix of the libraries is.
+# Pacemaker looks for agents only below this folder, whatever the prefix of the libraries is.
 install(PROGRAMS contrib/ocf/rpmirror DESTINATION lib/ocf/resource.d/rpma)
 
 configure_file(cmake/install-unit.cmake.in install-unit.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/install-unit.cmake)
 
-# At the end of everything else.
+# This script must run at the end of the installation.
 configure_file(cmake/say-how-found.cmake.in say-how-found.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/say-how-found.cmake)

@@ -24,7 +24,8 @@ function(rpma_library_has_rules name)
 	endif()
 endfunction()
 
-# What `cmake --install` puts beside the library, where upstream's librpma has it.
+# rpma_library_package(output): the files that `cmake --install` puts beside the library, at the
+# same paths as those of upstream's librpma.
 function(rpma_library_package output)
 	set(LIBRARY_NAME ${output})
 	set(LIBRARY_PACKAGE lib${output})
@@ -36,13 +37,14 @@ function(rpma_library_package output)
 	list(JOIN LIBRARY_LIBS " " LIBRARY_LIBS)
 	list(TRANSFORM L_NEEDS_PRIVATE PREPEND "-l" OUTPUT_VARIABLE LIBRARY_LIBS_PRIVATE)
 	list(JOIN LIBRARY_LIBS_PRIVATE " " LIBRARY_LIBS_PRIVATE)
-	# Relative to itself, so that `cmake --install --prefix` may move the tree.
+	# The prefix in the .pc file is relative to the file itself, so that `cmake --install
+	# --prefix` may move the tree.
 	file(RELATIVE_PATH LIBRARY_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 	string(REGEX REPLACE "/$" "" LIBRARY_PC_TO_PREFIX "${LIBRARY_PC_TO_PREFIX}")
 
 	set(package_dir ${CMAKE_INSTALL_LIBDIR}/${LIBRARY_PACKAGE}/cmake)
 	set(built ${CMAKE_BINARY_DIR}/packages)
-	# When it is installed, as only then the prefix is known.
+	# The .pc file is made during the installation, because only then the prefix is known.
 	configure_file(${CMAKE_SOURCE_DIR}/cmake/library-install-pc.cmake.in
 		${built}/${LIBRARY_PACKAGE}-install-pc.cmake @ONLY)
 	install(SCRIPT ${built}/${LIBRARY_PACKAGE}-install-pc.cmake)
@@ -70,7 +72,8 @@ function(rpma_library name)
 	foreach(room ${L_OBJECTS})
 		target_sources(${name} PRIVATE $<TARGET_OBJECTS:${room}>)
 	endforeach()
-	# Found from wherever the tree is installed, so that a prefix in a home directory just works.
+	# Programs find the library relative to their own path, so that a prefix in a home directory
+	# works without any setting.
 	set_target_properties(${name} PROPERTIES OUTPUT_NAME ${output} LINK_DEPENDS ${map}
 		LINKER_LANGUAGE C INSTALL_RPATH "$ORIGIN")
 	if(DEFINED L_SOVERSION)
@@ -82,7 +85,8 @@ function(rpma_library name)
 	if(NOT L_HEADER)
 		return()
 	endif()
-	# The version script decides what leaves the library, so its objects must not hide it first.
+	# The version script decides which functions the library exports, so the objects must not
+	# hide any function.
 	set_target_properties(${L_OBJECTS} PROPERTIES C_VISIBILITY_PRESET default)
 	target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
 		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

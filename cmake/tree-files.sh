@@ -7,7 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 list() {
-	# Not "inside of any repository": an archive that is unpacked in another project's repository is none of its files.
+	# The test is for .git in this folder, because the archive may be unpacked inside another
+	# project's repository, which does not have the archive's files.
 	if [ -e .git ]; then
 		git ls-files -z --cached --others --exclude-standard
 	else

@@ -8,7 +8,7 @@ out=$(mkdir -p "${1:?usage: package.sh BUILD_DIR [ARCHIVE]}" && realpath "$1")
 archive=${2:+$(realpath "$2")}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The checksums of a release are beside its archive.
+# checked: compares a release's archive with the checksums beside it.
 checked() {
 	local folder name
 	folder=$(dirname "$archive") name=$(basename "$archive")
@@ -33,7 +33,7 @@ contrib/release/version.sh . check || {
 }
 mv contrib/debian debian # where its tools look for it
 
-# A package is not signed here, and debug symbols stay where they are of use.
+# The packages are not signed.
 DEB_BUILD_OPTIONS="parallel=$(nproc) ${DEB_BUILD_OPTIONS:-}" dpkg-buildpackage --build=binary --no-sign >"$out/build.log" 2>&1 || {
 	tail -n 40 "$out/build.log" >&2
 	echo "package: the build failed; see $out/build.log" >&2
@@ -44,7 +44,7 @@ export SOURCE_DATE_EPOCH
 cd "$out"
 lintian --allow-root --fail-on error,warning ./*.changes
 
-# Folders that debhelper filled, one a package.
+# debhelper filled one folder for each package.
 parts=()
 for deb in *.deb; do
 	name=${deb%%_*}

@@ -26,7 +26,8 @@ take_words() {
 	done
 }
 
-# Files of a run are removed with it. They are in memory, since UCX keeps its shared memory there.
+# The files of a run are removed at its end. They are in memory, because UCX keeps its shared memory
+# there.
 scratch=$(mktemp -d -p /dev/shm bench-peer.XXXXXX 2>/dev/null || mktemp -d)
 target=''
 clean_up() {
@@ -36,10 +37,11 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# BENCH_LIMIT_S: beyond the measurement; more on a slow machine.
+# limit COMMAND...: ends the command after a time. BENCH_LIMIT_S is the time beyond the measurement,
+# which can be set to more on a slow machine.
 limit() { timeout -k 1 $((word[ms] / 1000 + ${BENCH_LIMIT_S:-30})) "$@"; }
 
-# is_listening PORT, in the target's namespace
+# is_listening PORT: succeeds if a program listens at the port in the target's namespace.
 is_listening() {
 	local hex
 	hex=$(printf ':%04X' "$1")
@@ -48,7 +50,8 @@ is_listening() {
 		awk -v port="$hex" '$4 == "0A" && index($2, port) == length($2) - 4 { found = 1 } END { exit !found }'
 }
 
-# Below the ports that the kernel assigns. The next two ports may be used for a moment, too.
+# free_port: prints a free port below those that the kernel assigns. The next two ports may be used
+# for a moment, too.
 free_port() {
 	local port
 	for _ in {1..100}; do
@@ -61,7 +64,7 @@ free_port() {
 	fail "no free port"
 }
 
-# start_target PORT COMMAND...: run it in the background, and wait until it listens.
+# start_target PORT COMMAND...: runs the command in the background, and waits until it listens.
 start_target() {
 	local port=$1
 	shift
@@ -76,7 +79,7 @@ start_target() {
 	fail "the target does not listen"
 }
 
-# The target ends by itself, or is killed.
+# finish_target: waits until the target ends by itself, or kills it after some time.
 finish_target() {
 	for _ in {1..50}; do
 		kill -0 "$target" 2>/dev/null || break
@@ -92,7 +95,7 @@ initiator() {
 	limit $BENCH_INITIATOR "$@" </dev/null
 }
 
-# print_line MORE: the case, and the results as members of JSON.
+# print_line MORE: prints the case and the results as members of JSON.
 print_line() {
 	printf '{"who":"%s","work":"%s","link":"%s","size":%s,"depth":%s,"every":%s,"conns":%s,"flush":"%s",%s}\n' \
 		"${word[who]}" "${word[work]}" "$BENCH_LINK" "${word[size]}" "${word[depth]}" "${word[every]}" \
@@ -111,6 +114,6 @@ peer_main() {
 	esac
 }
 
-# The sizes of the plots.
+# The sizes in the plots.
 # shellcheck disable=SC2034 # for those that source this
 sizes=(8 64 512 4096 32768 262144 1048576)

@@ -37,7 +37,7 @@ peer_list() {
 	done
 }
 
-# pingpong ROUNDS: $seconds, $half_us
+# pingpong ROUNDS: runs the test, and sets $seconds and $half_us.
 pingpong() {
 	local port line
 	port=$(free_port)
@@ -66,7 +66,7 @@ run_pingpong() {
 			1e6 / us, 1e6 / us * size, us }'),\"note\":\"twice the one-way time\""
 }
 
-# NAME, from `ip netns exec NAME`.
+# name_space KEY COMMAND: prints KEY=NAME if the command is `ip netns exec NAME`.
 name_space() { [ -z "$2" ] || echo "$1=${2##* }"; }
 
 run_rma() {

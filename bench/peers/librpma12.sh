@@ -23,7 +23,7 @@ peer_list() {
 	done
 }
 
-# run_on WHO COMMAND...: run it on the library that WHO names
+# run_on WHO COMMAND...: runs the command with the library that WHO names.
 run_on() {
 	local who=$1 softrnic='' their_libdir=''
 	shift
@@ -38,8 +38,8 @@ run_on() {
 
 name_space() { [ -z "$2" ] || echo "$1=${2##* }"; }
 
-# OBJECT FILE: the instructions of the object's own functions. The cost of a call is in the line that
-# follows `calls=`, and does not count.
+# instructions_in OBJECT FILE: prints the instructions of the object's own functions. The cost of a
+# call is in the line that follows `calls=`, and is left out.
 instructions_in() { # OBJECT FILE
 	awk -v object="$1" '
 		/^c?ob=/ { # a name is written only where its number occurs first
@@ -60,20 +60,20 @@ instructions_in() { # OBJECT FILE
 		END { printf "%d", sum }' "$2"
 }
 
-# count_instructions OPERATIONS: $instructions
+# count_instructions OPERATIONS: sets $instructions.
 count_instructions() {
 	local file
 	rm -f "$scratch"/callgrind.*
 	OPERATIONS=$1 run_on "${word[who]}" valgrind --tool=callgrind --callgrind-out-file="$scratch/callgrind.%p" \
 		"$program" "${words[@]}" work=write_flush >"$scratch/initiator.log" 2>&1 ||
 		fail "callgrind: status $?, $(tail -n 1 "$scratch/initiator.log")"
-	# The initiator's process is the one that writes. Process ids wrap, so their order proves
-	# nothing.
+	# The initiator is the process that writes. Process ids start again at small numbers, so
+	# their order proves nothing.
 	file=$(grep -l rpma_write "$scratch"/callgrind.*) || fail "callgrind has seen no process that calls rpma_write"
 	instructions=$(instructions_in librpma.so "$file")
 }
 
-# Both runs include the set-up, so the difference does not.
+# Both runs include the set-up, so the difference of their counts does not.
 run_instructions() {
 	local instructions few
 	have valgrind || skip "valgrind is not installed"

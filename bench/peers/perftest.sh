@@ -34,7 +34,7 @@ peer_list() {
 	perftest_list ib_read_bw 65536
 }
 
-# Sets $launch, the words in front of a program, and $options.
+# perftest_settings: sets $launch, the words in front of a program, and $options.
 perftest_settings() {
 	options=(-F -s "${word[size]}")
 	[ "${word[identity]}" != iwarp ] || options+=(-R)
@@ -53,7 +53,7 @@ perftest_settings() {
 	esac
 }
 
-# perftest_once COUNT: one run; sets $line, the numbers of its table.
+# perftest_once COUNT: runs the test once, and sets $line to the numbers of its table.
 perftest_once() {
 	local port
 	port=$(free_port)
@@ -65,8 +65,9 @@ perftest_once() {
 	[[ $line != status* ]]
 }
 
-# perftest COUNT: on a busy machine it may fail to measure the rate of the processor's counter, and prints no line, or infinite
-# times. With rdma_cm on a device of the kernel a client may come before its server listens.
+# perftest COUNT: repeats a run that gives no result. On a busy machine perftest may fail to measure
+# the rate of the processor's counter, and then prints no line, or infinite times. With rdma_cm on a
+# device of the kernel a client may start before its server listens.
 perftest() {
 	local line
 	for _ in 1 2 3 4; do
@@ -76,8 +77,9 @@ perftest() {
 	fail "${word[work]}: $line, $(tail -n 1 "$scratch/initiator.log")"
 }
 
-# The time of one message in us, by the last run. Latency tests print bytes, count, least, most, median, mean time, the
-# deviation, p99, p99.9; bandwidth tests bytes, count, peak and mean MiB/s, million messages a second.
+# message_us: prints the time of one message in the last run, in us. The columns of latency tests
+# are: bytes, count, least, most, median and mean time, the deviation, p99, p99.9. Those of
+# bandwidth tests are: bytes, count, peak and mean MiB/s, million messages a second.
 message_us() {
 	if is_latency; then
 		awk -v us="${column[5]}" -v ways="$ways" 'BEGIN { print us * ways }'
@@ -88,7 +90,8 @@ message_us() {
 }
 is_latency() { [[ ${word[work]} = *_lat ]]; }
 
-# Measure with as many messages as take the required time, by a short run, which is enough if little time is required.
+# measure: a short run determines how many messages take the required time, and a second run
+# measures with that number. If little time is required the short run is enough.
 measure() {
 	local first=200
 	is_latency || first=$((word[size] > 1000 ? 1000 : 20000))

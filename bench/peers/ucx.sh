@@ -37,7 +37,7 @@ ucx_settings() {
 	esac
 }
 
-# perftest ROUNDS: one run of $test; sets $median and $mean (us), and $rate.
+# perftest ROUNDS: runs $test once, and sets $median and $mean (us) and $rate.
 perftest() {
 	local port line
 	port=$(free_port)
@@ -51,8 +51,8 @@ perftest() {
 	[ -n "$rate" ] || fail "ucx_perftest prints '$line'"
 }
 
-# Set $rounds to the number that takes the required time, by a short run. A slow start does not change the median,
-# except for puts, whose median is the time of posting.
+# choose_rounds: a short run determines the number $rounds that takes the required time. A slow
+# start does not change the median, except for puts, whose median is the time of posting.
 choose_rounds() {
 	perftest 200
 	[ "${word[work]}" != write ] || median=$mean
@@ -76,7 +76,7 @@ peer_run() {
 	ucx_settings
 	choose_rounds
 	perftest "$rounds"
-	# The mean covers all rounds. The rate and the bandwidth are of one direction.
+	# The mean covers all rounds. The rate and the bandwidth are those of one direction.
 	print_line "$(awk -v n="$rounds" -v p50="$median" -v mean="$mean" -v ways="$ways" -v size="${word[size]}" \
 		-v lat="$([ "${word[work]}" = write ] || echo 1)" 'BEGIN {
 			ops = 1000000 / (mean * ways)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 SKIPPED = 77
-# Time beyond the measurement: start, connections, sorting.
+# The time limit beyond the measurement, for the start, the connections and sorting.
 LIMIT_S = 60
 
 DEFAULTS = {

@@ -12,7 +12,7 @@ OURS = "who=ours work=write_flush flush=persistent where={dir}"
 MIRROR = "who=mirror work=mirror_flush flush=persistent"
 LOCAL = "who=limit work=disk where={dir}"
 WAYS = (("wait", "initiator waits"), ("poll", "initiator polls"))
-# Far enough apart that neither the block layer nor a write-back merges two blocks.
+# The blocks are so far apart that neither the block layer nor a write-back merges two of them.
 APART = "apart=65536"
 RINGS_US = 10  # time that a write over rings may take beyond the disk's
 
@@ -74,7 +74,7 @@ def _mirror_on(name, where, tgt_where=""):
                lambda line: line("mirror")["p50_us"] / max(line("disk")["p50_us"], line("ours")["p50_us"]),
                check=_write_backs, mirror=flush, disk=f"who=limit work=disk where={where}",
                ours=f"who=ours work=write_flush flush=persistent where={where}{tgt_where}")
-    # Both have the same messages and write-backs.
+    # Both programs send the same messages and make the same write-backs.
     yield Goal(f"  flush 64 B, files on {name}", None, 0,
                "x a program that makes these calls: send, fdatasync, recv; recv, msync, send", times("mirror", "bare"),
                mirror=flush, bare=f"who=limit work=mirrored size=212 where={where}{tgt_where}")

@@ -29,7 +29,8 @@ FIRST = (64, 1, 1)
 FLOOR = "local: pwrite + fdatasync"
 PREFIX = "rpma-bench-durable"
 SYNCS = ("fdatasync", "fsync", "msync", "sync_file_range", "pwritev2")
-# With many clients each connection has few messages, so it moves to shared memory after the first.
+# With many clients each connection has few messages, so each connection moves to shared memory
+# after its first message.
 ENVIRONMENT = {"SOFTRNIC_SHM_AFTER": "1"}
 CALL = re.compile(rf"^\d+ +({'|'.join(SYNCS)})\(")
 
@@ -120,7 +121,7 @@ def process_tree(pid):
         yield pid
 
 
-# ---- what a row's acknowledgement waits for, seen from outside ----
+# ---- which calls an acknowledgement waits for, seen from outside ----
 
 def count_syncs(trace):
     """The calls that wait for the disk, by name; a pwritev2 only if it is synchronous."""

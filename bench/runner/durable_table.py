@@ -10,7 +10,7 @@ PLOT = "durable-writes"  # the files' name
 TITLE = "A durable write of 64 B, beside a local one\\n(lower is better; all on one disk)"
 UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 NAIVE = "naive: send, pwrite, fdatasync, answer"
-# The sentence in README.md: a row, and its words there.
+# The sentence in README.md: a row, and the row's words in that sentence.
 SENTENCE = (("librpma over TCP", "a durable write of 64 B to another process costs {} x as much over TCP"),
             ("librpma over rings", "{} x over shared memory"),
             (NAIVE, "and by a hand-written loop of `recv`, `pwrite`, `fdatasync`, `send` over TCP {} x"))

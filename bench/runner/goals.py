@@ -10,7 +10,8 @@ import operator
 
 NO_GOAL = "(no goal)"
 SPIN = "spin=200"  # the target's device looks so long before it sleeps
-# Bytes on the wire around a write of 64 B and its flush, about: 96 B to the target, 32 B back.
+# The approximate number of bytes on the wire around a write of 64 B and its flush: 96 B to the
+# target, 32 B back.
 HEADER = 32
 
 
@@ -91,7 +92,7 @@ def _round_trips():
 
 
 def _rates():
-    # Longer, since a stream needs some time to reach its speed.
+    # These cases run longer, because a stream needs some time to reach its speed.
     bulk = f"who=ours work=write_flush size=1048576 depth=4 ms=250 {SPIN}"
     stream = "who=limit work=stream size=1048576 ms=250"
     yield Goal("write 1 MiB + flush, depth 4", ">=", 0.95, "x stream", rates("ours", "limit", "bytes_s"),

@@ -5,7 +5,7 @@ instructions) are counted in each test run. Such a row leaves the table of goals
 """
 
 _RINGS, _CALLS, _LIBRPMEM = "system.counts.rings", "system.counts.calls", "system.librpmem_counts"
-# work: the test that fails if its cost grows
+# For each work, the test that fails if the cost of this work grows.
 GUARDS = {
     "read 64 B": _CALLS,
     "write 4 KiB + persistent flush: bytes that reach the disk": "system.written",

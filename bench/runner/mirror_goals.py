@@ -25,15 +25,16 @@ def _flushes(where, name):
     yield Goal(f"{name}flush of 64 ranges of 64 B", "<=", 2, "x of one range", times("many", "mirror"), place=where,
                many=f"{FLUSH} every=64", mirror=FLUSH)
     if where == "shm":
-        # Moving 64 cache lines from one processor to another costs much, whatever software does it.
+        # Moving 64 cache lines from one processor to another takes long, whatever the software
+        # does.
         bare = "who=limit work=ranges"
         yield Goal(f"  {name}the same", None, 0, "x a bare copy of 64 ranges through shared memory", times("many", "bare"),
                    place=where, many=f"{FLUSH} every=64", bare=f"{bare} every=64")
         yield Goal(f"  {name}a bare copy of 64 ranges", None, 0, "x one range", times("many", "one"), place=where,
                    many=f"{bare} every=64", one=bare)
     for count in (2, 3):
-        # There are more processes than cores, so the latency is only shown. Tests of counts check
-        # the cost.
+        # This case has more processes than the machine has cores, so the latency is only shown.
+        # Tests of counts check the cost.
         yield Goal(f"  {name}flush 64 B, {count} replicas", None, 0, "x of one replica", times("more", "mirror"),
                    place=where, more=f"{FLUSH} conns={count}", mirror=FLUSH)
     yield Goal(f"  {name}store8, 1 replica", None, 0, "x flush of 64 B", times("store", "mirror"), place=where,

@@ -7,10 +7,10 @@ from .goal_run import Plan, judge, peers_of
 OURS = ("write_flush", "write", "read", "atomic_write", "batch", "send")
 SAME = ("work", "size", "depth", "every", "conns", "flush", "where", "ini", "tgt", "spin")
 UCX_PUT_GOAL = 4
-# The goal is to be ahead of these in every row; the others are only shown.
+# The goal is to be ahead of these in every row; the remaining peers are only shown.
 AHEAD_OF = ("ucx-tcp", "libfabric-tcp", "libfabric-shm")
-# Its puts and gets access the mapped memory of the peer, without bounds or revocation. So only messages are
-# comparable.
+# Puts and gets of ucx-shm access the peer's mapped memory, without bounds or revocation. So only
+# messages are comparable.
 AHEAD_OF_MESSAGES = ("ucx-shm",)
 
 
@@ -59,7 +59,7 @@ def _pairs(plan, kind, scripts, build_folder):
                 continue
             goal = _goal(case, name)
             goal.used = {"peer": theirs, "ours": plan.add(ours, name)}
-            # Rows that are only shown take as long to start as goals do.
+            # A row that is only shown takes as long to start as a goal does.
             theirs.once = kind == "quick" and goal.op is None
             yield goal
 

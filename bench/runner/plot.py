@@ -12,7 +12,7 @@ FORMATS = {"svg": "svg size 800,520 dynamic background 'white' font 'sans,14'",
 COLOURS = ("#777777", "#0b5fad", "#c8501e")  # the limit has the first colour
 POWERS = "set logscale x 2\nset format x '%.0b%B'\nset logscale y 10\nset yrange [*:*] noextend\n"
 LINEAR = "set logscale x 2\nset format x '%.0f'\nset yrange [0:*]\n"
-# The scale of rare values: the position is the number of operations for each one that takes that
+# The scale for rare values: a value's position is the number of operations of which one takes that
 # long.
 TAIL = ('set logscale xy 10\nset xtics ("0" 1, "50" 2, "90" 10, "99" 100, "99.9" 1000, "99.99" 10000, '
         '"99.999" 100000)\n')
@@ -55,7 +55,8 @@ class Plot:
     lines: dict
 
 
-# By the plot's name in the record (points.py). A line that is not listed here is recorded and not drawn.
+# The plots by the name that they have in the record (points.py). A line that is not listed here is
+# recorded and not drawn.
 PLOTS = {
     "persistent": Plot(
         "persistent-over-size", "A durable write: to this machine's disk, and to another machine's", LOWER,

@@ -22,7 +22,7 @@ QUICK_PEER_SIZES = (64, 1 << 20)
 DEPTHS = {"quick": (1, 4, 16, 64), "full": tuple(1 << bit for bit in range(7))}
 CONNECTIONS = {"quick": (1, 16, 256, 1024), "full": tuple(1 << bit for bit in range(11))}
 
-# The links, as they are named at the end of each line of ours.
+# The names of the links at the end of each line of our programs.
 LINKS = (("loopback", ", TCP"), ("shm", ", shm"))
 
 

@@ -12,8 +12,8 @@ from .case import key
 from .guards import GUARDS
 
 SUITES = ("goals", "disk", "rpmem", "mirror", "peers")
-# The rows in README.md: the work, the suite, the goal that has the cases, the case measured, the case beside
-# it.
+# The rows in README.md: the work, the suite, the goal that has the cases, the measured case, and
+# the case beside it.
 TIMES = (
     ("write 64 B, visible in the other machine's memory", "goals", "write 64 B + flush, initiator polls, target spins",
      "ours", "limit", "plain TCP, there and back"),

@@ -9,12 +9,13 @@ from . import case as cases
 
 NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us", "ops_s", "bytes_s", "calm_p99_us",
            "instructions",
-           # results of scale.py
+           # These numbers are results of scale.py.
            "per_s", "initiator_us", "target_us", "allocated", "anonymous", "socket_buffers", "cpu_percent_per_1000",
            "waits_per_s", "alone_ns", "beside_ns", "after_ns", "alone_p99_ns", "beside_p99_ns", "after_p99_ns")
-# The first of these that a line has is the number whose rounds are recorded, too.
+# The main number of a line is the first of these that the line has. The numbers of all its rounds
+# are recorded, too.
 MAIN = ("p50_us", "mean_us", "ops_s", "per_s", "cpu_percent_per_1000", "beside_ns")
-# For these the value of the last round.
+# For these the record has the value of the last round.
 LAST = ("dist", "count", "durability", "writebacks", "local_writebacks", "disk_bytes", "note")
 
 
@@ -28,7 +29,7 @@ class Step:
         self.key = cases.key({**case, "link": place.link})
         self.lines = []
         self.why = None  # why it was not measured
-        # Counts are the same each time, and counting is slow.
+        # Counts are the same in each round, and counting is slow.
         self.once = case["work"] == "instructions"
 
     def measure(self, ms):

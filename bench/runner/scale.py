@@ -14,12 +14,13 @@ CONNS = (1, 16, 256, 1024)
 SIZES = ((64, "64 B"), (65536, "64 KiB"))
 IDLE = 1000
 BESIDE = {"quick": 1000, "full": 9900}
-# Longer than the time between two checks of an idle peer: half of SOFTRNIC_LIVENESS_MS, and an eighth of
-# that.
+# Longer than the time between two checks of an idle peer, which is half of SOFTRNIC_LIVENESS_MS and
+# up to an eighth more.
 IDLE_S = {"quick": 9, "full": 27}
-# A single connection has several operations under way; otherwise there would be only one in all.
+# A single connection has several operations under way; otherwise only one operation would be under
+# way in the whole program.
 DEPTH_OF_ONE = 4
-# Of the two ends, the one that takes more counts.
+# For these the record has the value of the end for which it is larger.
 WORSE = ("allocated", "anonymous", "socket_buffers", "cpu_percent_per_1000", "waits_per_s")
 
 

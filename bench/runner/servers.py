@@ -200,7 +200,8 @@ class Etcd(Server):
 
     def command(self):
         client, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.second_port}"
-        # etcd keeps all values of each key, which is more than its default limit of 2 GiB.
+        # etcd keeps all values of each key, which need more space than etcd's default limit of 2
+        # GiB.
         return [program("etcd"), "--data-dir", self.path("data"), "--listen-client-urls", client,
                 "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                 "--initial-cluster", f"default={peer}", "--quota-backend-bytes", str(8 << 30), "--log-level", "error"]
@@ -210,7 +211,7 @@ class Redis(Server):
     name = "redis"
 
     def command(self):
-        # No snapshot and no rewrite of the log may disturb the measurement.
+        # Snapshots and rewrites of the log would disturb the measurement, so they are off.
         return [program("redis-server"), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", "",
                 "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"]
 

@@ -5,7 +5,7 @@ from . import rounds
 from .goal_run import Plan, peers_of
 from .points import SWEEPS, peer_point, QUICK_PEER_SIZES
 
-# A tail needs many samples.
+# The plot of rare values needs many samples.
 LONGER = {"dist": 5}
 
 

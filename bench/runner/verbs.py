@@ -14,12 +14,13 @@ from .goal_run import Plan, judge
 from .goals import HEADER, NO_GOAL, Goal, pingpong, rates, times
 from .peer import Peer
 
-# The time that bandwidth needs to reach its speed, in ms.
+# The time in ms that a stream needs to reach its speed.
 BULK_MS = 250
 KINDS = (("", "identity=roce ack=on"), ("without Acks", "identity=roce ack=off"),
          ("iWARP, rdma_cm", "identity=iwarp ack=off"))
-# The program; its raw counterpart; a program of the same structure, where the raw one has another: both programs of
-# ib_write_lat spin on their memory, which another thread fills, and the target's program of ib_read_lat sleeps.
+# For each program: its raw counterpart, and a program of the same structure where the raw one has
+# another structure. Both programs of ib_write_lat spin on their memory, which another thread fills,
+# and the target's program of ib_read_lat sleeps.
 LATENCIES = (("ib_write_lat", pingpong(64 + HEADER, 64 + HEADER), f"who=limit work=watch size={64 + HEADER} back={HEADER}"),
              ("ib_send_lat", pingpong(64 + HEADER, 64 + HEADER), None),
              ("ib_read_lat", pingpong(HEADER, 64 + HEADER), pingpong(HEADER, 64 + HEADER, "ini=poll tgt=wait")))

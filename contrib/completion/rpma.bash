@@ -3,28 +3,32 @@
 # Completion for rpma, rpmirror and softrnic in bash. Commands and options are read from the programs' --help, so
 # that they are those of the program that is installed. Sets and members come from the daemon of this host.
 
-# The commands that a help text has: "  rpma serve FILE...", "  rpmirror status [SET]", "usage: softrnic run".
+# _rpma_commands PROGRAM'S NAME: prints the commands in a help text: " rpma serve FILE...", "
+# rpmirror status [SET]", "usage: softrnic run".
 _rpma_commands() { # PROGRAM'S NAME
 	sed -nE "s/^(  |usage: )$1 ([a-z]+)( .*|\$)/\\2/p"
 }
 
-# The options that it has, at the beginning of a line: "  -s, --size N", "  --json", "  -p"; and those that only
-# the first line has: "usage: rpmirror resolve [SET] --discard MEMBER".
+# _rpma_options: prints the options in a help text. Most options are at the beginning of a line: "
+# -s, --size N", " --json", " -p". Some are only in the first line: "usage: rpmirror resolve [SET]
+# --discard MEMBER".
 _rpma_options() {
 	sed -nE '1{s/(\[| )(--[a-z-]+)/\n\2\n/g; s/(^|\n)[^-\n][^\n]*//g; p}; s/^ +(-[a-zA-Z], )?(--[a-z-]+).*/\2/p; s/^ +(-[a-z])  .*/\1/p'
 }
 
-# The values of an option that are written out: "  --lonely block|manual what a primary does".
+# _rpma_values OPTION: prints the option's values if the help text lists them: " --lonely
+# block|manual what a primary does".
 _rpma_values() { # OPTION
 	sed -nE "s/^ +(-[a-zA-Z], )?$1 ([a-z]+(\\|[a-z]+)+) .*/\\2/p" | tr '|' '\n'
 }
 
-# Does the option take a value? "  --size N", "  -S, --secret-file FILE"; a description is two spaces away.
+# _rpma_takes_value OPTION: succeeds if the option takes a value: " --size N", " -S, --secret-file
+# FILE". Two spaces separate the description.
 _rpma_takes_value() { # OPTION
 	grep -qE "^ +(-[a-zA-Z], )?$1 [^ ]|^ +$1, --[a-z-]+ [^ ]|^usage: .* $1 [A-Z]"
 }
 
-# Sets of this host and their members, from a daemon that answers at once.
+# _rpma_sets PROGRAM: prints the sets of this host and their members, if a daemon answers at once.
 _rpma_sets() { # PROGRAM
 	local answer
 	answer=$("$1" status --json --timeout 1 2>/dev/null) || return 0
@@ -36,7 +40,9 @@ _rpma_take() { # WORDS
 	COMPREPLY=($(compgen -W "$1" -- "$cur"))
 }
 
-# Operands: of rpmirror the word of "add|remove|replace" or sets and members; of rpma files, by the default.
+# _rpma_operands PROGRAM HELP: completes operands. For rpmirror these are a word of
+# "add|remove|replace", or sets and members. For rpma they are files, which bash's default
+# completes.
 _rpma_operands() { # PROGRAM HELP
 	local name=${1##*/} words
 	[ "$name" = rpmirror ] || return 0

@@ -14,8 +14,9 @@ not_ready() {
 	bad=1
 }
 
-# section HEADING: the lines of CHANGELOG.md between a heading and the next one of its kind. What reads them reads all: grep -q
-# would end before, and the pipe's writer would fail.
+# section HEADING: prints the lines of CHANGELOG.md between a heading and the next heading of the
+# same level. Its reader must read all lines: grep -q would end before that, and then the writer of
+# the pipe would fail.
 section() { awk -v heading="## [$1]" '/^## / { on = index($0, heading) == 1; next } on' CHANGELOG.md; }
 
 judge_tree() {

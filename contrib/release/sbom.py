@@ -217,7 +217,8 @@ def describe_linked(version, parts):
             if not asked:
                 continue
             objects.append((part, ident, asked[0]))
-            # Stand-ins for other packages' libraries are found by a path that their launcher sets.
+            # Programs find these replacements of other packages' libraries by a path that the
+            # launcher sets.
             if asked[1] and "softrnic-dropin" not in name:
                 own[asked[1]] = (part, ident)
     system = System(document)

@@ -11,7 +11,7 @@ changelog=contrib/debian/changelog
 
 of_cmake() { sed -nE 's/^project\(rpma VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt; }
 of_header() { sed -nE 's/^#define RPMA_VERSION_(MAJOR|MINOR|PATCH) +([0-9]+)$/\2/p' $header | paste -sd.; }
-# 1.4.0-0rpma1: Debian's part is behind the last hyphen.
+# In 1.4.0-0rpma1 the part behind the last hyphen is Debian's.
 of_changelog() { sed -nE '1s/^rpma \((.*)-[^-]*\) .*/\1/p' $changelog; }
 
 check() {

@@ -7,7 +7,7 @@ import ctypes
 import os
 from typing import Any, Dict, Optional, Tuple
 
-# The result type of a function, then the types of its arguments.
+# For each function: the type of its result, then the types of its arguments.
 Prototypes = Dict[str, Tuple[Any, ...]]
 
 INT_MAX = 2**31 - 1

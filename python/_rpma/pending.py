@@ -10,7 +10,7 @@ from typing import Callable, Optional
 from .errors import ResultError
 from .native import milliseconds
 
-# A handler of a signal, for instance for Ctrl-C, runs between two waits of this length.
+# The longest wait. A handler of a signal, for instance for Ctrl-C, runs between two waits.
 _SLICE_MS = 500
 
 
@@ -20,8 +20,8 @@ class Pending:
     def __init__(self) -> None:
         self._over = False
         self._error: Optional[Exception] = None
-        # Held by the thread that begins the call or waits for its end; at first by the thread that made
-        # the object.
+        # The lock belongs to the thread that begins the call or waits for its end; at first it
+        # belongs to the thread that made the object.
         self._busy = threading.Lock()
         self._busy.acquire()
 

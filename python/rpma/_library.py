@@ -90,7 +90,7 @@ class ServerOptions(ctypes.Structure):
     ]
 
 
-# By their C names.
+# The structures by their C names.
 STRUCTURES: Dict[str, Type[ctypes.Structure]] = {
     "rpma_file_range": Range,
     "iovec": Iovec,

@@ -15,7 +15,7 @@ class Error(ResultError):
     """A call has failed: `code` is its result in C, and the text names the member and has advice."""
 
     _by_code: ClassVar[Dict[int, Type[ResultError]]] = {}
-    # Of a failed flush: the members that have the ranges durably nevertheless.
+    # If a flush failed: the members on which the ranges are durable nevertheless.
     result: Optional[Result] = None
 
 

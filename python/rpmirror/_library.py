@@ -94,7 +94,7 @@ class LocalError(ctypes.Structure):
     ]
 
 
-# By their C names.
+# The structures by their C names.
 STRUCTURES: Dict[str, Type[ctypes.Structure]] = {
     "rpmirror_range": Range,
     "rpmirror_result": FlushResult,
@@ -131,7 +131,7 @@ PROTOTYPES: Prototypes = {
     "rpmirror_get_error": (c_int, c_void_p, POINTER(LocalError)),
 }
 
-# The functions that are not bound, and why.
+# The functions that have no binding, and the reason.
 LEFT_OUT = {
     "rpmirror_set_backtrack": "it goes on by siglongjmp(), which Python's frames do not survive",
 }

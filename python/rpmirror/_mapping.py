@@ -47,11 +47,12 @@ class Mapping:
         self._address = address
         self._size = size
         self._handle = Handle(f"the mapping of {name}", pointer, _unmap)
-        # A class of its own, as a bare array has neither weak references nor further attributes.
+        # The array needs a class of its own, because a bare array supports neither weak references
+        # nor further attributes.
         self._memory_type: Any = type("Memory", (ctypes.c_ubyte * size,), {})
         self._bytes = self._view_of(self._memory_type.from_address(address))
-        # The lock guards the remembered ranges, the flushes that have taken some of them and were not
-        # awaited yet, and the views that programs have.
+        # The lock guards the remembered ranges, the flushes that have taken some of these ranges
+        # and whose results are not known yet, and the views that programs have.
         self._lock = threading.Lock()
         self._remembered = Ranges()
         self._begun: List[Ticket] = []
@@ -121,8 +122,8 @@ class Mapping:
             if self.direct:
                 self._make_writable(m, offset, length)
             self._bytes[offset : offset + length] = source
-            # Add the range after the store, so that a flush of another thread that takes the range
-            # has the new bytes.
+            # The range is added after the store, so that a flush in another thread that takes the
+            # range contains the new bytes.
             with self._lock:
                 self._remembered.add(offset, length)
 
@@ -159,7 +160,8 @@ class Mapping:
             result = ticket.wait()
             if ranges is not None or not any([other._has_failed() for other in others]):
                 return result
-            # What another thread's failed flush had taken is remembered again.
+            # If a flush in another thread failed, the ranges that it had taken are remembered
+            # again.
 
     def flush_start(self, ranges: Optional[Iterable[Pair]] = None) -> Ticket:
         """

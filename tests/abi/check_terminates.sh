@@ -12,13 +12,13 @@ complain() {
 	failed=1
 }
 
-# NAME layer/type/code, from the list from which the code is generated.
+# One line "NAME layer/type/code" for each code, from the list from which the code is generated.
 numbers=$(sed -nE 's/^\s*X\(([A-Z_]+), ([0-9]), ([0-9]), 0x([0-9a-f]{2}),.*/\1 \2\/\3\/\4/p' \
 	"$top/src/softrnic/proto/term_code.h")
 [ -n "$numbers" ] || complain "no Terminate is found in term_code.h"
 
-# All names in .c files, except in terminate.c, which has all, and except the code for a received
-# Terminate that cannot be parsed.
+# All names in .c files. terminate.c is left out because it has every name, and the code for a
+# received Terminate that cannot be parsed is left out because no end sends it.
 used=$(grep -rhoE --include='*.c' --exclude=terminate.c '\bTERM_[A-Z_]+' "$top/src/softrnic" |
 	sed 's/^TERM_//' | sort -u | grep -vx RDMAP_OPERATION_UNSPECIFIED)
 

@@ -11,7 +11,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 few=50 many=250
 
-# run KIND COUNT: prints a line for each system call, with its number.
+# run KIND COUNT: prints one line for each kind of system call, with the number of calls.
 run() {
 	strace -f -c -o "$dir/counts" \
 		-e trace=msync,statx,fstat,newfstatat,fcntl,fsync,fdatasync,sync_file_range,futex \
@@ -19,14 +19,14 @@ run() {
 	awk '$4 ~ /^[0-9]+$/ && $NF != "total" { print $NF, $4 }' "$dir/counts"
 }
 
-# per_hundred KIND CALL: the number of calls for a hundred flushes.
+# per_hundred KIND CALL: prints the number of calls for a hundred flushes.
 per_hundred() {
 	awk -v call="$2" -v flushes=$((many - few)) '
 		$1 == call { n = FILENAME ~ /many$/ ? n + $2 : n - $2 }
 		END { printf "%.0f", n * 100 / flushes }' "$dir/$1.few" "$dir/$1.many"
 }
 
-# expect WHAT NUMBER LEAST MOST
+# expect WHAT NUMBER LEAST MOST: fails if NUMBER is below LEAST or above MOST.
 failed=0
 expect() {
 	echo "$1: $2 for 100 flushes"
@@ -40,8 +40,9 @@ run_all() {
 	done
 }
 
-# Of a hundred flushes, those whose thread receives, writes back and answers without a call for a lock,
-# so that no other thread had to be woken. That is the usual case, as the engine's threads are there.
+# Prints how many of a hundred flushes were received, written back and answered by one thread
+# without a call for a lock, so that no other thread had to be woken. Most flushes are like that,
+# because the engine's threads are awake.
 by_one_thread() {
 	SOFTRNIC_SHM=0 strace -f -o "$dir/trace" \
 		-e trace=recvfrom,recvmsg,sendto,sendmsg,msync,futex "$program" file $many >&2
@@ -66,7 +67,7 @@ for call in fsync fdatasync sync_file_range; do
 	expect "file: $call" "$(per_hundred file $call)" 0 0
 	expect "memory: $call" "$(per_hundred memory $call)" 0 0
 done
-# fstat() of the file would make each write-back write the inode, too.
+# If the engine called fstat() on the file, each write-back would also have to write the inode.
 for call in fstat newfstatat; do
 	expect "file: $call" "$(per_hundred file $call)" -5 5
 	expect "memory: $call" "$(per_hundred memory $call)" -5 5
@@ -77,13 +78,14 @@ for again in 1 2 3 4 5 6; do
 done
 expect "file: received, written back and answered by one thread" "$one" 80 100
 # A wait reads the flags of a queue's eventfd, and before each write() and read() the library checks
-# whether the program has closed it (base/ownfd.h). A thread that is about to sleep is not signalled,
-# so there may be fewer. Contention of locks, and the number of waits, depend on how the threads happen
-# to run (0 to 350 calls of futex() in runs of the same program). So each number is judged by its best
-# run, and there are as many runs as fit into the time: a busy machine disturbs most of them.
+# whether the program has closed that eventfd (base/ownfd.h). A thread that is about to sleep is not
+# signalled, so there may be fewer calls. Contention of locks and the number of waits depend on how
+# the threads happen to run (0 to 350 calls of futex() in runs of the same program). So each number
+# is judged by its best run, and the script makes as many runs as fit into the time, because a busy
+# machine disturbs most runs.
 least=80 most=320 contended=300 patience_s=60
 
-# number WHAT: futex, or the fcntl() calls of the KIND.
+# number WHAT: prints the number of futex() calls, or of fcntl() calls of the KIND.
 number() {
 	case $1 in
 	futex) futexes ;;

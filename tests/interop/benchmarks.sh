@@ -4,10 +4,10 @@
 # values do not matter here. Programs that can verify the data do so.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it.
+# perftest PROGRAM ARGUMENT ...: a pair that connects with rdma_cm, which iWARP requires.
 perftest() { repeat_pair has_no_rate "$@" -R; }
 
-# latency PROGRAM: a tiny message, and one of many segments.
+# latency PROGRAM: measures a tiny message, then a message of many segments.
 latency() {
 	perftest "$1" -n 20 -s 2
 	perftest "$1" -n 10 -s 300000
@@ -17,7 +17,7 @@ test_ib_read_lat() { latency ib_read_lat; }
 test_ib_send_lat() { latency ib_send_lat; }
 test_ib_atomic_lat() { perftest ib_atomic_lat -n 20 -A CMP_AND_SWAP; }
 
-# bandwidth PROGRAM: a large size, then several connections.
+# bandwidth PROGRAM: measures a large message, then several connections.
 bandwidth() {
 	perftest "$1" -n 5 -s 8388608
 	perftest "$1" -n 20 -s 10000 -q 5
@@ -32,7 +32,7 @@ test_ib_both_ways() {
 	perftest ib_write_bw -n 20 -s 100000 -b -q 2
 }
 
-# qperf_tests TEST SIZE ...: each for a second, one after the other, with one server.
+# qperf_tests TEST SIZE ...: runs each test for a second, one after the other, with one server.
 qperf_tests() {
 	need qperf
 	local port
@@ -49,12 +49,13 @@ qperf_tests() {
 test_qperf_messages() { qperf_tests rc_lat 1 rc_bw 100000 rc_bi_bw 4096 rc_lat 8; }
 test_qperf_reads() { qperf_tests rc_rdma_read_lat 8 rc_rdma_read_bw 200000; }
 test_qperf_writes() { qperf_tests rc_rdma_write_lat 64 rc_rdma_write_bw 1000000 rc_rdma_write_poll_lat 1; }
-# The last two verify the data.
+# The ver_ tests verify the data.
 test_qperf_atomics() {
 	qperf_tests rc_compare_swap_mr 8 rc_fetch_add_mr 8 ver_rc_compare_swap 8 ver_rc_fetch_add 8
 }
 
-# fio_pair VERB SIZE PORT CLIENT-ARGUMENT ...: the server has the same size and verb.
+# fio_pair VERB SIZE PORT CLIENT-ARGUMENT ...: runs a server and a client with the same size and
+# verb.
 fio_pair() {
 	need fio
 	local verb=$1 size=$2 port=$3 common
@@ -69,7 +70,7 @@ fio_pair() {
 	said server$size 'err= 0'
 }
 
-# fio_sizes VERB ARGUMENT ...: each with its own server, all at once.
+# fio_sizes VERB ARGUMENT ...: runs all sizes at once, each with its own server.
 fio_sizes() {
 	local verb=$1 port size running=()
 	shift
@@ -86,7 +87,7 @@ fio_sizes() {
 
 test_fio_write() { fio_sizes write; }
 test_fio_read() { fio_sizes read; }
-# The server receives, and verifies the checksums in the client's data.
+# The server receives the client's data and verifies the checksums in the data.
 test_fio_send_and_receive() { fio_sizes send --verify=crc32c; }
 
 run_test "$1"

@@ -10,8 +10,8 @@ symbols() {
 		awk '$2 == "T" || $2 == "W" || $2 == "i" { print $3 }' | sed 's/@@*/@/' | sort -u
 }
 
-# libc's calls that replace the process, and that take the name of a file. They have no version, so that
-# they replace those of any version.
+# Calls of libc that replace the process or take a file's name. The interposer defines these calls
+# without a version, so that it replaces every version of them.
 libc='execve execv execvpe execvp fexecve execveat execl execlp execle _exit _Exit
 access canonicalize_file_name chdir eaccess euidaccess faccessat fopen fopen64 getxattr lgetxattr
 open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 opendir scandir scandir64
@@ -35,7 +35,8 @@ strange=$(comm -23 <(echo "$ours") <(echo "$theirs"))
 	exit 1
 }
 
-# Text, numbers, the kernel's own formats and protection around fork: they need no object.
+# Calls for text, numbers, the kernel's own formats and protection around fork, none of which needs
+# an object of the interposer.
 plain='rdma_event_str|ibv_(register_driver|copy|.*_str$|fork_init|is_fork|do(nt)?fork|get_sysfs|read_sysfs|rate_to|cmd_|read_ibdev)|mbps_|mult_'
 missing=$(comm -13 <(sed 's/@.*//' <<<"$ours" | sort -u) \
 	<(sed -n 's/@\(IBVERBS_1\|RDMACM\).*//p' <<<"$theirs" | grep -E '^(rdma_|_?ibv_)' | grep -vE "^($plain)" | sort -u))
@@ -44,7 +45,7 @@ missing=$(comm -13 <(sed 's/@.*//' <<<"$ours" | sort -u) \
 	exit 1
 }
 
-# A library that stands for another one by its name has the other one's version nodes.
+# A library that stands for another library by name must have the version nodes of that library.
 nodes() { objdump -p "$1" | sed -n '/^Version definitions:/,/^$/s/^[0-9]\+ 0x0[02] 0x[0-9a-f]* //p'; }
 for name in libibverbs.so.1 librdmacm.so.1; do
 	[ -n "$(nodes "$libdir/$name")" ] || {

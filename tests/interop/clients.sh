@@ -26,7 +26,7 @@ ping_client() {
 	silent_about "$name" 'completion failed|mismatch'
 }
 
-# The launcher sets defaults; the user's own settings stay.
+# The launcher sets defaults for time limits, and keeps limits that the user has set.
 test_the_launcher_gives_programs_time() {
 	[ "$(soft sh -c 'echo $SOFTRNIC_CONNECT_MS')" = 60000 ] || fail "a connect ends sooner"
 	[ "$(SOFTRNIC_CONNECT_MS=7 soft sh -c 'echo $SOFTRNIC_CONNECT_MS')" = 7 ] || fail "the user's value is lost"
@@ -56,8 +56,9 @@ test_rping_without_any_right() {
 	stop_server
 }
 
-# Clients start one after the other, as the server has only one place for a request that it has not
-# taken yet. stdbuf: a line of output shows that the server has accepted a client.
+# Clients start one after the other, because the server has only one place for a request that it has
+# not taken yet. stdbuf makes the server print each line at once, so that the line shows that the
+# server has accepted a client.
 test_rping_serves_many() {
 	need rping
 	local port clients=() i
@@ -107,7 +108,8 @@ test_endpoints_without_inline() {
 	said client 'end 0'
 }
 
-# ucmatose_messages CONNECTIONS SIZE
+# ucmatose_messages CONNECTIONS SIZE: runs ucmatose with so many connections and messages of that
+# size.
 ucmatose_messages() {
 	need ucmatose
 	local port
@@ -124,7 +126,7 @@ test_ucmatose() {
 	ucmatose_messages 3 200000
 }
 
-# Its server never ends.
+# cmtime's server never ends by itself.
 test_cmtime() {
 	need cmtime
 	local port
@@ -135,8 +137,8 @@ test_cmtime() {
 	stop_server
 }
 
-# fi_pair PROVIDER ENDPOINT-TYPE SIZE ...: -c compares the data. Its own channel for the set-up uses
-# the next port.
+# fi_pair PROVIDER ENDPOINT-TYPE SIZE ...: with -c the programs compare the data. They use the next
+# port for their own channel for the set-up.
 fi_pair() {
 	need fi_pingpong fi_info
 	own_network
@@ -151,8 +153,9 @@ fi_pair() {
 	done
 }
 
-# Both sides have compared the data. With ofi_rxm the server sometimes goes on waiting for the last message: on
-# a disconnect event it destroys the queue pair together with unread completions.
+# Both sides have compared the data when they report. With ofi_rxm the server sometimes goes on
+# waiting for the last message: on a disconnect event it destroys the queue pair together with
+# unread completions.
 fi_server_reports() {
 	for _ in {1..200}; do
 		! grep -q 'MB/sec' "$scratch/server.log" || break
@@ -165,7 +168,7 @@ fi_server_reports() {
 
 test_libfabric_messages() { fi_server_ends=served fi_pair verbs msg 1 200000; }
 test_libfabric_datagrams() { fi_server_ends=fi_server_reports fi_pair 'verbs;ofi_rxm' rdm 1 200000; }
-# Endpoints that are datagram queue pairs, which only a RoCE device has.
+# These endpoints are datagram queue pairs, which only a RoCE device has.
 test_libfabric_unreliable() {
 	export SOFTRNIC_IDENTITY=roce
 	fi_server_ends=served fi_pair verbs dgram 1 1000

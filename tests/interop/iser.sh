@@ -5,13 +5,13 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 target=iqn.2026-11.example:disk
-# tgtd permits initiators by name and by address.
+# tgtd permits an initiator by its name and by its address.
 initiators=(iqn.2008-11.org.linux-kvm
 	iqn.2007-10.com.github:sahlberg:libiscsi:iscsi-{inq,readcapacity16,ls})
 
 target_command() { "${as_user[@]}" tgtadm --lld iser --mode "$@" >>"$scratch/tgtadm.log" 2>&1 || fail "tgtadm $*"; }
 
-# It listens before it accepts commands.
+# tgtd listens before it accepts commands.
 wait_until_it_obeys() {
 	for _ in {1..200}; do
 		! "${as_user[@]}" tgtadm --lld iser --mode sys --op show >/dev/null 2>&1 || return 0
@@ -20,7 +20,7 @@ wait_until_it_obeys() {
 	fail "tgtd takes no commands"
 }
 
-# target_with SIZE: a disk in the file $scratch/disk, at $url.
+# target_with SIZE: starts tgtd with a disk in the file $scratch/disk, at $url.
 target_with() {
 	need tgtd tgtadm iscsi-inq iscsi-readcapacity16 qemu-img qemu-io
 	local port name
@@ -38,8 +38,8 @@ target_with() {
 	url=iser://127.0.0.1:$((port + 1))/$target/1
 }
 
-# It ends only by SIGKILL. Its own command to end waits for ever, because it relies on an event (the end
-# of time-wait) that only InfiniBand has.
+# tgtd ends only by SIGKILL. Its own command to end waits for ever, because it relies on an event
+# (the end of time-wait) that only InfiniBand has.
 target_ends() {
 	local pid
 	pid=$(pgrep -P "$server") || fail "the target is gone"
@@ -47,9 +47,9 @@ target_ends() {
 	wait "$server" || :
 }
 
-# initiator NAME PROGRAM ...: as client. libiscsi 1.19 allocates the state of an iSER connection without clearing it, and
-# then follows a pointer in it: where the memory was used before, the program crashes. With this setting glibc
-# clears what it allocates.
+# initiator NAME PROGRAM ...: runs the program as a client. libiscsi 1.19 allocates the state of an
+# iSER connection without clearing it, and then follows a pointer in it: where the memory was used
+# before, the program crashes. With this setting glibc clears what it allocates.
 initiator() { MALLOC_PERTURB_=255 client "$@"; }
 
 test_disk_is_found() {
@@ -61,8 +61,8 @@ test_disk_is_found() {
 	target_ends
 }
 
-# In pieces below 256 KiB: libiscsi has a buffer of that size for each command, and crashes beyond
-# it.
+# qemu-io writes pieces below 256 KiB, because libiscsi has a buffer of that size for each command,
+# and crashes beyond it.
 test_disk_keeps_what_was_written() {
 	target_with 8M
 	head -c 8M /dev/urandom >"$scratch/data"
@@ -73,8 +73,8 @@ test_disk_keeps_what_was_written() {
 	target_ends
 }
 
-# patterns NAME MIB: writes of several sizes and pieces from that offset on, each read back and
-# compared.
+# patterns NAME MIB: writes pieces of several sizes from that offset on, then reads each piece back
+# and compares it.
 patterns() {
 	local name=$1 at=$2 commands=() size
 	for size in 512 4k 64k 200k 256k; do
@@ -99,7 +99,7 @@ test_disk_serves_several_initiators() {
 	target_ends
 }
 
-# Many commands in flight on one connection.
+# Keeps many commands in flight on one connection.
 test_disk_is_kept_busy() {
 	target_with 8M
 	initiator writes qemu-img bench -f raw -w --pattern 85 -c 512 -d 32 -s 16k "$url"

@@ -24,8 +24,8 @@ fail() {
 	exit 1
 }
 
-# The programs need no privilege: root runs them as a user without any right, and other users run them
-# without a way to get more. They lock no memory, either.
+# The programs need no privilege: root runs them as a user without any right, and other users run
+# them without a way to get more rights. The programs also lock no memory.
 as_user=(setpriv --no-new-privs)
 drop_rights() {
 	ulimit -l 0
@@ -50,7 +50,8 @@ copy_software() {
 	SOFTRNIC=$to/softrnic
 }
 
-# A network of this test's own, with an address beside loopback's, which some programs do not use.
+# Gives the test a network of its own. The network has an address beside loopback's address, because
+# some programs do not use loopback.
 own_network() {
 	local how=-n
 	if [ -z "${OWN_NETWORK:-}" ]; then
@@ -66,7 +67,7 @@ own_network() {
 	ip link set own1 up 2>/dev/null || :
 }
 
-# Without the program there is nothing to test: skip.
+# need PROGRAM...: skips the test if a program is not installed.
 need() {
 	local program
 	for program; do
@@ -77,8 +78,8 @@ need() {
 	done
 }
 
-# After own_network: a network with a loopback of its own, at the other end of the wire, 10.77.0.2. $there is a process in
-# it.
+# second_host, called after own_network: makes a second network at the other end of the wire, with
+# the address 10.77.0.2 and a loopback of its own. $there is the id of a process in it.
 second_host() {
 	need nsenter
 	unshare -n sleep 700 &
@@ -94,7 +95,8 @@ second_host() {
 	nsenter -t "$there" -n ip link set own1 up
 }
 
-# Does a program listen on the TCP port? At the second host if at_second_host is set.
+# is_listening PORT: succeeds if a program listens on the TCP port, at the second host if
+# at_second_host is set.
 is_listening() {
 	local hex proc=/proc/${at_second_host:-self}/net
 	hex=$(printf ':%04X' "$1")
@@ -102,7 +104,8 @@ is_listening() {
 		END { exit !found }' "$proc/tcp" "$proc/tcp6"
 }
 
-# A port that is free together with the next two. Each test has a range of its own.
+# Chooses a port that is free together with the next two ports. Each test has a range of ports of
+# its own.
 free_port() {
 	local port
 	for _ in {1..100}; do
@@ -118,8 +121,8 @@ free_port() {
 # shellcheck disable=SC2086 # any number of flags
 soft() { timeout "${PAIR_LIMIT_S:-40}" "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
 
-# behind NAME PROGRAM ...: runs it in the background, at the second host if at_second_host is its process; its own
-# process is $!.
+# behind NAME PROGRAM ...: runs the program in the background, at the second host if at_second_host
+# is a process there. $! is the program's own process.
 behind() {
 	local name=$1 at=()
 	shift
@@ -129,8 +132,8 @@ behind() {
 	started+=($!)
 }
 
-# serve NAME PORT PROGRAM ...: runs it in the background, and waits until it listens. Its process is
-# $server.
+# serve NAME PORT PROGRAM ...: runs the program in the background, and waits until it listens.
+# $server is its process.
 serve() {
 	local name=$1 port=$2
 	shift 2
@@ -144,15 +147,16 @@ serve() {
 	fail "$name does not listen on port $port"
 }
 
-# client NAME PROGRAM ...: must succeed.
+# client NAME PROGRAM ...: runs the program, which must succeed.
 client() {
 	local name=$1
 	shift
 	soft "$@" >"$scratch/$name.log" 2>&1 || fail "$name: status $?"
 }
 
-# run_pair PROGRAM ARGUMENT ...: a server, and its client with the same arguments and the server's address last.
-# Must both succeed; status_server and status_client are how they ended.
+# run_pair PROGRAM ARGUMENT ...: runs a server, and a client with the same arguments and the
+# server's address as the last one. Returns whether both succeeded; status_server and status_client
+# are their exit codes.
 run_pair() {
 	local port
 	need "$1"
@@ -163,8 +167,8 @@ run_pair() {
 	[ "$status_server$status_client" = 00 ]
 }
 
-# repeat_pair IS_CHANCE PROGRAM ARGUMENT ...: a pair that failed runs again if the function finds that it was
-# by chance.
+# repeat_pair IS_CHANCE PROGRAM ARGUMENT ...: runs a pair, again if it failed and the function
+# IS_CHANCE finds that chance was the cause.
 repeat_pair() {
 	local is_chance=$1
 	shift
@@ -180,15 +184,16 @@ has_no_rate() { grep -q "Can't produce a report" "$scratch"/{server,client}.log;
 
 served() { wait "$server" || fail "the server ended with status $?"; }
 
-# A server that runs for ever: it must still run, and must end by a signal.
+# stop_server is for a server that never ends by itself: it must still run, and must end by a
+# signal.
 stop_server() {
 	kill -TERM "$server" || fail "the server is gone"
 	wait "$server" || :
 }
 
-# said NAME TEXT: the output must contain the line.
+# said NAME TEXT: fails the test unless the program's output contains a line with TEXT.
 said() { grep -qE -- "$2" "$scratch/$1.log" || fail "$1 did not say: $2"; }
-# ... yet.
+# wait_until_said NAME TEXT: waits until the program's output contains a line with TEXT.
 wait_until_said() {
 	for _ in {1..400}; do
 		! grep -qE -- "$2" "$scratch/$1.log" || return 0
@@ -198,7 +203,7 @@ wait_until_said() {
 }
 silent_about() { ! grep -qE -- "$2" "$scratch/$1.log" || fail "$1 said: $2"; }
 
-# refused NAME TEXT PROGRAM ...: must fail with this text, and not by a signal.
+# refused NAME TEXT PROGRAM ...: the program must fail with this text, and not by a signal.
 refused() {
 	local name=$1 text=$2 status=0
 	shift 2

@@ -19,7 +19,7 @@ check_theirs() {
 
 ours() { timeout 40 "$@"; }
 
-# begin_server SIDE: uses $server_words, address, $port, $server_args.
+# begin_server SIDE: starts a server; uses $server_words, address, $port and $server_args.
 begin_server() {
 	check_theirs "${server_words[0]}"
 	port=$(free_port)
@@ -32,10 +32,11 @@ begin_server() {
 	done
 }
 
-# run_client SIDE: uses $client_words, and so on.
+# run_client SIDE: runs a client; uses $client_words, $port and $client_args.
 run_client() { "$1" "${client_words[@]}" 127.0.0.1 $port "${client_args[@]}" >"$scratch/client.log" 2>&1; }
 
-# together SERVER-SIDE CLIENT-SIDE NAME
+# together SERVER-SIDE CLIENT-SIDE NAME: runs a server and a client, each with the librpma of its
+# side.
 together() {
 	local server_side=$1 client_side=$2 name=$3 port
 	begin_server "$server_side"
@@ -44,7 +45,8 @@ together() {
 	echo "$name: server on $server_side, client on $client_side"
 }
 
-# every_pair NAME CHECK ...: each of the two libraries in each role; then the check must hold.
+# every_pair NAME CHECK ...: runs the pair with each of the two libraries in each role; then the
+# check must succeed.
 every_pair() {
 	local name=$1 sides
 	shift
@@ -55,8 +57,9 @@ every_pair() {
 	done
 }
 
-# All operations, including those that the distribution's library supports as a client only if the
-# server declares direct write. The server checks its file's pages when a persistent flush is complete.
+# Runs all operations. The distribution's library supports some of them as a client only if the
+# server declares direct write. The server checks its file's pages when a persistent flush is
+# complete.
 rpma12_programs() {
 	case $(stat -f -c %T "$scratch") in tmpfs | ramfs)
 		echo "the build tree is in memory" >&2
@@ -76,8 +79,8 @@ every_operation() {
 test_every_operation() { every_operation; }
 test_every_operation_with_srq() { every_operation srq; }
 
-# Shows that a missing write-back is detected: Debian's library flushes by reading, this project's
-# natively.
+# Shows that the test detects a missing write-back: Debian's library flushes by reading, this
+# project's natively.
 without_msync() { LD_PRELOAD=$NO_MSYNC "$@"; }
 theirs_without_msync() { without_msync theirs "$@"; }
 ours_without_msync() { without_msync ours "$@"; }

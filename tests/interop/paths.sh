@@ -33,7 +33,7 @@ test_python_finds_the_device() {
 	END
 }
 
-# The files and the verbs report the same; ibv_devinfo also reads a file.
+# The files and the calls of verbs report the same values. ibv_devinfo also reads a file.
 test_files_and_verbs_agree() {
 	need ibv_devinfo
 	soft ibv_devinfo -v >"$scratch/devinfo.log" || fail "ibv_devinfo: status $?"
@@ -49,7 +49,7 @@ test_files_and_verbs_agree() {
 	done
 }
 
-# A variable turns the files off, or adds the network device.
+# A variable switches the files off, or adds the network device to them.
 test_the_files_can_be_chosen() {
 	! SOFTRNIC_SYSFS=0 soft cat $device/node_type >"$scratch/off.log" 2>&1 || fail "there are files with SOFTRNIC_SYSFS=0"
 	said off 'No such file or directory'
@@ -59,7 +59,7 @@ test_the_files_can_be_chosen() {
 	SOFTRNIC_SYSFS=device soft test -d "$device/device/net/$netdev" || fail "there is no $netdev"
 }
 
-# A program that cannot have the files runs without them, and one line reports why.
+# A program for which the files cannot be made runs without them, and one line reports why.
 test_a_program_runs_where_the_files_cannot_be_made() {
 	soft sh -c "ulimit -n 3; [ ! -e $device ] && [ ! -e $device/ports ]" 2>"$scratch/sh.log" || fail "sh: status $?"
 	said sh '^softrnic: cannot make the files of softrnic0 .*: Too many open files; '

@@ -7,7 +7,7 @@
 
 export SOFTRNIC_IDENTITY=roce
 
-# pair PROGRAM ARGUMENT ...
+# pair PROGRAM ARGUMENT ...: runs a pair, and fails the test unless both ends succeed.
 pair() { run_pair "$@" || fail "$*: server $status_server, client $status_client"; }
 over_both() {
 	SOFTRNIC_SHM_AFTER=0 pair "$@"
@@ -37,7 +37,7 @@ test_srq_pingpong() {
 	over_both ibv_srq_pingpong -g 0 -n 20 -e -s 100000 -q 3
 }
 
-# A datagram may be lost; these programs send none for which there is no receive.
+# A datagram may be lost. These programs send no datagram for which the peer has no receive.
 test_ud_pingpong() {
 	pair ibv_ud_pingpong -g 0 -n 100
 	said client '[0-9]+ bytes in .* seconds'
@@ -45,7 +45,8 @@ test_ud_pingpong() {
 	SOFTRNIC_GIDS=::1 pair ibv_ud_pingpong -g 0 -n 20
 }
 
-# perftest PROGRAM ARGUMENT ...
+# perftest PROGRAM ARGUMENT ...: runs a pair, again if perftest could not measure the processor's
+# clock.
 perftest() { repeat_pair has_no_rate "$@" -F; }
 perftest_both() {
 	SOFTRNIC_SHM_AFTER=0 perftest "$@"
@@ -86,7 +87,7 @@ test_perftest_events_and_time() {
 	perftest ib_write_bw -D 1
 }
 
-# The server's network has its own loopback, and the address that its GIDs are made of.
+# The server's network has its own loopback, and the address that the server's GIDs are made of.
 test_two_hosts() {
 	local port=19515 there
 	need ibv_rc_pingpong ibv_ud_pingpong ib_write_lat ip

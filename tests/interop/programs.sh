@@ -13,8 +13,9 @@
 #   at-once, late     the client starts when the server listens, or 5 s later
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# A row is a program with its flags. Each program that has events (-e), several queue pairs (-q), both directions (-b), a time
-# (-D), inline data (-I), a shared receive queue or all sizes (-a) has a row for it.
+# A row is a program with its flags. A program has one row for each of these that it supports:
+# events (-e), several queue pairs (-q), both directions (-b), a time (-D), inline data (-I), a
+# shared receive queue, and all sizes (-a).
 rows() {
 	local test
 	printf 'ibv_rc_pingpong -g 0%s\n' '' ' -e' ' -c -s 1' ' -e -c -s 1048576 -n 1000' ' -s 1048576 -n 10000' ' -o' ' -t' ' -N'
@@ -53,14 +54,16 @@ ways() {
 
 # ---- one case ----
 
-# With ASAN_RUNTIME, the sanitizer's library, the launcher is one of a build with ASan. That library must be loaded before the
-# interposer, so the latter takes the place of rdma-core's libraries. Leaks of foreign programs are not looked for.
+# If ASAN_RUNTIME, the sanitizer's library, is set, the launcher is one of a build with ASan. The
+# sanitizer's library must be loaded before the interposer, so the interposer takes the place of
+# rdma-core's libraries. ASan does not search for leaks, because the programs are not this
+# project's.
 with_sanitizer() {
 	SOFTRNIC_RUN_FLAGS=-d
 	as_user=(env "LD_PRELOAD=$ASAN_RUNTIME $(dirname "$SOFTRNIC")/libsoftrnic-verbs.so" "ASAN_OPTIONS=detect_leaks=0:abort_on_error=1" "${as_user[@]}")
 }
 
-# The numbers of queue pairs begin with ports of these ranges. Each job has its own.
+# The numbers of queue pairs begin with ports of these ranges. Each job has its own ranges.
 set_numbers() {
 	local low high
 	: "${SLOT:?}"
@@ -76,7 +79,7 @@ set_link() {
 	esac
 }
 
-# Sets $program, the whole command of an end but for the port and the server's address.
+# Sets $program to the whole command of an end, except for the port and the server's address.
 set_program() {
 	read -ra program <<<"$1"
 	case ${program[0]} in
@@ -90,7 +93,7 @@ set_program() {
 	need "${program[0]}"
 }
 
-# one_case ROW WAY
+# one_case ROW WAY: runs one row over one way.
 one_case() {
 	local link crc place dials apart address=127.0.0.1
 	local -a program
@@ -118,8 +121,9 @@ case_once() {
 	[ "$status_server$status_client" = 00 ] && ! grep -q ' ERROR ' "$scratch"/{server,client}.log
 }
 
-# Chance that is not ours. perftest could not measure the processor's clock. An end of ibv_srq_pingpong ended before the
-# other one (plain.sh). UCX's thread took the event of a queue pair whose owner waits for it no more.
+# Succeeds if a known chance made the case fail, which is no fault of this project: perftest could
+# not measure the processor's clock, an end of ibv_srq_pingpong ended before the other one
+# (plain.sh), or UCX's thread took the event of a queue pair whose owner no longer waits for it.
 is_by_chance() {
 	has_no_rate && return 0
 	case ${program[0]} in
@@ -131,7 +135,7 @@ is_by_chance() {
 
 # ---- the table ----
 
-# start_case ROW WAY SLOT: in the background, in a process of its own.
+# start_case ROW WAY SLOT: starts the case in the background, in a process of its own.
 start_case() {
 	local network=() how=-n
 	[ "$(id -u)" = 0 ] || how=-Urn
@@ -140,7 +144,7 @@ start_case() {
 	row_of[$!]=$1 way_of[$!]=$2 slot_of[$!]=$3
 }
 
-# Adds the result of the case whose process has ended.
+# end_case PID STATUS: adds the result of the case whose process has ended.
 end_case() {
 	local pid=$1 status=$2
 	local row=${row_of[$pid]} way=${way_of[$pid]} slot=${slot_of[$pid]}

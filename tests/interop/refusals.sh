@@ -3,7 +3,8 @@
 # Features that the software RNIC lacks: each program that needs one ends with its own error.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# pingpong PROGRAM [OPTION ...]: both ends say that a queue pair cannot be modified, and end.
+# pingpong PROGRAM [OPTION ...]: runs both ends; each must report that a queue pair cannot be
+# modified, and end.
 pingpong() {
 	need "$1"
 	local port
@@ -18,13 +19,14 @@ pingpong() {
 	said server 'Failed to modify QP(\[0\])? to RTR'
 }
 
-# As on any RoCE device, a peer has no LID.
+# Without a GID the program needs the peer's LID, and no peer on a RoCE device has one.
 test_pingpong_without_a_gid() {
 	pingpong ibv_rc_pingpong
 	said server 'the peer is named by its LID alone, .* softrnic-verbs\(7\)'
 }
 
-# Queue pairs of an iWARP device are made, and cannot be connected without rdma_cm. Its GID is no address.
+# An iWARP device makes queue pairs, but they cannot be connected without rdma_cm. The device's GID
+# is no address.
 test_pingpong_on_iwarp() {
 	export SOFTRNIC_IDENTITY=iwarp
 	pingpong ibv_rc_pingpong -g 0
@@ -42,14 +44,14 @@ test_perftest_on_iwarp() {
 	said server 'queue pairs without rdma_cm need the device that looks like RoCE: .* softrnic-verbs\(7\)'
 }
 
-# Unreliable ones are not even made.
+# An iWARP device refuses even to make unreliable queue pairs.
 test_unreliable_on_iwarp() {
 	need ibv_uc_pingpong
 	export SOFTRNIC_IDENTITY=iwarp
 	refused uc "Couldn't create QP" ibv_uc_pingpong
 }
 
-# Its client does not end when the server is gone.
+# The client of ibv_srq_pingpong does not end when the server has ended.
 test_srq_pingpong_on_iwarp() {
 	need ibv_srq_pingpong
 	local port status=0
@@ -60,7 +62,7 @@ test_srq_pingpong_on_iwarp() {
 	wait "$server" || status=$?
 	[ $status -eq 1 ] || fail "server: status $status"
 	said server 'Failed to modify QP(\[0\])? to RTR'
-	# Its sixteen queue pairs get one explanation.
+	# The sixteen queue pairs of the server get one explanation.
 	[ "$(grep -c 'see softrnic-verbs' "$scratch/server.log")" = 1 ] || fail "not explained once"
 }
 

@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
-# Its verification is tested elsewhere, and so is its exit status.
+# Other tests check rping's verification of data and its exit status.
 test_a_foreign_program_is_traced() {
 	need rping tshark
 	local port opcode
@@ -23,8 +23,8 @@ test_a_foreign_program_is_traced() {
 	silent_about tshark '[Mm]alformed|retransmission|out-of-order|not captured'
 }
 
-# Both ends write to one file, so each datagram is in it twice: sent, and received. The program sends with
-# a hop limit of 1.
+# Both ends write to one file, so each datagram is in the file twice, once as sent and once as
+# received. The program sends with a hop limit of 1.
 test_datagrams_are_traced() {
 	need ibv_ud_pingpong tshark
 	export SOFTRNIC_TRACE=$scratch/trace.pcapng SOFTRNIC_IDENTITY=roce

@@ -11,7 +11,8 @@ test_the_device_is_listed() {
 	said info 'Device: softrnic0:1'
 }
 
-# operation NAME OPTION...: between two processes. A Write is flushed, so its completion at the peer is awaited.
+# operation NAME OPTION...: runs an operation between two processes. A Write is followed by a flush,
+# so the process waits until the Write is complete at the peer.
 operation() {
 	local port
 	port=$(free_port)
@@ -23,7 +24,8 @@ operation() {
 	silent_about server ERROR
 }
 
-# protocol TRANSPORTS OPTION...: UCX's protocols choose among the transports, and connect RC queue pairs by datagrams.
+# protocol TRANSPORTS OPTION...: runs UCX's protocols, which choose among the transports, and
+# connect RC queue pairs by datagrams.
 protocol() {
 	local port
 	port=$(free_port)
@@ -45,7 +47,7 @@ test_protocols() {
 	protocol ud_v,self tag_bw -s 65536
 }
 
-# Open MPI takes UCX only for devices that it knows, or where it is told to take any.
+# Open MPI uses UCX only for devices that it knows, unless a setting permits any device.
 test_open_mpi() {
 	need mpicc mpirun
 	local tls

@@ -6,8 +6,9 @@ dissector() {
 	HOME=/nonexistent tshark -2 -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma "$@" 2>/dev/null
 }
 
-# both_ways N -r FILE [OPTIONS]: prints the bytes of its Nth connection, from 0, as a receiver reassembles them: a
-# line of hexadecimal digits for the initiator's bytes, and one for the responder's.
+# both_ways N -r FILE [OPTIONS]: prints the bytes of the Nth connection in FILE, counted from 0, as
+# a receiver reassembles them: one line of hexadecimal digits for the initiator's bytes, and one for
+# the responder's.
 both_ways() {
 	local n=$1
 	shift

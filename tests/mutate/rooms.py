@@ -50,5 +50,5 @@ ROOMS = {
                      r"^system\.mirror_(requests|operators|map|holder)$", r"^system\.mirror_tool\."]),
 }
 
-# The rooms that decode bytes from outside, or decide.
+# The modules that decode bytes from outside, or make decisions.
 DEFAULT = ["proto", "rnic", "stream", "mirror_core", "poolset", "rpmem_wire", "regions", "mirrord"]

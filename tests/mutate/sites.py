@@ -86,6 +86,6 @@ def conditions(code):
 def sites_of(source):
     code = code_only(source)
     found = [*operators(code), *ones(code), *conditions(code)]
-    # The negation keeps texts of the condition, which code_only() has blanked.
+    # Negating keeps the strings of the condition, which code_only() has blanked.
     return sorted(s if not s.text.startswith("!(") else
                   s._replace(text="!(" + source[s.begin:s.end] + ")") for s in found)

@@ -9,9 +9,9 @@ top=$(realpath "$here/../..")
 file=$top/contrib/ci/Containerfile
 . "$here/clean.sh"
 
-# stage N: the lines of the N-th stage.
+# stage N: prints the lines of the N-th stage.
 stage() { awk -v n="$1" '/^FROM / { at++ } at == n' "$file"; }
-# its RUN line, as a script
+# run_of N: prints the RUN line of that stage as a script.
 run_of() { stage "$1" | sed -n '/^RUN /,/[^\\]$/p' | sed '1s/^RUN //'; }
 
 new_system
@@ -33,7 +33,7 @@ entry=$(stage 2 | sed -nE 's/^ENTRYPOINT \["(.*)"\]$/\1/p' | sed 's/", "/ /g')
 user=$(stage 2 | sed -n 's/^USER //p')
 [ "$entry" = "softrnic run" ] || die "the image starts '$entry'"
 
-# as_user SECONDS NAME SCRIPT: in the image, without a network but loopback.
+# as_user SECONDS NAME SCRIPT: runs the script in the image, with loopback as the only network.
 as_user() {
 	step "$1" "$2" --net setpriv --reuid "$user" --regid "$user" --init-groups --no-new-privs \
 		env PATH="$path:/usr/bin:/bin" HOME=/tmp sh -euc "$3"
@@ -43,7 +43,7 @@ as_user 60 "rping runs in the image" "
 	$entry rping -s -a 127.0.0.1 -C 10 & server=\$!
 	sleep 1; $entry rping -c -a 127.0.0.1 -C 10
 	wait \$server || [ \$? = 1 ]"
-# Both find each other's queue pairs without rdma_cm.
+# The two ends exchange the numbers of their queue pairs without rdma_cm.
 as_user 60 "rdma-core's example runs in the image" "
 	$entry ibv_rc_pingpong -g 0 & server=\$!
 	sleep 1; $entry ibv_rc_pingpong -g 0 127.0.0.1

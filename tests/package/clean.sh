@@ -11,7 +11,7 @@ die() {
 [ "$(id -u)" = 0 ] || die "a system in a folder needs root"
 codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 
-# It contains nothing of this project, so it may be used for a day.
+# The clean system contains nothing of this project, so the script may use it for a day.
 if [ -z "$(find "$clean" -mtime 0 2>/dev/null)" ]; then
 	mirrors=$(apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
 		sed -n 's/^Debian //p')
@@ -28,15 +28,15 @@ new_system() {
 	[ -z "$root" ] || rm -rf --one-file-system "$root"
 	root=$(mktemp -d "$packages/system.XXXXXX")
 	tar -x -C "$root" -f "$clean"
-	# No service starts when its package is installed.
+	# This policy keeps services from starting when their packages are installed.
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	chmod 755 "$root/usr/sbin/policy-rc.d"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
 	mkdir -p "$root/packages" "$root/smoke"
 }
 
-# enter SECONDS [--net] COMMAND...: runs it in the system. With --net it has only a loopback
-# network.
+# enter SECONDS [--net] COMMAND...: runs the command in the system. With --net the only network is
+# loopback.
 enter() {
 	local limit=$1
 	shift
@@ -59,7 +59,7 @@ enter() {
 			DEBIAN_FRONTEND=noninteractive "$@"' sh "$@"
 }
 
-# step SECONDS NAME [--net] COMMAND...
+# step SECONDS NAME [--net] COMMAND...: runs the command in the system as a named step.
 step() {
 	local begin=$SECONDS limit=$1 name=$2
 	shift 2

@@ -21,7 +21,8 @@ among() { # NAME OF...
 mapfile -t built < <(sed -n 's/^Package: //p' $control)
 codename=$(sed -nE '1s/^rpma \([^)]*\) ([a-z]+);.*/\1/p' contrib/debian/changelog)
 
-# check FILE DAEMON
+# check FILE DAEMON: the file must name packages of this project, all packages of this project that
+# these need, and one that has the daemon.
 check() {
 	local named name needs need found=no
 	file=$1

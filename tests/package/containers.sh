@@ -7,7 +7,8 @@ packages=$(realpath "${1:?usage: containers.sh PACKAGES_DIR}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/clean.sh"
 
-# image FILE [PACKAGE...]: the system that the file describes; the further packages are for the clients.
+# image FILE [PACKAGE...]: makes the system that the file describes. The further packages are for
+# the clients.
 image() {
 	local name
 	file=$here/../../contrib/container/$1
@@ -29,7 +30,7 @@ image() {
 	done >"$root/wanted"
 	step 600 "its clients are installed" sh -ec 'apt-get -q update
 		apt-get -q -y --no-install-recommends install iproute2 procps $(cat /wanted) $(find /clients -name "*.deb")'
-	# The program in the image's form, as the user of the image.
+	# Run the program as the image does, as the image's user.
 	user=$(sed -n 's/^USER //p' "$file")
 	python3 - "$file" ${user:+setpriv --reuid "$user" --regid "$user" --init-groups --no-new-privs} >"$root/entry" <<-'END'
 		import json, re, shlex, sys
@@ -38,7 +39,8 @@ image() {
 	END
 }
 
-# outside SECONDS NAME SCRIPT: as root of another host, which has 10.9.9.1; the container has 10.9.9.2.
+# outside SECONDS NAME SCRIPT: runs the script as root of another host. That host has the address
+# 10.9.9.1, the container 10.9.9.2.
 outside() {
 	step "$1" "$2" --net sh -euc '
 		ip netns add container
@@ -53,7 +55,7 @@ outside() {
 }
 
 image Containerfile
-# The arguments are those of the file's example.
+# Take the arguments from the example in the file.
 example=$(sed -nE 's/^#   podman run .* rpma (serve .*)$/\1/p' "$file")
 outside 60 "a client outside puts a file into the container" "
 	WORKDIR=/var/lib/rpma sh /entry $example >/serve.out 2>&1 &
@@ -80,7 +82,7 @@ outside 90 "a daemon outside sees the copy in the container" '
 	wait_for rpmirror status orders --socket /outside/socket
 	rpmirror wait orders --until "copy.b=empty|stale|in-sync" --socket /outside/socket --timeout 30 ||
 		{ rpmirror explain orders --socket /outside/socket; cat /daemon.out; exit 1; }
-	# and the tool in the container sees its own daemon
+	# The tool in the container must reach the daemon there.
 	ip netns exec container setpriv --reuid rpmirror --regid rpmirror --init-groups rpmirror status orders | grep "b "'
 
 image rpmemd.Containerfile openssh-client pmdk-tools 'librpmem1_*.deb' 'rpma_*.deb'

@@ -13,18 +13,19 @@ complain() {
 	bad=1
 }
 
-# A build with kill points is not installed, and has no files left.
+# A build with kill points is never installed, so its files cannot be compared.
 if grep -q '^RPMA_KILLPOINTS:.*=ON$' "$build/CMakeCache.txt"; then
 	! said=$(DESTDIR=$root cmake --install "$build" --prefix /usr 2>&1) || complain "a build for tests is installed"
 	grep -q "^ *cmake --install build-release$" <<<"$said" || complain "the refusal names no release build: $said"
 	[ -z "$(find "$root" -type f)" ] || complain "a refused installation leaves files"
 fi
 RPMA_INSTALL_OF_A_TEST=1 DESTDIR=$root cmake --install "$build" --prefix /usr >/dev/null
-# Packages have libraries in a folder of the architecture; Python's modules are the same on all.
+# In packages the libraries are in a folder of the architecture, and Python's modules are in the
+# same folder on every architecture.
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:.*=//p' "$build/CMakeCache.txt")
 mapfile -t files < <(cd "$root" && find usr ! -type d | sed -E "s#^usr/${libdir:-lib}/(systemd/)?#usr/lib/\1#; t lib; b; :lib; /^usr.lib.(systemd|python3|ocf)/b; s#^usr/lib/#usr/lib/ARCH/#" | sort)
 
-# Does PATTERN name FILE, or a folder that contains it?
+# named FILE PATTERN: succeeds if the pattern names the file, or a folder that contains the file.
 # shellcheck disable=SC2053
 named() { [[ $1 == $2 || $1 == $2/* ]]; }
 
@@ -49,7 +50,7 @@ for entry in "${patterns[@]}"; do
 	[ -n "${used[$entry]:-}" ] || complain "nothing is installed for: $entry"
 done
 
-# compare PACKAGE NODE LIST
+# compare PACKAGE NODE LIST: compares the package's list of symbols of one version node with LIST.
 compare() {
 	diff <(sed -n "s/^ \(rp[a-z_0-9]*\)@$2 .*/\1/p" "$source_dir/contrib/debian/$1.symbols" | sort) \
 		<(sort "$source_dir/tests/abi/$3") >&2 || complain "$1.symbols is not what tests/abi/$3 has"

@@ -24,7 +24,8 @@ commit() {
 	GIT_COMMITTER_DATE='2026-11-29T00:00:00Z' git -C "$tree" commit -q -m change --allow-empty
 }
 
-# judge STATUS [REGEX...]: what ready.sh says has each of them, and nothing else.
+# judge STATUS [REGEX...]: ready.sh must end with that status, and its output must have a line for
+# each expression and no further line.
 judge() {
 	local expected=$1 status=0 pattern
 	shift
@@ -36,7 +37,8 @@ judge() {
 	[ "$(wc -l <"$scratch/said")" = $# ] || fail "ready.sh says more than: $*"
 }
 
-# broken REGEX FILE SED: with that change committed it is not ready; then the change is undone.
+# broken REGEX FILE SED: commits a change with which the tree is not ready, checks for that, and
+# undoes the change.
 broken() {
 	sed -i -E "$3" "$tree/$2"
 	commit
@@ -66,14 +68,14 @@ for document in README.md SECURITY.md doc/stability.md; do
 done
 commit
 
-# The versions, of the real tree and of this one.
+# Check the versions of the real tree and of the small tree.
 "$source_dir/contrib/release/version.sh" "$source_dir" check >"$scratch/said" || fail "the versions differ"
 [ "$("$tree/contrib/release/version.sh" "$tree")" = 3.2.1 ] || fail "version.sh does not read what it sets"
 "$tree/contrib/release/version.sh" "$tree" check >"$scratch/said" || fail "version.sh does not set all places"
 [ "$(dpkg-parsechangelog -l "$tree/contrib/debian/changelog" -S Version)" = 3.2.1-0rpma1 ] || fail "Debian's changelog has no new entry"
 [ "$(dpkg-parsechangelog -l "$tree/contrib/debian/changelog" -S Maintainer)" = "the rpma authors <rpma@example.invalid>" ] || fail "the entry has no author"
 
-# What is ready, and what is not.
+# Check a tree that is ready, and trees that are not.
 judge 0 "^ready: .* v3\.2\.1$"
 broken "changelog has the version '3.2.9', CMakeLists.txt has '3.2.1'" contrib/debian/changelog '1s/3\.2\.1/3.2.9/'
 broken "librpma.h has the version '3.3.1'" include/librpma.h '/VERSION_MINOR +2/s/2$/3/'
@@ -95,8 +97,8 @@ echo >>"$tree/src/zero.c"
 : >"$tree/src/new"
 judge 1 "the tree differs from its commit.*src/zero.c src/new"
 
-# The archive is of the commit, without these changes: the same bytes from a clone, for a user with another umask, time zone and
-# language, at another time.
+# The archive is made from the commit, without these uncommitted changes. A clone gives the same
+# bytes, for a user with another umask, time zone and language, at another time.
 "$tree/contrib/release/archive.sh" "$tree" "$scratch/out"
 git clone -q "$tree" "$scratch/clone"
 find "$scratch/clone" -exec touch -h -d 2001-01-01 {} +
@@ -110,14 +112,15 @@ tar -t -v -f "$scratch/out/rpma-3.2.1.tar.gz" --utc --full-time --numeric-owner 
 ! grep -v ' 0/0 .* 2026-11-29 00:00:00 rpma-3\.2\.1/' "$scratch/said" || fail "owners, times and names are not fixed"
 grep -q ' rpma-3\.2\.1/src/zero\.c$' "$scratch/said" && ! grep -q 'src/new' "$scratch/said" || fail "it is not the commit"
 
-# Unpacked inside of another repository it lists its own files, and nothing that is built.
+# If the archive is unpacked inside another repository, the list has the archive's own files, and no
+# built file.
 tar -x -C "$scratch/clone" -f "$scratch/out/rpma-3.2.1.tar.gz"
 mkdir "$scratch/clone/rpma-3.2.1/build"
 : >"$scratch/clone/rpma-3.2.1/build/built.c"
 "$scratch/clone/rpma-3.2.1/cmake/tree-files.sh" .c .h | tr '\0' '\n' >"$scratch/said"
 [ "$(paste -sd' ' "$scratch/said")" = "include/librpma.h src/zero.c" ] || fail "the archive's files are others"
 
-# The list of its files: each with the checksum that sha256sum has, and its licence.
+# The list of files has each file's checksum, equal to sha256sum's, and its licence.
 python3 -B - "$scratch/clone/rpma-3.2.1" <<'END' || fail "the list of files is wrong"
 import hashlib, json, os, sys
 root = sys.argv[1]

@@ -17,7 +17,7 @@ RPMA_INSTALL_OF_A_TEST=1 DESTDIR=$scratch/root cmake --install "$build" --prefix
 export SOURCE_DATE_EPOCH=1
 python3 -B "$source_dir/contrib/release/sbom.py" linked "rpma=$scratch/root" >"$scratch/spdx.json"
 
-# FILE NEEDED, sorted: as the list has it,
+# The pairs of file and needed library, sorted, as the list names them,
 python3 -B - "$scratch/spdx.json" <<'END' | LC_ALL=C sort >"$scratch/listed"
 import json, sys
 spdx = json.load(open(sys.argv[1]))
@@ -33,7 +33,8 @@ for relationship in spdx["relationships"]:
         assert packages[other]["versionInfo"] and packages[other]["licenseDeclared"] != "NOASSERTION", packages[other]
     print(names[relationship["spdxElementId"]], relationship["comment"].removeprefix("NEEDED "))
 END
-# and as the objects have it. A build with a sanitizer needs its libraries, too, so nothing is left out.
+# and as the objects name them. A build with a sanitizer also needs the sanitizer's libraries, so no
+# library is left out of the comparison.
 cd "$scratch/root"
 find . -type f | while read -r file; do
 	[ "$(head -c 4 "$file" | tr -d '\0')" = $'\x7fELF' ] || continue

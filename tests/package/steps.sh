@@ -29,7 +29,7 @@ fail() {
 	exit 1
 }
 
-# wait_for COMMAND...: repeats it until it succeeds
+# wait_for COMMAND...: repeats the command until it succeeds.
 wait_for() {
 	for _ in $(seq 300); do
 		! "$@" >/dev/null 2>&1 || return 0
@@ -41,13 +41,13 @@ wait_for() {
 install() { apt-get -q -y --no-install-recommends install "$@"; }
 version() { dpkg-query -W -f='${Version}' "$1"; }
 
-# All files, except those of dpkg and apt themselves, and those that the steps keep in /root.
+# files: prints all files, except those of dpkg and apt, and those that the steps keep in /root.
 files() {
 	find / -xdev \( -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache -o -path /var/log -o -path /root \
 		-o -path /tmp -o -path /proc -o -path /packages -o -path /smoke \) -prune -o -print | sort
 }
 
-# as_before LIST: the files must be those in LIST.
+# as_before LIST: fails unless the files are those in LIST.
 as_before() {
 	files | diff "$1" - >/root/difference || fail "files came or went: $(cat /root/difference)"
 }
@@ -103,8 +103,8 @@ no_service_is_enabled() {
 	[ -z "$found" ] || fail "$found"
 }
 
-# stand_in DIR: a replacement for systemctl. DIR/running and DIR/enabled have a file for each such unit; `calls` has
-# its calls.
+# stand_in DIR: replaces systemctl by a script. DIR/running has a file for each running unit,
+# DIR/enabled one for each enabled unit, and DIR/calls has the script's calls.
 stand_in() {
 	mkdir -p "$1/bin" "$1/running" "$1/enabled"
 	cat >"$1/bin/systemctl" <<-END
@@ -131,7 +131,8 @@ stand_in() {
 	chmod 755 "$1/bin/systemctl"
 }
 
-# A running service runs after an upgrade, with the new program, and not after a removal; a stopped one stays stopped.
+# A service that was running runs the new program after an upgrade, and is stopped by a removal. A
+# service that was stopped stays stopped.
 services_follow_an_upgrade_and_a_removal() {
 	local name there=/root/systemd policy=/usr/sbin/policy-rc.d
 	stand_in $there
@@ -152,7 +153,7 @@ services_follow_an_upgrade_and_a_removal() {
 		dpkg --install /packages/"$name"_*.deb
 		[ ! -e $there/running/$name.service ] || fail "an installation starts $name"
 	done
-	# Servers with instances, too: which run, only systemd knows.
+	# The same holds for services with instances. Only systemd can list the running instances.
 	: >$there/calls
 	dpkg --install /packages/rpma_*.deb
 	grep -q "try-restart rpma-serve@\*.service" $there/calls || fail "after an upgrade the old rpma serve runs: $(cat $there/calls)"
@@ -207,7 +208,7 @@ the_examples_are_built_where_they_are() {
 	wait $! || fail "the server ends with $?: $(cat server.out)"
 }
 
-# The second has no daemon, and the library reports that.
+# The second machine has no daemon, which the library must report.
 python_finds_the_libraries() {
 	cd "$(mktemp -d)"
 	cat >both.py <<-'END'

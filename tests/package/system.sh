@@ -8,7 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/clean.sh"
 ls "$packages"/librpma0_*.deb >/dev/null || die "there are no packages in $packages"
 
-# tutorial LIBRARY: each line of its tutorial, from the installation on.
+# tutorial LIBRARY: runs each line of the library's tutorial, from the installation on.
 tutorial() {
 	local part script=$here/../system/tutorial/script.py
 	new_system

@@ -31,7 +31,8 @@ wait_for() { # SECONDS COMMAND...
 	done
 }
 
-# become HOST COMMAND...: in place of the shell that calls it, so that $! is the command's process
+# become HOST COMMAND...: replaces the calling shell by the command, so that $! is the command's
+# process.
 become() {
 	local host=$1
 	shift
@@ -117,7 +118,8 @@ load a mirror-a mirror orders /root/mirror.words
 wait_for 60 on a rpmirror wait orders --until primary=a,health=healthy --timeout 1
 load b mirror-b mirror orders /root/mirror.words # waits for the role
 load a file file 192.0.2.2:pool /root/secret /root/file.words
-# One edition of the pool after the other; the last one that is durable is in a file.
+# A load that writes one edition of the pool after the other; a file has the number of the last
+# durable edition.
 become a sh -c 'i=0; while i=$((i + 1)); do
 	[ -e /root/stop ] && exit
 	rpmem-hello open rpma://192.0.2.3 hello.set "edition $i" && echo $i >/root/edition.new && mv /root/edition.new /root/edition
@@ -129,7 +131,7 @@ count() { wc -l <"$hosts/$1/root/root/$2.words"; }
 more_than() { [ "$(count "$1" "$2")" -gt "$3" ]; } # HOST NAME COUNT
 edition() { cat "$hosts/a/root/root/edition" 2>/dev/null || echo 0; }
 edition_after() { [ "$(edition)" -gt "$1" ]; }
-# flows HOST: each load makes progress; the mirror's is on that host.
+# flows HOST: each load must make progress, with the mirror's primary on that host.
 flows() {
 	local mirror file pool
 	mirror=$(count "$1" mirror) file=$(count a file) pool=$(edition)
@@ -156,7 +158,8 @@ services() { # HOST: those that run there
 	c) echo rpmirrord rpmemd ;;
 	esac
 }
-# install FOLDER/ HOST: the packages of that version; the services run afterwards, with the installed programs.
+# install FOLDER/ HOST: installs the packages of that version on the host. Afterwards the services
+# must run with the installed programs.
 install() {
 	local service host=$2 old
 	declare -A old=()
@@ -176,7 +179,8 @@ install() {
 	[ "$host" = c ] || ! on "$host" systemctl is-active rpmemd >/dev/null || fail "the installation starts rpmemd on $host, where it is off"
 	on "$host" rpmirrord --version | grep -qF "$(version "$1" | sed 's/-[^-]*$//')" || fail "rpmirrord on $host has another version"
 }
-# rolling FOLDER/ PRIMARY HOST...: one host after the other, each only when the set is healthy.
+# rolling FOLDER/ PRIMARY HOST...: upgrades one host after the other, each only when the set is
+# healthy.
 rolling() {
 	local folder=$1 primary=$2 host
 	shift 2
@@ -192,7 +196,7 @@ rolling next/ a c b a
 kill -0 "$app" || fail "the application on a has ended: $(cat "$hosts/mirror-a.log")"
 passed "upgrade to $second, host by host, below running applications"
 
-# The application takes the new library when another host serves meanwhile.
+# The application starts again with the new library while another host serves.
 must a rpmirror demote orders
 wait_for 60 more_than b mirror 0
 wait "$app" && fail "the application of the former primary ends with success, and was demoted" || :
@@ -243,7 +247,7 @@ for host in b c; do
 	must $host dpkg --purge "${ours[@]}"
 	found=$(on $host find / -xdev \( -path /proc -o -path /packages -o -path /load -o -path /pm -o -path /var/log -o -path /var/cache \
 		-o -path /root -o -path /run \) -prune -o \( -name '*rpma*' -o -name '*rpmem*' -o -name '*rpmirror*' -o -name '*softrnic*' \) -print | LC_ALL=C sort)
-	# What the administrator wrote, and what is served, is no package's to delete.
+	# A package must not delete the administrator's files and the served files.
 	expected=$(printf '%s\n' /etc/rpma /etc/rpmemd /etc/rpmirror /etc/rpmirror/rpmirrord.conf /usr/bin/rpmem-hello)
 	case $host in
 	b) expected+=$'\n'$(printf '%s\n' /etc/systemd/enabled/{rpma-serve@pool,rpmirrord} /var/lib/rpma /var/lib/rpma/pool/pool.rpma) ;;

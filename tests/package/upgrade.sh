@@ -10,7 +10,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ls "$packages"/rpmirrord_*.deb >/dev/null || die "there are no packages in $packages"
 next=$packages/next
 
-# In the folder where the first packages were built, with their objects: only what has the version is built again.
+# Build in the folder of the first packages, which still has their objects. So only files that
+# contain the version are built again.
 build_next() {
 	local begin=$SECONDS version
 	rm -rf "$next"
@@ -44,7 +45,7 @@ step 600 "three hosts: the first version is installed" sh -ec '
 rm "$root/usr/sbin/policy-rc.d" # services start from here on
 
 limit=400
-# The first process of the name space does nothing but to wait, and to reap what the hosts leave behind.
+# The first process of the namespace only waits, and reaps processes that the hosts leave behind.
 timeout --kill-after=10 $limit unshare --mount --pid --fork --kill-child --net --mount-proc bash -c '"$@"; exit $?' first \
 	"$here/upgrade-hosts.sh" "$root" "$packages" "$here" || die "FAILED: upgrade-hosts.sh ends with $? (its limit is $limit s)"
 rm "$root.passed" || die "FAILED: upgrade-hosts.sh has not come to its end"

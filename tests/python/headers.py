@@ -125,7 +125,7 @@ def differences(header: Header, prototypes: Any, structures: Structures, left_ou
     for name in sorted({*prototypes} & {*header.functions}):
         want = [python_type(kind, structures) for kind in header.functions[name]]
         got = list(prototypes[name])
-        # In Python an address is a pointer without a type.
+        # The Python declarations may pass an address as a pointer without a type.
         same = [w is g or (g is ctypes.c_void_p and w is not None and hasattr(w, "contents")) for w, g in zip(want, got)]
         if len(want) != len(got) or not all(same):
             found.append(f"{name} is {want} in C and {got} in Python")

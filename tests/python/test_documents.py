@@ -38,7 +38,8 @@ class Documents(unittest.TestCase):
     def run_all(self, document: str, environment: Dict[str, str]) -> List[str]:
         output = []
         for program in programs(document):
-            # Servers have free ports here, and the default port in the documents.
+            # The servers of this test have free ports, while the documents' programs use the
+            # default port.
             for name, server in self.servers.items():
                 program = program.replace(f'"localhost:{name}"', f'"{server.address}:{name}"')
             run = subprocess.run(

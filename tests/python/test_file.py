@@ -133,8 +133,8 @@ class Waiting(FileTest):
             server.send(signal.SIGCONT)
 
         for call in calls:
-            # The call ends when the server goes on, which another thread of this process makes it do;
-            # otherwise the connection is lost.
+            # The call ends when the server continues. Another thread of this process continues the
+            # server; if it cannot, the connection is lost.
             server.send(signal.SIGSTOP)
             thread = threading.Thread(target=count)
             thread.start()

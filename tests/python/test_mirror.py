@@ -202,8 +202,8 @@ class Waiting(MirrorTest):
         ranges = [(0, 8)]
         calls: List[Callable[[], Any]] = [lambda: m.store8(0, 1), lambda: m.sync(0, 8), lambda: m.flush_verify(ranges)]
         for call in calls:
-            # The call ends when the other host's daemon goes on, which another thread of this process makes
-            # it do; otherwise the other host is excluded.
+            # The call ends when the other host's daemon continues. Another thread of this process
+            # continues the daemon; if it cannot, the other host is excluded.
             self.stop(1)
             thread = threading.Thread(target=count)
             thread.start()
@@ -247,7 +247,7 @@ class Waiting(MirrorTest):
         self.assertEqual(self.both(139996, 4), b"1\0003\0")
 
     def test_a_wait_for_the_role_ends_with_control_c(self) -> None:
-        # It holds the role until its input ends, and then exits without close().
+        # This process has the role until its input ends, and then exits without close().
         holder = subprocess.Popen(
             [sys.executable, "-c", "import rpmirror\nm = rpmirror.map('orders')\nprint('mapped', flush=True)\ninput()"],
             stdin=subprocess.PIPE,

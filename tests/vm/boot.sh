@@ -6,7 +6,7 @@ vm_qemu_pid=
 vm_log=
 vm_more_devices=()
 
-# Two free ports, below those that the kernel assigns, for vm_boot.
+# choose_forwards: sets two free ports, below those that the kernel assigns, for vm_boot.
 choose_forwards() {
 	read -r vm_forward vm_forward2 < <(python3 -c '
 import random, socket
@@ -21,9 +21,10 @@ while len(bound) < 2:
 print(*(s.getsockname()[1] for s in bound))')
 }
 
-# vm_boot JOB [ARGS]: starts a guest in the background. Two disks stay after its end: $vm_disks/nvdimm, which
-# is persistent memory in the guest, and $vm_disks/disk. vm_forward and vm_forward2 are ports of this machine
-# that lead to the guest's 7000 and 7001. vm_net_is_open: to the guest, this machine's 127.0.0.1 is 10.0.2.2.
+# vm_boot JOB [ARGS]: starts a guest in the background. Two disks stay after the guest's end:
+# $vm_disks/nvdimm, which is persistent memory in the guest, and $vm_disks/disk. vm_forward and
+# vm_forward2 are ports of this machine that lead to the guest's ports 7000 and 7001.
+# vm_net_is_open: the guest reaches this machine's 127.0.0.1 at 10.0.2.2.
 vm_boot() {
 	local job=$1 args=${2:-} net=user,id=net0
 	[ "${vm_net_is_open:-}" ] || net+=,restrict=on
@@ -53,7 +54,7 @@ vm_boot() {
 
 vm_is_running() { [ "$vm_qemu_pid" ] && kill -0 "$vm_qemu_pid" 2>/dev/null; }
 
-# Also used as the power cut.
+# vm_kill: kills the guest; this is also the power cut.
 vm_kill() {
 	[ "$vm_qemu_pid" ] || return 0
 	kill -KILL "$vm_qemu_pid" 2>/dev/null || :
@@ -61,7 +62,8 @@ vm_kill() {
 	vm_qemu_pid=
 }
 
-# No process of the test may be left. A recorder ends with its connection.
+# vm_end: ends the guest, and every other process of the test. A recorder ends by itself when its
+# connection ends.
 vm_end() {
 	vm_kill
 	both_end
@@ -70,7 +72,7 @@ vm_end() {
 	[ -z "${stop_client:-}" ] || kill "$stop_client" 2>/dev/null || :
 }
 
-# vm_wait SECONDS: wait until the guest has powered off.
+# vm_wait SECONDS: waits until the guest has powered off.
 vm_wait() {
 	local end=$((SECONDS + $1))
 	while vm_is_running; do
@@ -86,7 +88,7 @@ vm_wait() {
 	vm_qemu_pid=
 }
 
-# vm_wait_line FILE TEXT SECONDS: wait until the guest has printed TEXT.
+# vm_wait_line FILE TEXT SECONDS: waits until the guest has printed TEXT.
 vm_wait_line() {
 	local end=$((SECONDS + $3))
 	until grep -qsF "$2" "$1"; do
@@ -96,7 +98,7 @@ vm_wait_line() {
 	done
 }
 
-# vm_job JOB SECONDS [ARGS]: a guest for one job, whose output goes to $vm_out/JOB.log.
+# vm_job JOB SECONDS [ARGS]: runs a guest for one job. The job's output goes to $vm_out/JOB.log.
 vm_job() {
 	vm_boot "$1" "${3:-}"
 	vm_wait "$2" || return 1

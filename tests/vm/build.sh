@@ -7,7 +7,7 @@ vm_packages=(qemu-system-x86 busybox-static ndctl cpio bc xz-utils bzip2 gcc mak
 	iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest librpma0
 	tshark tcpdump e2fsprogs kmod python3-minimal etcd-server libcurl4 libjansson4)
 
-# Waits for another process's apt-get.
+# vm_apt: calls apt-get; if another process's apt-get runs it waits.
 vm_apt() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" >&2; }
 
 vm_setup() {
@@ -22,7 +22,8 @@ vm_setup() {
 		die "these packages cannot be installed, so there is no guest (is this Debian 12, and online?): ${missing[*]}"
 }
 
-# Two builds of one cache would disturb each other.
+# vm_locked COMMAND...: runs the command under a lock, because two builds of one cache would disturb
+# each other.
 vm_locked() {
 	local lock
 	mkdir -p "$vm_cache"

@@ -6,8 +6,9 @@
 
 recorder_pids=()
 
-# record_start NAME PORT HOW: the journal is outside, so it has the clients' acknowledgements at the power
-# cut. HOW: call by call, in batches, or by reading, as a client without native flush does.
+# record_start NAME PORT HOW: starts a recorder. Its journal is outside the guest, so the journal has
+# the clients' acknowledgements after the power cut. HOW: call by call, in batches, or by reading, as
+# a client without native flush does.
 record_start() {
 	SOFTRNIC_EXTENSIONS=$([ "$3" = read ] && echo 0 || echo 1) \
 		"$vm_programs_dir/tests/system/crash/system_recorder" "$2" 0 "$3" >"$vm_out/$1.journal" 2>"$vm_out/$1.recorder" &
@@ -20,7 +21,8 @@ journal_count() {
 	echo "${n:-0}"
 }
 
-# Cuts the power at a random moment in the three seconds after the first acknowledgement.
+# cut_when_busy: cuts the power at a random moment in the three seconds after the first
+# acknowledgement.
 cut_when_busy() {
 	local end=$((SECONDS + 120)) name pid
 	for name in dax disk; do
@@ -37,8 +39,8 @@ cut_when_busy() {
 	recorder_pids=()
 }
 
-# cut_boot CHECK SERVE [HOW]: checks the previous cut, and serves until the next one. rings-HOW: with clients in the
-# guest, whose journals are outside, too.
+# cut_boot CHECK SERVE [HOW]: boots a guest that checks the files after the previous cut, and serves
+# until the next cut. rings-HOW: the clients are in the guest, and their journals are outside, too.
 cut_boot() {
 	choose_forwards
 	rm -f "$vm_out/cut.ready"
@@ -46,7 +48,8 @@ cut_boot() {
 		vm_job cut 300 "$1,$acked_dax,$acked_disk,$2"
 		return
 	fi
-	# Before anything writes to them, as the round before has left its own.
+	# The journals are emptied before any client writes to them, because the previous round has
+	# left its own journals.
 	: >"$vm_out/dax.journal"
 	: >"$vm_out/disk.journal"
 	vm_boot cut "$1,$acked_dax,$acked_disk,$2,$3"
@@ -56,7 +59,7 @@ cut_boot() {
 	}
 }
 
-# cut_round HOW
+# cut_round HOW: runs one round.
 cut_round() {
 	if [[ $1 != rings-* ]]; then
 		record_start dax "$vm_forward" "$1"
@@ -67,17 +70,19 @@ cut_round() {
 	say "power cut: $acked_dax records acknowledged on DAX, $acked_disk on the disk ($1)"
 }
 
-# expect_after_cut kept|lost: the expected state of the disk.
+# expect_after_cut kept|lost: checks the state of the disk after the cut.
 expect_after_cut() {
 	grep -qx "dax kept" "$vm_out/cut.log" || die "DAX lost acknowledged records: $(cat "$vm_out/cut.log")"
 	grep -qx "disk $1" "$vm_out/cut.log" || die "after the cut the disk has not $1 them: $(cat "$vm_out/cut.log")"
 	grep acknowledged "$vm_out/cut.log" >&2
 }
 
-# is_broken ROUND ROUNDS: every third round, and the last, has a target that does not write back.
+# is_broken ROUND ROUNDS: succeeds for every third round and the last one, in which a target does
+# not write back.
 is_broken() { (($1 % 3 == 0 || $1 == $2)); }
 
-# vm_cut ROUNDS [SEED]: a target that does not write back must be detected each time.
+# vm_cut ROUNDS [SEED]: runs the rounds. A target that does not write back must be detected each
+# time.
 vm_cut() {
 	local round target found=0 hows=(calls rings-calls batch rings-batch read) how seed=${2:-$(($(date +%s) % 30000))}
 	RANDOM=$seed

@@ -8,7 +8,7 @@ declare -A drbd_pid=() drbd_orders=()
 drbd_dir=
 drbd_pair_ports=
 
-# Debian's tools, unpacked and not installed.
+# vm_fetch_drbd: unpacks Debian's tools for DRBD, and does not install them.
 vm_fetch_drbd() {
 	local tree=$vm_cache/drbd-utils tmp=$vm_cache/drbd-utils.new version
 	version=$(apt-cache show drbd-utils 2>/dev/null | sed -n 's/^Version: //p' | head -n 1)
@@ -27,7 +27,7 @@ vm_fetch_drbd() {
 	rm -rf "$tmp"
 }
 
-# vm_with_drbd WORD...: runs them with guests that have DRBD.
+# vm_with_drbd WORD...: runs the words with guests that have DRBD.
 vm_with_drbd() {
 	local vm_initramfs=initramfs-drbd vm_modules=("${vm_modules[@]}" drbd) vm_trees=("$vm_cache/drbd-utils")
 	vm_locked vm_fetch_drbd
@@ -42,14 +42,15 @@ drbd_end() {
 	done
 }
 
-# The power cut of a node.
+# drbd_cut NODE: cuts the node's power.
 drbd_cut() {
 	local vm_qemu_pid=${drbd_pid[$1]}
 	unset "drbd_pid[$1]"
 	vm_kill
 }
 
-# drbd_boot NODE: datagrams are the cable between the guests, so that neither notices the other's end.
+# drbd_boot NODE: boots a node. The guests exchange datagrams in place of a cable, so that no guest
+# notices the end of the other one.
 drbd_boot() {
 	local node=$1 vm_qemu_pid='' vm_log='' vm_forward='' vm_out=$drbd_dir/$1 vm_disks=$drbd_dir/$1/disks here there
 	read -r here there <<<"$drbd_pair_ports"
@@ -57,7 +58,7 @@ drbd_boot() {
 	local vm_more_devices=(-netdev "socket,id=pair,udp=127.0.0.1:$there,localaddr=127.0.0.1:$here"
 		-device "virtio-net-pci,netdev=pair,mac=52:54:00:00:08:0$node")
 	mkdir -p "$vm_disks"
-	# Small, since a primary that lost its power gets nearly all of it.
+	# The disk is small, because a primary that lost its power gets nearly the whole disk again.
 	[ -e "$vm_disks/disk" ] || truncate -s 64M "$vm_disks/disk"
 	rm -f "$vm_out"/{reply,output}.*
 	: >"$vm_out/orders"
@@ -66,7 +67,7 @@ drbd_boot() {
 	drbd_pid[$node]=$vm_qemu_pid
 }
 
-# drbd_try NODE COMMAND: runs it in the guest, and prints its output.
+# drbd_try NODE COMMAND: runs the command in the guest, and prints its output.
 drbd_try() {
 	local node=$1 n end=$((SECONDS + 600))
 	n=$((drbd_orders[$node] + 1))
@@ -81,7 +82,7 @@ drbd_try() {
 	return "$(cat "$drbd_dir/$node/reply.$n")"
 }
 
-# drbd_do NODE COMMAND: that must succeed
+# drbd_do NODE COMMAND: runs the command in the guest; the command must succeed.
 drbd_do() { drbd_try "$@" || die "$1: '$2' failed: $drbd_output"; }
 
 drbd_has_state() { # NODE WORD STATE: of its and the other's disk (dstate), of the connection (cstate)
@@ -98,7 +99,7 @@ drbd_wait_equal() {
 
 drbd_journal() { echo "$drbd_dir/$1/journal"; }
 
-# The other node goes on with the number after the last acknowledged one.
+# drbd_write NODE: starts to write records, from the number after the last acknowledged one.
 drbd_write() { # NODE
 	drbd_do "$1" "write $(drbd_journal "$1")"
 }
@@ -106,20 +107,21 @@ drbd_write() { # NODE
 drbd_acknowledged() { echo $(($(stat -c %s "$(drbd_journal "$1")" 2>/dev/null || echo 0) / 16)); }
 drbd_has() { [ "$(drbd_acknowledged "$1")" -ge "$2" ]; }
 
-# NODE COUNT: wait for that many more records.
+# drbd_wait_records NODE COUNT: waits for that many more records.
 drbd_wait_records() { # NODE COUNT
 	local wanted=$(($(drbd_acknowledged "$1") + $2))
 	mirror_until 600 drbd_has "$1" "$wanted" || die "$1 acknowledges nothing: $(cat "$drbd_dir/$1/writer.log")"
 }
 
-# drbd_judge WHAT: by the output of mirror_check
+# drbd_judge WHAT: sets drbd_missing to the number of missing records in the output of mirror_check.
 drbd_judge() {
 	drbd_missing=$(sed -n 's/.* \([0-9]*\) missing$/\1/p' <<<"$drbd_output")
 	[ "$drbd_missing" ] || die "$1 cannot be checked: $drbd_output"
 	say "$1: ${drbd_output#*: }"
 }
 
-# NODE JOURNAL: the disk of a guest without power; a copy's ext4 is made clean.
+# drbd_look_at_disk NODE JOURNAL: checks the disk of a guest without power. The check uses a copy of
+# the disk, and repairs the copy's ext4 first.
 drbd_look_at_disk() { # NODE JOURNAL
 	local copy=$drbd_dir/copy result=0
 	cp --sparse=always "$drbd_dir/$1/disks/disk" "$copy"
@@ -138,7 +140,8 @@ drbd_look_in_guest() { # NODE WHAT [JOURNAL]
 	drbd_judge "$2"
 }
 
-# The content of both disks once the device is unused must be equal.
+# drbd_expect_equal PRIMARY: when no process uses the device any more the contents of both disks
+# must be equal.
 drbd_expect_equal() { # PRIMARY
 	local size
 	drbd_do "$1" 'umount /data'
@@ -154,8 +157,8 @@ drbd_resynced() { # NODE: KiB
 	drbd_kib=$drbd_output
 }
 
-# The former primary is gone, and the other node is told that. DRBD refuses as long as the former one counts as
-# alive.
+# drbd_promote NODE: makes the node the primary after the former primary has failed. The order is
+# repeated, because DRBD refuses it as long as the former primary counts as alive.
 drbd_promote() { # NODE
 	mirror_until 600 drbd_try "$1" 'drbdadm primary r0' || die "$1 does not become the primary: $drbd_output"
 	drbd_do "$1" 'mount /dev/drbd0 /data'
@@ -181,14 +184,14 @@ drbd_setup() {
 		drbd_do "$node" 'drbdadm -- --force create-md r0 && drbdadm up r0'
 	done
 	drbd_wait_state a cstate Connected
-	# Both disks are empty, and so they are equal.
+	# Both disks are empty, so they are equal.
 	drbd_do a 'drbdadm -- --clear-bitmap new-current-uuid r0'
 	drbd_wait_equal a
 	drbd_do a 'drbdadm primary r0 && mkfs.ext4 -q -b 4096 /dev/drbd0 && mount /dev/drbd0 /data'
 	drbd_do a 'dd if=/dev/zero of=/data/records bs=4160 count=3000 conv=fsync 2>&1'
 }
 
-# At a random moment in the three seconds after that.
+# drbd_write_until_busy NODE: writes until a random moment in the three seconds after that.
 drbd_write_until_busy() { # NODE
 	drbd_write "$1"
 	drbd_wait_records "$1" 20

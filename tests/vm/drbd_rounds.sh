@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The cuts under DRBD, what it lost, and what its operator had to do.
 
-# drbd_end_round CUT PRIMARY LOST NEEDED: both copies become UpToDate under load, and are equal
+# drbd_end_round CUT PRIMARY LOST NEEDED: both copies must become UpToDate under load, and be equal
 # then.
 drbd_end_round() {
 	drbd_wait_equal "$2"
@@ -12,7 +12,7 @@ drbd_end_round() {
 	vm_report DRBD "$1" "$3" "$drbd_kib" "$4"
 }
 
-# drbd_expect COUNT: missing
+# drbd_expect_missing COUNT: fails unless so many records are missing.
 drbd_expect_missing() { [ "$drbd_missing" = "$1" ] || die "DRBD lost $drbd_missing records, not $1"; }
 
 drbd_cut_replica() { # PRIMARY REPLICA
@@ -30,7 +30,8 @@ drbd_round_replica() { # PRIMARY REPLICA
 	drbd_end_round "replica's power" "$1" nothing nothing
 }
 
-# drbd_take_over PRIMARY REPLICA: the replica becomes the primary, lacks nothing, and goes on.
+# drbd_take_over PRIMARY REPLICA: the replica becomes the primary, must have all records, and
+# continues.
 drbd_take_over() {
 	drbd_promote "$2"
 	cp "$(drbd_journal "$1")" "$(drbd_journal "$2")"
@@ -52,8 +53,9 @@ drbd_round_primary() { # PRIMARY REPLICA
 
 drbd_is_split() { drbd_has_state "$1" cstate StandAlone || drbd_has_state "$2" cstate StandAlone; }
 
-# drbd_resolve KEEPER LOSER COUNT: both were primaries, and are not connected any more. The operator chooses the
-# loser, and its acknowledged records after the first COUNT are lost: drbd_missing.
+# drbd_resolve KEEPER LOSER COUNT: both nodes were primaries, and are not connected any more. The
+# operator chooses the loser, and the records that the loser acknowledged after the first COUNT are
+# lost. Sets drbd_missing.
 drbd_resolve() {
 	mirror_until 600 drbd_is_split "$1" "$2" || die "nobody notices the split: $drbd_output"
 	drbd_do "$1" stop_writing
@@ -65,14 +67,15 @@ drbd_resolve() {
 	drbd_look_in_guest "$1" "after the split $1 has, of $2's own records" "$drbd_dir/only"
 }
 
-# drbd_end_split CUT KEEPER LOST
+# drbd_end_split CUT KEEPER LOST: ends a round with two primaries.
 drbd_end_split() {
 	drbd_resynced "$2"
 	drbd_expect_equal "$2"
 	vm_report DRBD "$1" "$3" "$drbd_kib" "primary, mount; then split brain: whose records are to be lost"
 }
 
-# The copy that lacks later acknowledged records is alone when it is made the primary, which DRBD permits.
+# The copy that lacks later acknowledged records is alone when its node is made the primary, which
+# DRBD permits.
 drbd_round_stale() { # PRIMARY REPLICA
 	local count lost
 	drbd_cut_replica "$1" "$2"
@@ -96,7 +99,7 @@ drbd_round_stale() { # PRIMARY REPLICA
 	drbd_end_split "replica's, later primary's" "$1" "$lost"
 }
 
-# The whole guest of the primary stops, and goes on when another primary has followed.
+# The whole guest of the primary is stopped, and continues when another primary has taken over.
 drbd_round_stopped() { # PRIMARY REPLICA
 	local count
 	drbd_write_until_busy "$1"
@@ -106,7 +109,7 @@ drbd_round_stopped() { # PRIMARY REPLICA
 	cp "$(drbd_journal "$1")" "$(drbd_journal "$2")"
 	drbd_look_in_guest "$2" "$2 as the primary"
 	drbd_expect_missing 0
-	# Numbers that the former primary does not use; nothing was acknowledged with this one.
+	# The former primary does not use this number, and no record with it was acknowledged.
 	python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<QQ", 3000000, 0))' >>"$(drbd_journal "$2")"
 	drbd_write "$2"
 	drbd_wait_records "$2" 20
@@ -117,7 +120,7 @@ drbd_round_stopped() { # PRIMARY REPLICA
 	drbd_end_split "primary stopped" "$1" "$drbd_missing, or what the other had"
 }
 
-# vm_drbd [SEED]
+# vm_drbd [SEED]: runs all rounds.
 vm_drbd() {
 	local seed=${1:-$(($(date +%s) % 30000))}
 	RANDOM=$seed

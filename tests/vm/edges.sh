@@ -3,10 +3,11 @@
 # Hostile streams replayed at kernel siw. A crash of the kernel is a finding about siw, not a failure of the
 # test: it is reported, and the remaining streams go to a new guest.
 
-# The number and the name of the last announced stream.
+# edges_last: prints the number and the name of the last announced stream.
 edges_last() { sed -nE 's/^edge ([0-9]+: .*)/\1/p' "$vm_out/edges.log" | tail -n 1; }
 
-# The kernel's crash or warning: on the console, or in the job's output if it came that far.
+# edges_complaint: prints the kernel's crash or warning, which is on the console, or in the job's
+# output if the job got so far.
 edges_complaint() {
 	{ cat "$vm_log" "$vm_out/edges.dmesg" 2>/dev/null || :; } | tr -d '\r' |
 		sed -nE '/BUG:|KASAN|general protection|RIP: [0-9]+:siw_/s/^\[ *[0-9.]+\] //p' | sort -u

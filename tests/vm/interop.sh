@@ -4,12 +4,12 @@
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
-# The capture with a packet for each frame: $vm_out/NAME.pcapng.
+# recut NAME: writes the capture with one packet for each frame to $vm_out/NAME.pcapng.
 recut() {
 	"$vm_programs_dir/tests/system/decode/system_recut" "$vm_out/$1.pcap" "$vm_out/$1.pcapng" || die "$1 was not captured well"
 }
 
-# Arbitrary payload may look like another protocol to heuristic dissectors.
+# A heuristic dissector may take arbitrary payload for another protocol.
 capture_fields() {
 	dissector -r "$1" --disable-protocol iser --disable-protocol smb_direct --disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}"
 }
@@ -20,8 +20,8 @@ check_decodes() {
 	[ -z "$bad" ] || die "$1: tshark objects to frames $(echo "$bad" | tr '\n' ' ')"
 }
 
-# check_opcodes CAPTURE OPCODE...: all of these occur, and otherwise only those of RFC 5040: Write
-# to Terminate.
+# check_opcodes CAPTURE OPCODE...: all of these opcodes must occur, and otherwise only those of RFC
+# 5040, from Write to Terminate.
 check_opcodes() {
 	local seen op
 	seen=$(capture_fields "$1" iwarp_rdma.opcode -e iwarp_rdma.opcode | tr ',' '\n' | sort -u | tr '\n' ' ')
@@ -33,7 +33,8 @@ check_opcodes() {
 	done
 }
 
-# RFC 6581's B, C and D with A = 0: softrnic's request may have them, no reply may.
+# Checks RFC 6581's bits B, C and D with A = 0: softrnic's request may have them, and no reply may
+# have them.
 check_consent() {
 	local payload word
 	capture_fields "$1" iwarp_mpa.rep -e tcp.payload >"$vm_out/replies"
@@ -45,8 +46,8 @@ check_consent() {
 	done <"$vm_out/replies"
 }
 
-# Four mistakes each: siw's refusals came as Terminate (0x04......), softrnic's refusals were sent
-# from here (0x05......), or a receive was too small (0x07......).
+# Each pair makes four mistakes. siw's refusals came as Terminate (0x04......), softrnic's refusals
+# were sent from here (0x05......), or a receive was too small (0x07......).
 check_terminates() {
 	local pair=$1 log
 	log=$vm_out/$pair.server
@@ -55,13 +56,13 @@ check_terminates() {
 	[ "$(grep -c 'vendor_err 0x[57]00' "$log")" -ge 4 ] || die "$log: siw's mistakes were not found"
 }
 
-# Two softrnics exchange messages beyond RFC 5040: the check must fail for them.
+# Two ends with softrnic exchange messages beyond RFC 5040, so the check must fail for them.
 check_judges() {
 	! (check_opcodes "$1" 2>/dev/null) || die "$1: no opcode beyond RFC 5040 between two softrnics"
 	! (check_consent "$1" 2>/dev/null) || die "$1: no consent between two softrnics"
 }
 
-# vm_interop PAIRS
+# vm_interop PAIRS: runs the pairs.
 vm_interop() {
 	local pair
 	rm -f "$vm_out"/*.pcap "$vm_out"/*.pcapng
@@ -78,7 +79,7 @@ vm_interop() {
 	done
 }
 
-# vm_clients PAIRS: foreign programs, and Send with Invalidate, plain and solicited.
+# vm_clients PAIRS: runs foreign programs, and Send with Invalidate, plain and solicited.
 vm_clients() {
 	local pair
 	rm -f "$vm_out"/clients-*.pcap "$vm_out"/clients-*.pcapng

@@ -2,13 +2,14 @@
 # Debian's kernel, and siw built for it; both are kept until either changes.
 # shellcheck shell=bash
 
-# The versions of a package that apt can fetch, the newest first.
+# vm_versions PACKAGE: prints the versions of the package that apt can fetch, the newest first.
 vm_versions() { apt-cache madison "$1" 2>/dev/null | awk -F'|' '{ gsub(/ /, "", $2); print $2 }' | sort -urV; }
 
 vm_has() { vm_versions "$1" | grep -qxF "$2"; }
 
-# vm_take_release RELEASE VERSION: false if apt lacks one of the packages in this version. The signed image is
-# published hours after the other packages, and differs from the unsigned one only in its signature.
+# vm_take_release RELEASE VERSION: returns false if apt lacks one of the packages in this version.
+# The signed image is published hours after the other packages, and differs from the unsigned image
+# only in its signature.
 vm_take_release() {
 	local release=$1 version=$2 image
 	vm_has "linux-headers-$release" "$version" || return 1
@@ -22,8 +23,9 @@ vm_take_release() {
 	return 1
 }
 
-# The newest kernel 6.1 whose packages are all there in one version: siw must be the source of the very kernel that
-# loads it. Debian replaces these packages one by one, so the newest image can lack the tools of its version.
+# vm_choose_kernel: chooses the newest kernel 6.1 whose packages are all available in one version,
+# because siw's source must be that of the kernel that loads siw. Debian replaces these packages one
+# by one, so the tools for the newest image may be missing.
 vm_choose_kernel() {
 	local releases version release
 	releases=$(apt-cache pkgnames linux-headers-6.1.0- 2>/dev/null |
@@ -46,7 +48,7 @@ vm_kernel_packages() {
 
 vm_download() { (cd "$1/debs" && apt-get -q download "${vm_debs[@]}") >"$1/apt.log" 2>&1; }
 
-# The stream begins somewhere in the image; xz ignores what follows it.
+# The compressed stream begins somewhere in the image, and xz ignores the bytes after the stream.
 vm_decompress() {
 	local at
 	at=$(LC_ALL=C grep -abo -m 1 -P '\xFD7zXZ\x00' "$1" | head -n 1 | cut -d: -f1)
@@ -54,7 +56,8 @@ vm_decompress() {
 	tail -c +$((at + 1)) "$1" | xz -dc 2>/dev/null || :
 }
 
-# Unpacked, never installed: this machine keeps its kernel.
+# vm_fetch_kernel: unpacks the packages and does not install them, so that this machine keeps its
+# kernel.
 vm_fetch_kernel() {
 	local tmp=$vm_cache/new deb
 	say "fetching the kernel $vm_release"
@@ -68,12 +71,13 @@ vm_fetch_kernel() {
 	tar -xf "$tmp/root/usr/src/linux-source-6.1.tar.xz" -C "$tmp" --strip-components=1 \
 		linux-source-6.1/drivers/infiniband/sw/siw
 	rm -rf "$tmp/debs" "$tmp/root/usr/src/linux-source-6.1.tar.xz"
-	# A kernel that does not have to decompress itself is up four seconds earlier.
+	# A kernel that is not compressed boots four seconds faster.
 	vm_decompress "$tmp/root/boot/vmlinuz-$vm_release" >"$tmp/vmlinux" ||
 		die "the kernel is not compressed by xz any more"
 }
 
-# Its compile-time switches become parameters, so that one build is enough for every test.
+# vm_siw_parameters: turns siw's compile-time switches into parameters, so that one build is enough
+# for every test.
 vm_siw_parameters() {
 	local dir=$1 name
 	sed -i -E 's/^extern const bool /extern bool /' "$dir/siw.h"
@@ -104,7 +108,8 @@ vm_build_kernel() {
 	vm_kernel_packages
 	stamp=$(vm_kernel_stamp)
 	[ "$(cat "$vm_cache/kernel/stamp" 2>/dev/null)" != "$stamp" ] || return 0
-	# apt's lists may be older than the archive, which keeps no package that it has replaced.
+	# apt's lists may be older than the archive, which deletes each package that it has
+	# replaced.
 	vm_update_packages
 	vm_kernel_packages
 	stamp=$(vm_kernel_stamp)

@@ -3,7 +3,8 @@
 # A second kernel, Debian 12's newer one: its rxe has Flush and Atomic Write. It has no siw. This is a file of
 # its own, so that a change here does not rebuild the first kernel.
 
-# In $vm_cache/kernel-new: vmlinuz, the modules, and the release's name.
+# vm_fetch_new_kernel IMAGE: puts vmlinuz, the modules and the release's name into
+# $vm_cache/kernel-new.
 vm_fetch_new_kernel() {
 	local image=$1 tmp=$vm_cache/new deb
 	say "fetching the kernel ${image#linux-image-}"
@@ -14,7 +15,8 @@ vm_fetch_new_kernel() {
 		dpkg -x "$deb" "$tmp/root"
 	done
 	rm -rf "$tmp/debs"
-	# It is compressed with zstd, which boots fast enough, so it is used as it is.
+	# The kernel is compressed with zstd, which is fast enough, so the kernel is not
+	# decompressed here.
 	mv "$tmp/root/boot/vmlinuz-${image#linux-image-}" "$tmp/vmlinux"
 	depmod -b "$tmp/root" "${image#linux-image-}"
 }
@@ -35,10 +37,10 @@ vm_build_new_kernel() {
 	fi
 }
 
-# vm_on_new_kernel WORD...: runs them with the second kernel.
+# vm_on_new_kernel WORD...: runs the words with the second kernel.
 vm_on_new_kernel() {
 	local vm_release vm_kernel=kernel-new vm_initramfs=initramfs-new modules=()
-	# QEMU 7.2 emulates cmpxchg16b wrongly: it changes the flags.
+	# QEMU 7.2 emulates cmpxchg16b wrongly: the instruction changes the flags.
 	local vm_cpu=max,cx16=off
 	vm_locked vm_build_new_kernel
 	for name in "${vm_modules[@]}"; do

@@ -10,7 +10,7 @@ mirror_dir=
 mirror_orders=0
 writer_pids=()
 
-# mirror_start NAME COMMAND...
+# mirror_start NAME COMMAND...: starts the command in the background.
 mirror_start() {
 	local name=$1
 	shift
@@ -18,7 +18,8 @@ mirror_start() {
 	mirror_pids+=($!)
 }
 
-# A writer whose flush waits does not end otherwise. Process numbers of ended ones may be reused by now.
+# A writer whose flush waits ends only by a signal. Process ids of ended writers may be in use again
+# by now.
 mirror_end() {
 	local pid
 	for pid in $(jobs -p); do
@@ -29,7 +30,7 @@ mirror_end() {
 	mirror_pids=()
 }
 
-# mirror_until SECONDS COMMAND...
+# mirror_until SECONDS COMMAND...: repeats the command until it succeeds.
 mirror_until() {
 	local end=$((SECONDS + $1))
 	shift
@@ -60,7 +61,7 @@ mirror_start_etcd() {
 		--initial-cluster "r=http://127.0.0.1:$mirror_etcd_peers"
 }
 
-# mirror_make_set NAME
+# mirror_make_set NAME: makes a set.
 mirror_make_set() {
 	local folder
 	case $1 in dax*) folder=/pmem ;; *) folder=/disk ;; esac
@@ -98,7 +99,8 @@ mirror_setup() {
 	mirror_start_daemon
 }
 
-# mirror_boot_begin MEMBER CHECK BROKEN: CHECK yes: first look for acknowledged records.
+# mirror_boot_begin MEMBER CHECK BROKEN: boots a guest. With CHECK yes the guest first looks for
+# acknowledged records.
 mirror_boot_begin() {
 	rm -f "$mirror_dir"/{ready,reply.*,output.*,guest.sums}
 	: >"$mirror_dir/orders"
@@ -106,7 +108,7 @@ mirror_boot_begin() {
 	vm_net_is_open=yes vm_boot mirror "$1,$mirror_register_port,$2,$3"
 }
 
-# mirror_boot_wait BROKEN
+# mirror_boot_wait BROKEN: waits until the guest is ready.
 mirror_boot_wait() {
 	vm_wait_line "$mirror_dir/ready" ready 400 || die "the guest does not get ready: $(cat "$vm_out/mirror.log")"
 	case $1 in daemon | both)
@@ -115,13 +117,13 @@ mirror_boot_wait() {
 	esac
 }
 
-# mirror_boot CHECK BROKEN
+# mirror_boot CHECK BROKEN: boots the guest, and waits until it is ready.
 mirror_boot() {
 	mirror_boot_begin g "$1" "$2"
 	mirror_boot_wait "$2"
 }
 
-# mirror_do WORD: carried out in the guest; it must succeed.
+# mirror_do WORD: the guest carries out the order, which must succeed.
 mirror_do() {
 	mirror_orders=$((mirror_orders + 1))
 	echo "$1" >>"$mirror_dir/orders"
@@ -129,7 +131,7 @@ mirror_do() {
 	[ "$(cat "$mirror_dir/reply.$mirror_orders")" = 0 ] || die "$1 in the guest: $(cat "$mirror_dir/output.$mirror_orders")"
 }
 
-# Writers outside, which go on until mirror_stop_writers.
+# mirror_write_here: starts writers outside the guest, which continue until mirror_stop_writers.
 mirror_write_here() {
 	local set
 	writer_pids=()
@@ -158,15 +160,15 @@ mirror_kill_writers() {
 	writer_pids=()
 }
 
-# Kill the host outside: its writers, if there are any, and its daemon.
+# mirror_kill_here: kills the host outside: its writers, if it has any, and its daemon.
 mirror_kill_here() {
 	mirror_kill_writers
 	kill -KILL "$mirror_daemon"
 	wait "$mirror_daemon" 2>/dev/null || :
 }
 
-# has_entries SET MASK COUNT: COUNT entries acknowledged with these copies, after those that the
-# journal had before
+# has_entries SET MASK COUNT: succeeds if the journal has COUNT more entries than before that were
+# acknowledged with these copies.
 has_entries() {
 	local n
 	n=$(tail -c +$((journal_before[$1] + 1)) "$mirror_dir/$1.journal" 2>/dev/null | od -An -v -t u8 -w16 | awk -v m="$2" '$2 == m { n++ } END { print n + 0 }')
@@ -181,7 +183,7 @@ mirror_note_journals() {
 	done
 }
 
-# mirror_wait_entries MASK: wait for 20 more in each set
+# mirror_wait_entries MASK: waits for 20 more entries in each set.
 mirror_wait_entries() {
 	local set
 	for set in "${mirror_sets[@]}"; do
@@ -190,7 +192,7 @@ mirror_wait_entries() {
 	done
 }
 
-# The copies outside have the records acknowledged with them.
+# mirror_check_here: the copies outside must have the records that were acknowledged with them.
 mirror_check_here() {
 	local set
 	for set in "${mirror_sets[@]}"; do
@@ -214,7 +216,8 @@ mirror_sums() {
 	mirror_check_here
 }
 
-# The number of records found, for each combination of medium and mapping.
+# mirror_say_acknowledged: prints the number of records found for each combination of medium and
+# mapping.
 mirror_say_acknowledged() {
 	local set
 	for set in "${mirror_sets[@]}"; do

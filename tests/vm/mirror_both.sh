@@ -9,7 +9,7 @@ both_dir=
 both_cuts=0
 declare -A both_pid=() both_orders=() both_port=()
 
-# both_in GUEST COMMAND...: a function of mirror.sh, for this guest
+# both_in GUEST COMMAND...: calls a function of mirror.sh for this guest.
 both_in() {
 	local guest=$1 vm_out=$both_dir/$1 vm_disks=$both_dir/$1/disks mirror_dir=$both_dir/$1/mirror vm_log=$both_dir/$1/mirror.console
 	local vm_qemu_pid=${both_pid[$1]:-} mirror_orders=${both_orders[$1]:-0} vm_forward='' vm_forward2=''
@@ -27,7 +27,7 @@ both_end() {
 	done
 }
 
-# Cut the power of both guests.
+# both_cut: cuts the power of both guests.
 both_cut() {
 	sleep "$((RANDOM % 3)).$((RANDOM % 10))$((RANDOM % 10))"
 	kill -KILL "${both_pid[@]}"
@@ -36,7 +36,7 @@ both_cut() {
 	mirror_note_journals
 }
 
-# both_boot CHECK BROKEN [GUEST...]: boot them at the same time
+# both_boot CHECK BROKEN [GUEST...]: boots the guests at the same time.
 both_boot() {
 	local guest check=$1 broken=$2 guests=("${@:3}")
 	[ ${#guests[@]} != 0 ] || guests=("${both_guests[@]}")
@@ -56,8 +56,8 @@ both_expect_kept() { # GUEST...
 	done
 }
 
-# both_serve GUEST: its programs become primaries. Their first reads are compared with the journal, and with everything
-# that was read before.
+# both_serve GUEST: the guest's programs become primaries. The data that they read first are
+# compared with the journal, and with all data that were read before.
 both_serve() {
 	both_in "$1" mirror_do write
 	mirror_wait_entries 3
@@ -73,7 +73,7 @@ both_sums() { # PRIMARY
 	cmp "$both_dir"/{g,h}/mirror/guest.sums || die "the copies differ after they became in-sync"
 }
 
-# One journal for both guests, and one file of what was read.
+# both_share_files: one journal for both guests, and one file of the data that were read.
 both_share_files() {
 	local set name
 	for set in "${mirror_sets[@]}"; do
@@ -98,7 +98,7 @@ both_setup() {
 		both_port[$guest]="$vm_forward $vm_forward2"
 	done
 	both_share_files
-	# Each guest reaches the other at the same address.
+	# Each guest reaches the other guest at the same address.
 	for guest in "${both_guests[@]}"; do
 		echo "$guest=10.0.2.2:${both_port[$guest]% *}"
 	done >"$both_dir/g/mirror/new_set"
@@ -120,8 +120,8 @@ both_round_former() {
 	both_serve g
 }
 
-# It is cut off soon after it has read data that only its own copy may have had, and the other one
-# serves.
+# The primary loses its power soon after it has read data that perhaps only its own copy had, and
+# then the other guest serves.
 both_round_other() {
 	both_cut
 	both_boot yes none
@@ -130,7 +130,7 @@ both_round_other() {
 	both_sums h
 }
 
-# One comes back alone and goes on; the other one finds it as the primary.
+# One guest boots alone and continues; the other guest boots later and finds it as the primary.
 both_round_first() {
 	both_in h mirror_do write
 	mirror_wait_entries 3
@@ -145,7 +145,7 @@ both_round_first() {
 	both_sums g
 }
 
-# Programs wait on both: one in each set becomes the primary.
+# Programs wait on both guests. In each set one program becomes the primary.
 both_round_race() {
 	both_in g mirror_do write
 	mirror_wait_entries 3
@@ -162,8 +162,8 @@ both_says() { # GUEST SET TEXT: its program
 	grep -q "$3" "$both_dir/$1/mirror/guest.$2.log"
 }
 
-# Proves that the test notices: no program writes back, so acknowledged records are on no disk. Each copy shows that,
-# and so does the serving program.
+# Proves that the test notices a missing write-back: no program writes back, so acknowledged records
+# are on no disk. Each copy shows that, and so does the program that serves.
 both_round_broken() {
 	local set guest
 	both_cut

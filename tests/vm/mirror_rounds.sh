@@ -6,7 +6,7 @@
 
 declare -A mirror_cuts=()
 
-# mirror_cut WHO: cuts the power of the guest, which has the role WHO
+# mirror_cut WHO: cuts the power of the guest, which has the role WHO.
 mirror_cut() {
 	sleep "$((RANDOM % 3)).$((RANDOM % 10))$((RANDOM % 10))"
 	vm_kill
@@ -14,7 +14,7 @@ mirror_cut() {
 	mirror_note_journals
 }
 
-# The guest's copies are checked, and become equal under load.
+# mirror_return: the guest's copies are checked, and must become equal under load.
 mirror_return() {
 	mirror_boot yes none
 	mirror_expect_kept
@@ -45,7 +45,7 @@ mirror_round_primary() {
 	mirror_return
 }
 
-# No member takes over: the guest becomes the primary again, with its own data, and loses its power
+# No member takes over: the guest becomes the primary again, with its own data, and its power is cut
 # again.
 mirror_round_again() {
 	local i
@@ -66,7 +66,7 @@ mirror_round_again() {
 	mirror_sums
 }
 
-# Its power is cut again while its copies are made equal.
+# The guest's power is cut again while its copies are made equal.
 mirror_round_twice() {
 	mirror_note_journals
 	mirror_write_here
@@ -81,7 +81,7 @@ mirror_round_twice() {
 	mirror_return
 }
 
-# The guest's copies lack later acknowledged records, and are alone.
+# The guest's copies lack later acknowledged records, and no other copy is available.
 mirror_round_stale_guest() {
 	mirror_note_journals
 	mirror_write_here
@@ -121,7 +121,8 @@ mirror_promote_in_vain() {
 	done
 }
 
-# The copies outside lack them, and the guest, which has everything, loses its power.
+# The copies outside lack acknowledged records, and the power of the guest, which has all of them,
+# is cut.
 mirror_round_stale_here() {
 	mirror_note_journals
 	mirror_do write
@@ -143,7 +144,8 @@ mirror_round_stale_here() {
 	mirror_sums
 }
 
-# Makes the next primary's records distinguishable from those that a former one could still write.
+# mirror_skip_numbers: makes the next primary's records distinguishable from records that the former
+# primary could still write.
 mirror_skip_numbers() {
 	local set
 	for set in "${mirror_sets[@]}"; do
@@ -157,14 +159,16 @@ mirror_skip_numbers() {
 	done
 }
 
-# mirror_is_followed: the other side becomes primary, as the lease of the stopped one is over.
+# mirror_is_followed: the other side becomes the primary, because the lease of the stopped primary
+# has ended.
 mirror_is_followed() {
 	mirror_skip_numbers
 	mirror_write_here
 	mirror_wait_entries 2
 }
 
-# One flush of the former primary may have been acknowledged before the stop, and be recorded after it.
+# mirror_expect_late SET: one flush of the former primary may have been acknowledged before the
+# stop, and be recorded after it.
 mirror_expect_late() { # SET
 	local late
 	late=$(tail -c +$((journal_before[$1] + 1)) "$mirror_dir/$1.journal" | od -An -v -t u8 -w16 |
@@ -172,7 +176,8 @@ mirror_expect_late() { # SET
 	[ "$late" -le 1 ] || die "$1: $late flushes of a fenced program were acknowledged"
 }
 
-# Nothing that a fenced program stores reaches the other copy, or is acknowledged.
+# mirror_expect_fenced SET: no data that a fenced program stores may reach the other copy, or be
+# acknowledged.
 mirror_expect_fenced() {
 	local set
 	mirror_do fenced
@@ -198,7 +203,7 @@ mirror_round_stopped() {
 	mirror_expect_fenced
 }
 
-# Only the programs are stopped; the guest's daemon goes on.
+# Only the programs are stopped; the guest's daemon continues.
 mirror_round_paused() {
 	mirror_note_journals
 	mirror_do write
@@ -210,8 +215,8 @@ mirror_round_paused() {
 	mirror_expect_fenced
 }
 
-# Proves that the test notices: WHO does not write back, so acknowledged records are not on the
-# disk.
+# Proves that the test notices a missing write-back: WHO does not write back, so acknowledged
+# records are not on the disk.
 mirror_round_broken() { # daemon|writers
 	local set
 	echo end >>"$mirror_dir/orders"
@@ -238,7 +243,7 @@ mirror_round_broken_writers() { mirror_round_broken writers; }
 
 mirror_kinds=(replica primary stale_guest stale_here stopped paused twice again)
 
-# mirror_rounds COUNT KIND...: rounds of these kinds in turn
+# mirror_rounds COUNT KIND...: runs rounds of these kinds in turn.
 mirror_rounds() {
 	local round who count=$1 kinds=("${@:2}")
 	mirror_setup
@@ -261,7 +266,7 @@ mirror_end_rounds() {
 	say "power cuts of the replica's guest: ${mirror_cuts[replica]:-0}, of the primary's: ${mirror_cuts[primary]:-0}; under each of: ${mirror_sets[*]}"
 }
 
-# mirror_chosen ROUNDS KIND...
+# mirror_chosen ROUNDS KIND...: runs the chosen kinds of rounds.
 mirror_chosen() {
 	local kind kinds=() with_both=
 	for kind in "${@:2}"; do
@@ -274,8 +279,9 @@ mirror_chosen() {
 	[ ! "$with_both" ] || vm_mirror_both
 }
 
-# vm_mirror ROUNDS [SEED [KINDS]]: KINDS are kinds of rounds, separated by commas, or `both`: all power cuts of both copies.
-# Without KINDS everything runs: all kinds in turn, those two without write-back, and `both`.
+# vm_mirror ROUNDS [SEED [KINDS]]: KINDS are kinds of rounds, separated by commas, or `both`, which
+# means all power cuts of both copies. Without KINDS the function runs everything: all kinds in
+# turn, the two kinds without write-back, and `both`.
 vm_mirror() {
 	local kinds=() seed=${2:-$(($(date +%s) % 30000))}
 	RANDOM=$seed

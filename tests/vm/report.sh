@@ -5,7 +5,7 @@
 
 vm_report_begin() { rm -f "$vm_out/cuts.$1"; }
 
-# vm_report SYSTEM CUT LOST RESYNCED_KIB NEEDED
+# vm_report SYSTEM CUT LOST RESYNCED_KIB NEEDED: prints one line of results.
 vm_report() {
 	local system=$1
 	printf '%-27s|%-7s|%-26s|%12s|%s\n' "$2" "$system" "$3" "$4" "$5" >>"$vm_out/cuts.$system"

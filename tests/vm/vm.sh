@@ -19,7 +19,7 @@ for part in build kernel kernel_new initramfs boot interop edges cut stop report
 	# shellcheck source=/dev/null
 	. "$vm_dir/$part.sh"
 done
-# Some of Debian's programs are outside a normal user's path.
+# Some of Debian's programs are not in a normal user's path.
 PATH=$PATH:/usr/sbin:/sbin
 trap vm_end EXIT
 

@@ -6,7 +6,7 @@ set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../../cmake/debian-fetch.sh"
 
-# The tests are documentation in that package, so the longer files are compressed.
+# In that package the tests are documentation, so the longer files are compressed.
 unpack() {
 	rm -rf root tests
 	dpkg-deb -x python3-pyverbs_*.deb root

@@ -25,7 +25,8 @@ class Reporter(unittest.TestResult):
         super().stopTest(test)
 
     def say(self, test, outcome, detail=""):
-        # Of a class that is skipped or fails as a whole, the test is "setUpClass (module.Class)".
+        # If a class is skipped or fails as a whole, the name of the test is "setUpClass
+        # (module.Class)".
         print(json.dumps({"test": test.id().removeprefix("tests."), "outcome": outcome, "detail": detail}), flush=True)
 
     def addSuccess(self, test):

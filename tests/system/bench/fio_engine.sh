@@ -8,7 +8,7 @@
 
 region=--region=pool # or empty
 
-# fio_job OPTIONS...: on that region of $where
+# fio_job OPTIONS...: runs a fio job on the region at $where.
 fio_job() {
 	timeout 60 "$RPMA_FIO" --name=job --ioengine="external:$RPMA_FIO_ENGINE" --hostname="${where%:*}" \
 		--port="${where##*:}" ${region:+"$region"} --output-format=json "$@" >out 2>err </dev/null
@@ -79,7 +79,7 @@ client_writes() {
 	grep -q 'writes_in=[1-9]' serve.out
 }
 
-# Another fio may have other structures.
+# An fio of another version may have other structures, so it must be refused.
 test_another_fio_is_refused() {
 	cp "$RPMA_FIO" other-fio
 	serve pool --create --size 1M

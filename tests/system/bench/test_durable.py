@@ -22,7 +22,7 @@ sys.path.insert(0, BENCH)
 from runner import durable, durable_table, plot, servers  # noqa: E402
 
 servers.DISK_MIB = 8  # there are few connections
-# Runs until it is ended.
+# A program that runs until a signal ends it.
 FOREVER = """
 import signal, sys
 sys.path.insert(0, sys.argv[1])

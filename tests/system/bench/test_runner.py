@@ -15,7 +15,8 @@ sys.path.insert(0, BENCH)
 from runner import case, disk_goals, goal_run, goals, guards, loop_disks, machine, mirror_goals, peer_goals, place, plot, \
     points, readme, rounds, table, verbs  # noqa: E402
 
-# Prints a line with the times from its environment for this work, and records that it ran.
+# A stand-in for a benchmark: prints a line with the times from its environment for the requested
+# work, and records that it ran.
 PROGRAM = """#!/bin/sh
 for word; do case $word in work=*) work=${word#work=};; esac; done
 echo "$(basename "$0") $work" >>"$FAKE_LOG"
@@ -36,7 +37,7 @@ fi
 case $2 in who=ours) n=90;; *) n=100;; esac
 echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":30,\\"instructions\\":$n}"
 """
-# perftest.sh: with Acks a message takes twice the time, over rings a fifth.
+# A stand-in for perftest.sh: with Acks a message takes twice the time, over rings a fifth.
 PERFTEST = """#!/bin/sh
 us=10
 case "$*" in *ack=on*) us=20;; esac
@@ -44,7 +45,8 @@ case "$*" in *ack=on*) us=20;; esac
 rate=$((100 / us))
 echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"ops_s\\":$rate,\\"bytes_s\\":$rate}"
 """
-# scale: prints both ends of idle connections, and one line for every other work.
+# A stand-in for scale: prints two lines for idle connections, one for each end, and one line for
+# every other work.
 SCALE = """#!/bin/sh
 echo "$*" >>"$FAKE_LOG"
 case $1 in
@@ -390,14 +392,14 @@ class Runner(unittest.TestCase):
             self.assertIn(f"| {work} | < 1 us | 1.500 | 1.000 .. 2.000 | NOT met |", page)
 
     def test_the_tests_that_guard_goals_exist(self):
-        # In the build folder itself it would overwrite the log of the run that this test belongs
-        # to.
+        # If the test ran in the build folder itself, ctest would overwrite the log of the run that
+        # this test belongs to.
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/CTestTestfile.cmake", "w", encoding="utf-8") as tests:
                 tests.write(f'subdirs("{os.environ["RPMA_BINARY"]}")\n')
             listed = subprocess.run(["ctest", "--test-dir", folder, "-N"], capture_output=True, text=True,
                                     check=True).stdout
-        # Bounds of instructions hold for one compiler and its options.
+        # Bounds of instruction counts hold for one compiler and its options.
         missing = {test for test in guards.GUARDS.values() if f": {test}\n" not in listed}
         self.assertLessEqual(missing, set(os.environ["RPMA_NOT_COUNTED"].split()))
 

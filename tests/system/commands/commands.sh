@@ -9,7 +9,8 @@ rpma=$RPMA_TOOL rpmirror=$RPMIRROR softrnic=$SOFTRNIC rpmirrord=$RPMIRRORD rpmem
 logs=(out err)
 export RPMIRROR_SOCKET=$work/none HOME=$work
 
-# expect CODE PATTERN COMMAND...: the exit code, and a text on standard error
+# expect CODE PATTERN COMMAND...: the command must end with that exit code, and print a text like
+# PATTERN on standard error.
 expect() {
 	local want=$1 pattern=$2 got=0
 	shift 2
@@ -18,8 +19,8 @@ expect() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" err || fail "'$*' does not say '$pattern'"
 }
 
-# Scripts rely on these: 0 done, 1 failed, 2 wrong usage. rpmemd's and rpmem-ssh's are those of PMDK and of ssh, which
-# librpmem reads.
+# Scripts rely on these exit codes: 0 done, 1 failed, 2 wrong usage. The codes of rpmemd and
+# rpmem-ssh are those of PMDK and ssh, because librpmem reads them.
 test_exit_codes_have_one_convention() {
 	local program
 	for program in "$rpma" "$rpmirror" "$softrnic" "$rpmirrord" "$rpmemd"; do
@@ -47,7 +48,7 @@ test_exit_codes_have_one_convention() {
 	RPMEM_SSH_PROGRAM=$work/no-ssh expect 255 'cannot run' "$RPMEM_SSH" host rpmemd
 }
 
-# Each page leads to the list, which has each program.
+# Each manual page refers to the page that lists the exit codes, and that page has each program.
 test_every_manual_leads_to_the_convention() {
 	local page man=$RPMA_SOURCE/doc/man/1
 	sed -n '/^.Ss EXIT CODES OF ALL PROGRAMS/,/^.Sh /p' "$man/rpma.1" >list
@@ -75,7 +76,8 @@ test_a_wrong_option_names_the_nearest() {
 	expect 2 "^rpmirror status: there is no option '--tiemout=3' \(did you mean '--timeout'\?\)" "$rpmirror" status --tiemout=3
 	expect 2 "'--check' takes no value" "$rpmirror" status --check=yes
 	expect 2 "^softrnic run: unrecognized option '--iwrap' \(did you mean '--iwarp'\?\)$" "$softrnic" run --iwrap true
-	# Those of the program are its own, and unambiguous beginnings are options.
+	# Options after the program's name belong to the program. Unambiguous beginnings of options
+	# are accepted.
 	expect 1 '' "$softrnic" run sh -c 'exit 1' --iwrap
 	expect 3 'nope does not exist' "$rpma" serve --por 0 nope
 }

@@ -6,14 +6,15 @@
 logs=(bash.out zsh.out wanted)
 folder=$RPMA_SOURCE/contrib/completion
 export RPMIRROR_SOCKET=$work/none
-# The programs have other names in the build tree.
+# In the build tree the programs have other names than in the packages.
 mkdir bin
 ln -s "$RPMA_TOOL" bin/rpma
 ln -s "$RPMIRROR" bin/rpmirror
 ln -s "$SOFTRNIC" bin/softrnic
 PATH=$work/bin:$PATH
 
-# in_bash WORD...: what the last word, which may be incomplete, is completed to
+# in_bash WORD...: prints the completions that bash offers for the last word, which may be
+# incomplete.
 in_bash() {
 	bash -euo pipefail -c '. "$1/rpma.bash"; shift
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
@@ -21,7 +22,8 @@ in_bash() {
 		printf "%s\n" ${COMPREPLY[@]+"${COMPREPLY[@]}"}' bash "$folder" "$@" | sort -u
 }
 
-# The same with zsh, whose functions for completion print what they are given.
+# in_zsh WORD...: prints the completions that zsh offers. zsh's functions for completion are
+# replaced by functions that print their arguments.
 in_zsh() {
 	command -v zsh >/dev/null || { echo "SKIPPED: there is no zsh" && exit 77; }
 	zsh -f -c 'file=$1; shift
@@ -33,10 +35,10 @@ in_zsh() {
 		. $file' zsh "$folder/_rpma" "$@" | { grep -e "^${*: -1}" -e '^FILES$' -e '^COMMANDS$' || :; } | sort -u
 }
 
-# commands PROGRAM: those of its help
+# commands PROGRAM: prints the commands that the program's help names.
 commands() { "$1" --help | grep -oE "^( +|usage: )$1 [a-z]+" | awk '{ print $NF }' | sort -u; }
 
-# each_is_completed SHELL
+# each_is_completed SHELL: checks that the shell completes each command of each program.
 each_is_completed() {
 	local shell=$1 program command missing count=0
 	for program in rpma rpmirror softrnic; do
@@ -56,7 +58,7 @@ each_is_completed() {
 	[ "$count" -gt 100 ] || fail "the help texts have only $count options"
 }
 
-# expect SHELL WANTED WORD...
+# expect SHELL WANTED WORD...: the shell must offer exactly the completions WANTED.
 expect() {
 	local shell=$1 wanted=$2
 	shift 2
@@ -89,7 +91,8 @@ test_zsh_completes_all_that_help_names() {
 	expect zsh FILES rpma put --secret-file ''
 }
 
-# A daemon answers with its sets; without one there is nothing, at once.
+# The daemon supplies the names of its sets. Without a daemon there are no completions, and no
+# delay.
 test_sets_and_members_are_those_of_the_daemon() {
 	local shell
 	cat >bin/rpmirror.new <<-'END'

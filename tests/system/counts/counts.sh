@@ -32,7 +32,7 @@ run() {
 	exit 1
 }
 
-# check WHAT COUNT BOUND, in hundredths
+# check WHAT COUNT BOUND: fails if the count is above the bound; both are in hundredths.
 check() {
 	local verdict=ok
 	if [ "$2" -gt "$3" ]; then
@@ -50,16 +50,17 @@ hundredths() {
 
 # --- system calls ---------------------------------------------------------------------------
 
-# calls_of FILE NAMES: successful ones, of any of NAME|NAME; all: but those that wait for a lock, as
-# chance decides; "in vain NAME|NAME": those that failed, as receives do that find nothing
+# calls_of FILE NAMES: prints the number of successful calls. NAMES is NAME|NAME for calls of any of
+# these names; "all" for all calls except those that wait for a lock, whose number depends on
+# chance; or "in vain NAME|NAME" for calls that failed, such as receives that find nothing.
 calls_of() {
 	awk -v name="${2#in vain }" -v vain="${2%% *}" '
 		$1 ~ "^(" name ")$" || (name == "all" && $1 != "total" && $1 != "futex") {
 			n += vain == "in" ? $3 : $2 - $3 } END { print n + 0 }' "$1"
 }
 
-# calls WORK HOW NAMES BOUND ...: calls for each operation, in hundredths. Both runs include the
-# start and the end of the program.
+# calls WORK HOW NAMES BOUND ...: checks the number of calls for each operation, in hundredths. It
+# is the difference of two runs, because both include the start and the end of the program.
 calls() {
 	local work=$1 how=$2 few=100 many=600 n more less
 	shift 2
@@ -75,8 +76,9 @@ calls() {
 	done
 }
 
-# A traced program is slow, so it has more wake-ups by timers, and waits that follow too slowly to
-# keep the connection in between. They are counted here, and are rare without a trace.
+# A program under strace is slow. So it has more wake-ups by timers, and its waits follow each other
+# too slowly to keep the connection in between. These calls are counted here, and are rare without
+# strace.
 count_calls() {
 	local sends='sendmsg|sendto' receives='recvmsg|recvfrom'
 	command -v strace >/dev/null || skip "there is no strace"
@@ -89,10 +91,11 @@ count_calls() {
 
 # --- allocations, and mutexes that are taken by a call ----------------------------------------
 
-# sum_of COLUMN FILE: over all processes
+# sum_of COLUMN FILE: prints the sum of a column over all processes.
 sum_of() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$2"; }
 
-# allocations WORK HOW [MUTEXES]: MUTEXES is a bound in hundredths; none if each early poll adds some
+# allocations WORK HOW [MUTEXES]: checks the numbers of allocations and of locked mutexes. MUTEXES
+# is a bound in hundredths; it is left out where each early poll locks some mutexes.
 allocations() {
 	local few=200 many=1200 n what column=0 less more bound
 	for n in $few $many; do
@@ -102,7 +105,8 @@ allocations() {
 	for what in allocations ${3:+"calls that take a mutex"}; do
 		column=$((column + 1))
 		bound=${3:-}
-		# A timer or a thread that comes during one of the two runs may add some.
+		# A timer or a thread that starts during one of the two runs may add some
+		# allocations.
 		[ $column = 2 ] || bound=2
 		less=$(sum_of $column "$scratch/allocations.$few")
 		more=$(sum_of $column "$scratch/allocations.$many")
@@ -127,12 +131,13 @@ count_allocations() {
 
 # --- instructions ---------------------------------------------------------------------------
 
-# all_instructions N: of both processes; if one process is both ends, of its working thread
+# all_instructions N: prints the instructions of both processes. If one process is both ends, only
+# those of its working thread are counted.
 all_instructions() {
 	awk '/^(summary|totals):/ && !seen[FILENAME]++ { n += $2 } END { print n }' "$scratch"/cg."$1".*
 }
 
-# instructions WORK BOUND [HOW PRELOAD OPTION]
+# instructions WORK BOUND [HOW PRELOAD OPTION]: checks the number of instructions for one operation.
 instructions() {
 	local few=300 many=1300 how=${3:-wait} n
 	for n in $few $many; do
@@ -153,7 +158,7 @@ count_instructions() {
 	instructions send "$BOUND_SEND"
 }
 
-# The same over rings in shared memory.
+# Counts the instructions over rings in shared memory.
 count_rings() {
 	command -v valgrind >/dev/null || skip "there is no valgrind"
 	export SOFTRNIC_SHM=1
@@ -161,8 +166,8 @@ count_rings() {
 	instructions batch "$BOUND_RINGS_BATCH"
 }
 
-# The same with one thread that polls both ends. Under valgrind the polls come too slowly to own the
-# connections, so time also passes 200 times as slowly.
+# Counts the instructions of one thread that polls both ends. Under valgrind the polls come too
+# slowly to own the connections, so the clock also runs 200 times as slowly.
 count_polled() {
 	command -v valgrind >/dev/null || skip "there is no valgrind"
 	export SOFTRNIC_SHM=1
@@ -173,7 +178,7 @@ count_polled() {
 
 # --- librpma's own, beside another librpma's --------------------------------------------------
 
-# own_of N: instructions in librpma.so itself, of the process that has more of them
+# own_of N: prints the instructions in librpma.so itself, of the process that has more of them.
 own_of() {
 	local f
 	for f in "$scratch"/cg."$1".*; do
@@ -182,7 +187,7 @@ own_of() {
 	done | sort -n | tail -1
 }
 
-# own LIBRARIES PRELOAD: prints the instructions for each operation, in hundredths
+# own LIBRARIES PRELOAD: prints the instructions for each operation, in hundredths.
 own() {
 	local few=300 many=1300 n
 	for n in $few $many; do
@@ -193,7 +198,8 @@ own() {
 	rm -f "$scratch"/cg.*
 }
 
-# A write, a flush, the poll that finds the completion; and the same with the waits before it.
+# Compares two kinds of work: a write, a flush and the poll that finds the completion, and the same
+# with the waits before the poll.
 count_librpma() {
 	local theirs
 	command -v valgrind >/dev/null || skip "there is no valgrind"
@@ -206,7 +212,8 @@ case ${1:-} in
 calls | allocations | instructions | rings | polled | librpma) ;;
 *) exit 2 ;;
 esac
-# Another process on the CPU adds wake-ups by timers. Real growth shows in each repetition.
+# Another process on the same CPU adds wake-ups by timers. If the number has really grown, each
+# repetition shows it.
 for _ in 1 2 3; do
 	failed=0
 	"count_$1"

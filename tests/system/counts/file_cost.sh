@@ -21,13 +21,13 @@ done
 where=$(sed -nE '1s/.* at ([^ ]*:[0-9]+): .*/\1/p' serve.out)
 [ -n "$where" ] || { cat serve.out; exit 1; }
 
-# total HOW COUNT RECORDS: sets $instructions
+# total HOW COUNT RECORDS: sets $instructions to the instructions of a whole run.
 total() {
 	taskset -c 0 valgrind --quiet --tool=callgrind --callgrind-out-file=cg "$FILE_COST" "$1" "$where" "$2" 64 "$3"
 	instructions=$(awk '/^(summary|totals):/ { print $2; exit }' cg)
 }
 
-# cost HOW RECORDS: sets $cost, for one group
+# cost HOW RECORDS: sets $cost to the instructions for one group.
 cost() {
 	total "$1" "$many" "$2"
 	cost=$instructions

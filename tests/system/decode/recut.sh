@@ -33,7 +33,7 @@ for capture; do
 		echo "FAILED: $capture has other bytes"
 		exit 1
 	}
-	# No FPDU is reassembled from several packets.
+	# In the rewritten capture no FPDU is reassembled from several packets.
 	[ "$(dissector -r "$tmp/recut.pcapng" -Y tcp.reassembled_in | wc -l)" = 0 ] || {
 		echo "FAILED: a frame of $capture is in several packets"
 		exit 1

@@ -24,7 +24,7 @@ stand_in() {
 	printf '#!/bin/sh\n%s\n' "$2" >"$scratch/bin/$1"
 	chmod 755 "$scratch/bin/$1"
 }
-# It lists the packages that apt-get was called with.
+# The replaced apt-get records the packages of its call.
 stand_in dpkg-query 'shift 2; for p; do grep -qs "^$p\$" "$LOG" && echo "$p installed"; done'
 stand_in apt-get '
 	case "$*" in
@@ -54,7 +54,7 @@ grep -q '^policy 101$' "$LOG.policy" || fail "services may start while packages 
 grep -q '^tgt$' "$LOG" || fail "setup does not install what tests need"
 grep -q '^policy 101$' "$LOG.policy" || fail "tgt's service would have been started"
 
-# An existing policy stays.
+# The script must keep an existing policy.
 printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d
 chmod 755 /usr/sbin/policy-rc.d
 : >"$LOG"

@@ -32,13 +32,14 @@ for program in cmake/check-rooms.sh cmake/check-install.sh cmake/tree-files.sh b
 done
 cp "$source_dir/dev" "$tree/"
 
-# These record that they ran. `late` fails once in each build tree, and passes when it is repeated.
+# These stand-ins for tests record that they ran. `late` fails once in each build tree, and passes
+# when it is repeated.
 script "$scratch/good" 'echo good >>"$RUNS"'
 script "$scratch/bad" 'echo bad >>"$RUNS"; exit 1'
 script "$scratch/late" 'echo late >>"$RUNS"; [ -e ran ] || { : >ran; exit 1; }'
 script "$scratch/hang" 'echo hang >>"$RUNS"; exec sleep 300'
 
-# tests PRESET NAME...: defines the tests of a build tree
+# tests PRESET NAME...: defines the tests of the preset's build tree.
 tests() {
 	local dir=$tree/build
 	[ "$1" = default ] || dir=$dir-$1
@@ -52,7 +53,7 @@ tests() {
 	: >"$RUNS"
 }
 
-# dev WORD...: returns its status
+# dev WORD...: runs ./dev, and returns its exit code.
 dev() {
 	local status=0
 	"$tree/dev" "$@" >"$scratch/said" 2>&1 </dev/null || status=$?
@@ -60,14 +61,14 @@ dev() {
 }
 runs_of() { grep -c "^$1\$" "$RUNS" || :; }
 
-# A test that fails beside others and passes alone is named; no other test is repeated.
+# A test that fails beside other tests and passes alone is named, and no other test is repeated.
 tests default good late
 dev test || fail "a test that passes when it is repeated fails the run"
 grep -q "WARNING: build: 1 tests passed only when repeated alone: late" "$scratch/said" || fail "late is not named"
 [ "$(runs_of good)" = 1 ] && [ "$(runs_of late)" = 2 ] || fail "other tests than the failed one were repeated"
 [ -e "$tree/build/Testing/Temporary/before-repetition.log" ] || fail "the log of the first run is lost"
 
-# Failing twice is a failure, even beside a test that passes.
+# A test that fails twice is a failure, even beside a test that passes.
 tests default late bad
 ! dev test || fail "a test that fails twice passes"
 [ "$(runs_of bad)" = 2 ] || fail "bad ran $(runs_of bad) times"
@@ -82,7 +83,7 @@ dev test -R good || fail "a good test fails"
 ! dev test -R no.such.test || fail "no test is a success"
 [ ! -s "$RUNS" ] || fail "the failures of an earlier run were repeated"
 
-# A search for flaky tests finds them; an incomplete run is not a success.
+# Repeated runs find flaky tests. An incomplete run is not a success.
 tests default late
 ! dev test --repeat until-fail:2 || fail "--repeat hides a failure"
 tests default late
@@ -90,7 +91,7 @@ tests default late
 tests default late good
 ! dev test --stop-on-failure -j 1 || fail "a run that stopped at a failure is a success"
 
-# A test that hangs is ended, and so is a run.
+# A test that hangs is ended, and a run that hangs is ended, too.
 tests default hang
 ! dev test --timeout 1 || fail "a hanging test passes"
 [ "$(runs_of hang)" = 2 ] || fail "a test that timed out was not repeated"
@@ -98,7 +99,7 @@ tests default hang good
 ! TEST_LIMIT_S=4 dev test -j 1 || fail "a run that was ended is a success"
 grep -q "did not end within 4 s" "$scratch/said" || fail "the limit of the run is not named"
 
-# The sanitizers' runs of check are named again at its end.
+# At the end of `check` the tests that failed with sanitizers are named again.
 tests release abi.good
 tests tsan good
 tests asan late

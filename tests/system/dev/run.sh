@@ -24,7 +24,7 @@ cat >"$tree/CMakePresets.json" <<'JSON'
 { "version": 6, "configurePresets": [
 	{ "name": "default", "generator": "Ninja", "binaryDir": "${sourceDir}/build" } ] }
 JSON
-# Two builds at once would find the folder "busy".
+# Two builds at the same time would report that the build folder is "busy".
 cat >"$tree/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.16)
 project(small C)
@@ -60,8 +60,8 @@ done
 	fail "what cannot be compiled ran"
 grep -q 'no_such_name' "$scratch/broken.err" || fail "the compiler's words are not shown"
 
-# A program of the system gets the libraries, and nothing else is built. The second run prints
-# nothing.
+# A program of the system runs with the libraries, and only these are built. The second run prints
+# nothing, because nothing has to be built.
 for name in first second; do
 	# shellcheck disable=SC2016 # for that shell
 	timeout 50 "$tree/dev" run sh -c 'ls "$LD_LIBRARY_PATH/libsmall.so.0"' >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null ||
@@ -70,7 +70,7 @@ done
 [ ! -s "$scratch/second.err" ] || fail "what is built already is built again, or the second run states that it builds"
 grep -q 'building libsmall.so.0' "$scratch/first.err" || fail "the first run does not state that it builds"
 
-# A name that is neither kind of program is reported, and nothing is built for it.
+# A name that is neither a built program nor the system's is reported, and nothing is built for it.
 rm "$tree/build/one"
 ! timeout 50 "$tree/dev" run no-such-program >"$scratch/none.out" 2>"$scratch/none.err" </dev/null ||
 	fail "a program that is not there ran"

@@ -10,7 +10,8 @@ import re
 import subprocess
 import sys
 
-# First words of a row, the file with its version, the expression that finds it. The row's second column begins with it.
+# For each row of the page: the first words of the row, the file that has the version, and the
+# expression that finds the version there. The row's second column begins with that version.
 VERSIONS = (
     ("extensions between", "src/softrnic/proto/ext_hello.h", r"#define EXT_HELLO_MAJOR (\d+)"),
     ("mirror: greetings", "src/mirror/core/version.h", r"#define VERSION_FINDINGS (\d+)"),
@@ -48,7 +49,8 @@ def judge(source, tests):
         stated = re.search(r"\d+", (columns(page, first) + [""])[1])
         if not found or not stated or found[1] != stated[0]:
             yield f"'{first}': {path} has {found and found[1]}, the page has {stated and stated[0]}"
-    # An older version that is understood: the one before, as version.c computes it.
+    # Greetings also have an older version that the programs understand: the version before, as
+    # version.c computes it.
     newest, lowest = (re.findall(r"\d+", columns(page, "mirror: greetings")[1]) + ["0", "0"])[:2]
     if int(lowest) != int(newest) - 1 or "VERSION_LOWEST (VERSION_NEWEST - 1)" not in read(source, "src/mirror/core/version.c"):
         yield "mirror: the page and version.c differ about the lowest version"

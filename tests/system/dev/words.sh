@@ -19,7 +19,8 @@ fail() {
 	exit 1
 }
 
-# dev STATUS REGEX ARG...: checks its status and its output, and that it called nothing.
+# dev STATUS REGEX ARG...: runs ./dev; its exit code and output must be these, and it must not call
+# any other program.
 dev() {
 	local status=0 expected=$1 pattern=$2
 	shift 2
@@ -72,6 +73,6 @@ done
 dev 1 "SEED is a number, at least 0, and not 'x'" soak mirror-kills 5 x
 dev 1 "SEED is a number, at least 0, and not '-1'" soak mirror-histories 5 -1
 
-# Right arguments are accepted: here it runs until it looks for packages.
+# Right arguments are accepted: ./dev then runs until it looks for packages.
 ! timeout 20 "$scratch/tree/dev" soak 5 >"$scratch/said" 2>&1 </dev/null || fail "nothing runs"
 [ -e "$scratch/called" ] || fail "dev soak 5: refused"

@@ -6,7 +6,7 @@
 
 logs=(server.out server.err client.out client.err)
 server='' port=''
-# The devices of the guest lab do not serve 127.0.0.1.
+# In the guest lab RDMA devices do not serve 127.0.0.1, so the address can be set.
 addr=${RPMA_EXAMPLES_ADDR:-127.0.0.1}
 
 is_up_or_gone() { grep -q '^listening' server.out || is_gone "$server"; }
@@ -22,7 +22,8 @@ launch() { # EXAMPLE ARGS...: starts its server at $port; $server is its id
 	grep -q '^listening' server.out
 }
 
-# Like launch, at a free port below those that the kernel assigns by itself.
+# serve EXAMPLE ARGS...: starts a server, as launch does, at a free port below those that the kernel
+# assigns by itself.
 serve() { # EXAMPLE ARGS...
 	local try
 	for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -33,7 +34,7 @@ serve() { # EXAMPLE ARGS...
 	fail "no free port in $try tries"
 }
 
-# client CODE EXAMPLE ARGS...: it must exit with CODE, and print an error exactly if that is not 0
+# client CODE EXAMPLE ARGS...: the example must exit with CODE, and print an error unless CODE is 0.
 client() {
 	local want=$1 name=$2 got=0
 	shift 2

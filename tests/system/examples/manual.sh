@@ -3,7 +3,7 @@
 # The program in librpma(7): it exits with 0 exactly if its line is in the server's file.
 # shellcheck source=tests/system/examples/lib.sh
 . "$(dirname "$0")/lib.sh"
-# The program leaves all clean-up to the end of the process.
+# The program leaves all clean-up to the end of the process, so leaks are not checked.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
 ends() { # CODE COMMAND...: runs it with a time limit

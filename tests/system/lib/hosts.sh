@@ -5,10 +5,11 @@
 # 10.77.0.1 and so on. Needs root, or the right to make user namespaces; otherwise the test is skipped.
 : "${SYSTEM_SWITCH:?the program system_switch}"
 host_pids=()
-# Descriptors that started processes must not inherit: the ends of pipes whose close is awaited.
+# Descriptors that started processes must not inherit: the ends of pipes at which the script waits
+# for a close.
 private_fds=()
 
-# hosts_start COUNT
+# hosts_start COUNT: starts so many hosts and the switch between them.
 hosts_start() {
 	local i k
 	unshare -n true 2>/dev/null || { echo "SKIPPED: no network namespaces for this user" && exit 77; }
@@ -30,7 +31,8 @@ hosts_start() {
 		on "$i" ip link set lo up
 		on "$i" ip addr add "10.77.0.$i/24" dev eth0
 		on "$i" ip link set eth0 up
-		# Without ARP: a lost ARP frame would make a host seem to be away.
+		# Neighbours are set without ARP, because a host would seem to be away after a lost
+		# ARP frame.
 		for ((k = 1; k <= $1; k++)); do
 			[ "$i" = "$k" ] || on "$i" ip neigh add "10.77.0.$k" lladdr "02:00:00:00:00:0$k" dev eth0 nud permanent
 		done
@@ -39,14 +41,14 @@ hosts_start() {
 
 has_own_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 
-# on HOST COMMAND...: executed on that host
+# on HOST COMMAND...: runs the command on that host.
 on() {
 	local host=$1
 	shift
 	nsenter -t "${host_pids[host]}" -n "$@"
 }
 
-# start_on HOST LOG COMMAND...: in the background; $! is its id
+# start_on HOST LOG COMMAND...: starts the command in the background; $! is its process id.
 start_on() {
 	local host=$1 log=$2
 	shift 2
@@ -58,7 +60,8 @@ start_on() {
 	logs+=("$log")
 }
 
-# network WORD FROM TO [VALUE]: an order of system_switch; in force on return
+# network WORD FROM TO [VALUE]: gives an order to system_switch. The order is in force when network
+# returns.
 network() {
 	echo "$*" >&"$orders"
 	expect_answer ok

@@ -35,7 +35,7 @@ for shm in 0 1; do
 	expect "persist of 64 bytes $link" sendmsg,sendto,write,writev 102 64
 	expect "persist of 4096 bytes $link" sendmsg,sendto,write,writev 102 4096
 	expect "read of 64 bytes $link" sendmsg,sendto,write,writev 102 64 read
-	# nothing is mapped, opened or registered in an operation
+	# An operation must not map, open or register anything.
 	expect "persist of 64 bytes $link" mmap,munmap,openat,open,brk,madvise 2 64
 	expect "read of 64 bytes $link" mmap,munmap,openat,open,brk,madvise 2 64 read
 done

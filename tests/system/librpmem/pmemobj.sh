@@ -21,8 +21,8 @@ export RPMEM_SSH=$work/ssh RPMEM_ENABLE_SOCKETS=1
 export RPMEM_CMD="$RPMEMD --poolset-dir $work/target --log-file $work/log --log-level info"
 export LD_LIBRARY_PATH=$RPMEM_LIBRARIES
 
-# target_set NAME: a set with one part at the target; local_set REPLICA...: the local set, with
-# replicas
+# target_set NAME: writes a set with one part at the target. local_set REPLICA...: writes the local
+# set, with these replicas.
 target_set() { printf 'PMEMPOOLSET\n32M %s/target/%s.part\n' "$work" "$1" >"target/$1.set"; }
 local_set() {
 	{
@@ -33,7 +33,7 @@ local_set() {
 program() { "$PMEMOBJ_PROGRAM" "$@" >out 2>&1 || fail "pmemobj_program $*"; }
 pool_tool() { pmempool "$@" >out 2>&1 || fail "pmempool $*"; }
 
-# The root object is the same in the local part and in the replica's part.
+# The root object must be the same in the local part and in the replica's part.
 same_root() {
 	local offset size
 	"$PMEMOBJ_PROGRAM" offset local.set >out 2>&1 || fail "pmemobj_program offset"
@@ -111,7 +111,7 @@ test_transform_adds_a_replica() {
 	same_root a
 }
 
-# The writer is killed while it fills. The replica must be a pool that recovers.
+# The writer is killed while it fills the pool. The replica must be a pool that recovers.
 test_a_killed_application_recovers_from_the_replica() {
 	target_set a
 	local_set "localhost a.set"
@@ -124,13 +124,13 @@ test_a_killed_application_recovers_from_the_replica() {
 	wait $! 2>/dev/null || :
 	rm local.part
 	wait_until 30 pool_sync || fail "pmempool sync"
-	# the rows are consistent, whatever their sum is
+	# The rows must be consistent, whatever their sum is.
 	"$PMEMOBJ_PROGRAM" check local.set 0 >out 2>&1 || grep -q 'transactions, not' out ||
 		fail "a transaction is torn"
 }
 pool_sync() { pmempool sync local.set >out 2>&1; }
 
-# Targets without ssh, in the set and in pmempool's own options.
+# Targets without ssh are named in the set and in pmempool's own options.
 test_without_ssh() {
 	echo 'a secret of many characters' >secret
 	chmod 600 secret

@@ -9,7 +9,8 @@ for tool in sshd ssh ssh-keygen; do
 	command -v "$tool" >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
 done
 
-# root's sshd needs a folder in /run, which is made where no other process sees it.
+# root's sshd needs a folder in /run. The script makes it in a mount namespace, where no other
+# process sees it.
 if [ "$(id -u)" = 0 ] && [ "${2:-}" != inside ]; then
 	unshare --mount true 2>/dev/null || { echo "skipped: no mount name space"; exit 77; }
 	exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$program" inside
@@ -43,7 +44,8 @@ PidFile none
 END
 has_ipv6() { [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6; }
 
-# Takes a port that is free now. Another program may take it first, so a few are tried.
+# Chooses a port that is free now. Another program may take the port first, so the script tries a
+# few.
 start_sshd() {
 	local listen
 	for _ in 1 2 3 4 5 6 7 8 9 10; do

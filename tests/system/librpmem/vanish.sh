@@ -9,7 +9,7 @@
 PATH=$PATH:/usr/sbin:/sbin
 ways=(ssh direct)
 
-# The target is host 1; it has a pool for each way.
+# The target is host 1, which has one pool for each way.
 start_target() {
 	local name
 	mkdir pools
@@ -33,7 +33,7 @@ start_target() {
 	chmod 755 ssh
 }
 
-# fill HOST WAY BYTE [over]
+# fill HOST WAY BYTE [over]: fills the whole pool of that way with the byte.
 fill() {
 	local target=10.77.0.1:2222
 	[ "$2" = ssh ] || target=rpma://10.77.0.1:7205
@@ -41,7 +41,7 @@ fill() {
 	filler=$!
 }
 
-# holds WAY BYTE: the whole pool has that byte
+# holds WAY BYTE: succeeds if every byte of the pool is that byte.
 holds() { [ -s "pools/$1" ] && [ "$(tr -d "$2" <"pools/$1" | wc -c)" = 0 ]; }
 
 round() {

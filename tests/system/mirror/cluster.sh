@@ -58,8 +58,9 @@ cluster_start() { # [OPTION OF INIT...]
 	for i in 1 2 3; do daemon_start "$i"; done
 }
 
-# Starts a process on that host that reads and writes registers as soon as it may be the primary. On a busy machine a
-# lease may end; then its reads are not confirmed, and it goes on.
+# client_start HOST: starts a process that reads and writes registers as soon as it may be the
+# primary. On a busy machine a lease may end; then the process's reads are not confirmed, and it
+# continues.
 client_start() { # HOST
 	clients=$((clients + 1))
 	mkfifo "feed$clients"
@@ -81,7 +82,8 @@ client_end() { # CLIENT: ends it in good order
 	wait_until 30 client_ended "$1" || fail "client $1 does not end"
 }
 
-# Counts members in the tool's status, in which a member is written as: "name":"a",...,"insync":true
+# members HOST MEMBER|. true|false: prints how many members are in-sync, or are not. The tool's
+# status has each member as: "name":"a",...,"insync":true
 members() { # HOST MEMBER|. true|false: the number that is, or is not, in-sync
 	mirror "$1" status orders --json 2>/dev/null | grep -oE "\"name\":\"$2\",[^{}]*\"insync\":$3" | wc -l
 }
@@ -89,7 +91,8 @@ in_sync() { # HOST: the asked one
 	[ "$(members "$1" . true)" = 3 ]
 }
 
-# The same without the hold-off of some seconds for a lost member: an operator readmits it.
+# is_whole HOST OF THE PRIMARY: succeeds if all copies are in-sync. It readmits lost members as an
+# operator, so that the test need not wait some seconds until a lost member may return by itself.
 is_whole() { # HOST OF THE PRIMARY
 	local name
 	! in_sync "$1" || return 0
@@ -99,7 +102,7 @@ is_whole() { # HOST OF THE PRIMARY
 	in_sync "$1"
 }
 
-# Check that all copies are equal, and that no read missed an acknowledged value.
+# Checks that all copies are equal, and that no read missed an acknowledged value.
 judge() {
 	"$MIRROR_JUDGE" history* || fail "the history is wrong"
 	cmp "${copies[1]}" "${copies[2]}" || fail "copies 1 and 2 differ"

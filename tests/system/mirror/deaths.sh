@@ -16,7 +16,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/cluster.sh"
 lease=3 limit_ms=$((lease * 1000 + 1000)) hard_limit_ms=$((lease * 1000 + 3000))
 
-# Is etcd's leader on HOST? If not, move it there.
+# leads HOST: succeeds if etcd's leader is on that host, or moves the leader there.
 leads() { # HOST
 	on "$1" python3 - "$1" <<'PY'
 import json, sys, urllib.request

@@ -13,17 +13,18 @@ strace -o /dev/null true 2>/dev/null || { echo "processes cannot be traced here"
 
 few=200 many=700
 
-# at_most WHAT COUNT BOUND
+# at_most WHAT COUNT BOUND: fails the test if the count is above the bound.
 at_most() {
 	echo "$1: $2 of at most $3"
 	[ "$2" -le "$3" ] || fail "$1: more than it may be"
 }
 
-# calls_of FILE NAME|NAME...: the number of calls with one of these names
+# calls_of FILE NAME|NAME...: prints the number of calls with one of these names.
 calls_of() { awk -v names="^($2)\$" '$NF ~ names { sum += $4 } END { print sum + 0 }' "$1"; }
 
-# trace_flushes -c|-T COUNT RANGES [BYTES]: the program's calls are in $work/calls, those of the first replica's daemon in
-# $work/replica; -c: a table of counts; otherwise each call.
+# trace_flushes -c|-T COUNT RANGES [BYTES]: traces COUNT flushes. $work/calls has the calls of the
+# program, $work/replica those of the first replica's daemon. With -c the files are tables of
+# counts, otherwise they have each call.
 trace_flushes() {
 	local tracer how=$1
 	shift
@@ -39,8 +40,8 @@ trace_flushes() {
 	wait "$tracer" || :
 }
 
-# In hundredths for each flush: $sends, and the write-backs $own and $theirs. Both runs include the
-# start and the end.
+# Sets $sends, and the numbers of write-backs $own and $theirs, in hundredths for each flush. Each
+# number is the difference of two runs, because both include the start and the end.
 count_calls() {
 	local n
 	for n in "$few" "$many"; do
@@ -60,7 +61,8 @@ for replicas in 1 2; do
 	for ranges in 1 64; do
 		unset sends own theirs
 		count_calls "$ranges"
-		# The sends include heartbeats and the daemon's, because the trace slows everything.
+		# The sends include heartbeats and the daemon's sends, because the trace slows
+		# everything.
 		[ "$sends" -ge $((replicas * 95)) ] || fail "fewer than there are replicas: what was sent?"
 		at_most "$replicas replicas, $ranges ranges: calls that send, of 100 flushes" "$sends" $((replicas * 100 + 60))
 		if [ "$own" -lt $((on_disk * 95)) ] || [ "$theirs" -lt $((on_disk * 95)) ]; then
@@ -72,8 +74,9 @@ for replicas in 1 2; do
 	hosts_end
 done
 
-# Large flushes are sent in parts of 512 KiB or 256 ranges, but are written back as a whole on this host, and in
-# groups of 4 MiB at the replica. Metadata do not count; their writes are smaller. count_large RANGES BYTES GROUPS
+# count_large RANGES BYTES GROUPS: large flushes are sent in parts of 512 KiB or 256 ranges, but are
+# written back as a whole on this host, and in groups of 4 MiB at the replica. Writes of metadata
+# are not counted, because they are smaller.
 count_large() {
 	local count=6
 	trace_flushes -T $count "$1" "$2"
@@ -91,8 +94,8 @@ count_large 1 $((8 << 20)) 2
 count_large 64 $((16 << 10)) 1
 hosts_end
 
-# The number of the storing thread's system calls from one fault to the next, without locks and without madvise, which
-# splits the folios of an extent.
+# Prints the number of system calls of the thread that stores, from one fault to the next. Calls for
+# locks are not counted, and neither is madvise(), which splits the folios of an extent.
 hosts_begin 2 134217728
 RPMIRROR_SOCKET=${sockets[0]} strace -f -o "$work/calls" "$MIRROR_FLUSHES" 50 0 >"$work/out" 2>&1 ||
 	{ cat "$work/out" && fail "stores"; }
@@ -107,7 +110,8 @@ at_most "calls of 100 first stores to an extent" $((calls * 100 / (faults - 1)))
 [ "${INSTRUCTIONS:-no}" = yes ] || exit 0
 command -v valgrind >/dev/null || { echo "there is no valgrind: instructions are not counted" && exit 0; }
 
-# sets $instructions: the instructions until 100 flushes of RANGES are posted
+# count_instructions RANGES: sets $instructions to the instructions until 100 flushes of so many
+# ranges are posted.
 count_instructions() {
 	hosts_begin $(($1 + 1)) 4194304
 	RPMIRROR_SOCKET=${sockets[0]} valgrind -q --tool=callgrind --toggle-collect=rpmirror_flush_start \

@@ -3,9 +3,10 @@
 # Functions for tests of mirrored sets in shell: hosts of one set on this machine (mirror_hosts).
 # Include ../lib/processes.sh first. MIRROR_HOSTS is the program.
 
-# hosts_begin COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]: sockets[i], files[i] and daemons[i] (pids) of each host,
-# and the register's uri in $register. They end with the script. Leases are short here, and the machine may be
-# slow. That must not end an application.
+# hosts_begin COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]: starts hosts, which end with the script.
+# Host i has sockets[i], files[i] and the process ids daemons[i]; $register is the register's uri.
+# Leases are short here, and the machine may be slow. A lease that ends must not end an application,
+# so the application gets an error instead.
 export RPMIRROR_ON_FENCED=${RPMIRROR_ON_FENCED:-error}
 hosts_begin() {
 	local line name socket file pid
@@ -31,7 +32,7 @@ hosts_begin() {
 	fail "the hosts do not start ($name)"
 }
 
-# hosts_ask COMMAND...: prints the answer of mirror_hosts.
+# hosts_ask COMMAND...: gives a command to mirror_hosts, and prints its answer.
 hosts_ask() {
 	local line
 	echo "$*" >&"${HOSTS[1]}"
@@ -39,7 +40,7 @@ hosts_ask() {
 	echo "$line"
 }
 
-# End all hosts, and wait.
+# Ends all hosts, and waits until they have ended.
 hosts_end() {
 	exec {HOSTS[1]}>&-
 	wait "$hosts_pid" || fail "the hosts have failed"

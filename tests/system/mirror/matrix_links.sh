@@ -15,7 +15,7 @@ declare -A points=([F1]=flush_snapshot [F2]=flush_local [F3]=flush_settled)
 app_pids=() app_feeds=()
 apps=0
 
-# Starts an application on that host that executes commands (app_main.c); $app is its number.
+# Starts on that host an application that executes commands (app_main.c). $app becomes its number.
 app_start() { # HOST [POINT AT WHICH IT STOPS]
 	app=$((++apps))
 	mkfifo "feed_app$app"
@@ -32,7 +32,7 @@ tell() { # APP COMMAND...
 }
 
 answers_are() { [ "$(wc -l <"app$1.log")" -ge "$2" ]; }
-# Prints the application's answer with that number.
+# answer APP NUMBER: prints the application's answer with that number.
 answer() { # APP NUMBER
 	wait_until 60 answers_are "$1" "$2" || fail "application $1 has no answer $2: $(mirror 2 explain orders 2>&1)"
 	sed -n "$2p" "app$1.log"
@@ -47,8 +47,8 @@ expect() { # APP NUMBER PATTERN
 
 is_stopped() { [ "$(sed 's/.*) //' "/proc/${app_pids[$1]}/stat" | cut -c1)" = T ]; }
 
-# Application $app on host 1 has acknowledged flush 1, is in that phase of flush 2, and is cut off by these
-# orders.
+# get_to PHASE CUT...: brings application $app on host 1 into that phase of flush 2, after it has
+# acknowledged flush 1, and then cuts it off by these orders.
 get_to() { # PHASE CUT...
 	local phase=$1 point=${points[$1]:-}
 	shift
@@ -78,7 +78,7 @@ cut_data() {
 	network port '*' 1 7650
 }
 
-# Check that all copies have the value that this application reads, and end the application.
+# Checks that all copies have the value that this application reads, and ends the application.
 settle() { # APP HOST ANSWERS SO FAR
 	wait_until 60 is_whole "$2" || fail "not all copies are in-sync: $(mirror "$2" explain orders)"
 	tell "$1" unmap
@@ -88,7 +88,8 @@ settle() { # APP HOST ANSWERS SO FAR
 	exec {app_feeds[$1]}>&-
 }
 
-# The register decides: it lets another process in, and the former primary's flush fails.
+# The register decides: it lets another process become the primary, and the former primary's flush
+# fails.
 test_a_primary_that_is_cut_off_in_a_flush_is_fenced() {
 	local phase former value at
 	cluster_start --replica-timeout 1
@@ -109,14 +110,14 @@ test_a_primary_that_is_cut_off_in_a_flush_is_fenced() {
 		at=3
 		[ "$phase" != F0 ] || { tell "$former" put 4096 2 && at=4; }
 		network heal '*' '*'
-		# In F3 all members had answered before.
+		# In phase F3 all members had answered before the cut.
 		[ "$phase" = F3 ] || expect "$former" $at '*another primary exists*'
 		kill -9 "${app_pids[former]}"
 		settle "$app" 2 2
 	done
 }
 
-# The register can be reached: the primary excludes the other members, and the flush returns.
+# The primary reaches the register: it excludes the other members, and the flush returns.
 test_a_primary_whose_data_connections_are_cut_in_a_flush_goes_on() {
 	local phase at
 	cluster_start --replica-timeout 1

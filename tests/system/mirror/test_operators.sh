@@ -36,7 +36,8 @@ daemon_stop() { # HOST
 	wait "${daemons[$1]}" || fail "the daemon of ${names[$1]} ends with an error"
 }
 
-# on HOST CODE PATTERN ARGUMENTS...: the tool with this host's daemon
+# on HOST CODE PATTERN ARGUMENTS...: runs the tool with this host's daemon; the exit code and the
+# output must be these.
 on() {
 	local host=$1 want=$2 pattern=$3 got=0
 	shift 3
@@ -52,7 +53,8 @@ says() { # HOST PATTERN WORD...: 'status --json' or another command prints the p
 await() { wait_until 30 says "$@" || fail "'${*:3}' on ${names[$1]} never says '$2': $("$RPMIRROR" explain orders --socket "$work/${names[$1]}.socket" 2>&1)"; }
 copy_is() { await "$1" "\"local\": *true.*\"copy\": *\"$2\"" status orders --json; }
 
-# app HOST PATTERN COMMAND...: a process that also unmaps; one of its answers must match
+# app HOST PATTERN COMMAND...: runs a process that maps, executes the commands and unmaps; one of
+# its answers must match.
 app() {
 	local host=$1 pattern=$2
 	shift 2
@@ -61,7 +63,8 @@ app() {
 	grep -qE -e "$pattern" out || fail "'$*' on ${names[host]} says '$(cat out)' and not '$pattern'"
 }
 
-# A process on that host goes on until release. It maps the set, by force if an operator orders that.
+# hold HOST [force]: starts a process on that host that has the role until release is called. With
+# force the process waits for the role, and an operator promotes the host by force.
 hold() { # HOST [force]
 	mkfifo feed answers
 	RPMIRROR_SOCKET=$work/${names[$1]}.socket "$MIRROR_APP" <feed >answers 2>"${names[$1]}.app" &
@@ -94,7 +97,7 @@ release() { # [crash]
 	exec {feed}>&- {answers}<&-
 }
 
-# With the primary on that host both copies become in-sync.
+# The copies become in-sync while the primary is on that host.
 in_sync() { says "$1" '"insync": *true.*"insync": *true' status orders --json; }
 resync() {
 	"$RPMIRROR" resync orders "${names[1 - $1]}" --socket "$work/${names[$1]}.socket" >/dev/null 2>&1 || :
@@ -112,7 +115,7 @@ write() { # HOST: writes another value, which both copies acknowledge
 	app "$1" '^durable 3 ' map "put 4096 $value"
 }
 
-# Every read and every copy has the newest value, and no other value.
+# Each read, and each copy, must have the newest value, and no other value.
 whole() {
 	local host
 	for host in 1 0; do
@@ -130,7 +133,7 @@ save() { # NAME: makes an operator's backup of both copies and of the register
 	cp -p register "$1/register"
 }
 
-# The daemon of HOST is stopped while the command runs.
+# stopped HOST COMMAND...: runs the command while the host's daemon is stopped.
 stopped() { # HOST COMMAND...
 	daemon_stop "$1"
 	"${@:2}"
@@ -242,8 +245,8 @@ a_name_of_another_host() {
 	whole
 }
 
-# twice KEY OTHER_KEY DATA META: a second set with these files; its OTHER_KEY names the file of the first
-# one's KEY
+# twice KEY OTHER_KEY DATA META: a configuration with a second set, which has these files, must be
+# refused. The second set's OTHER_KEY names the file that the first set names with KEY.
 twice() {
 	{
 		cat b.conf
@@ -263,7 +266,7 @@ two_sets_on_one_path() {
 	twice data meta data2 hard
 	twice meta meta data2 hard.meta
 	twice meta data link/data.rpmirror meta2
-	# A second daemon with the same files.
+	# Start a second daemon with the same files.
 	sed "s|^socket.*|socket = $work/second.socket|; s|^listen.*|listen = 127.0.0.1:0|" b.conf >second.conf
 	"$RPMIRRORD" -c second.conf >second.out 2>second.log &
 	started+=("$!")
@@ -273,7 +276,7 @@ two_sets_on_one_path() {
 	whole
 }
 
-# Another set with the same name, and a set with another name.
+# Configure another set with the same name, and a set with another name.
 other_sets() {
 	mkdir c
 	daemon_stop 1
@@ -326,7 +329,7 @@ resolve_on_the_wrong_side() {
 	refused 0 '(holds flushes of|has seen) epoch .* register .*was restored.*rpmirror resolve orders --discard'
 	on 1 0 '' resolve orders --discard b
 	on 1 0 '' resolve orders --discard b
-	# The remaining copy is the newest; the other copy cannot silently replace it.
+	# The remaining copy is the newest, and the other copy must not silently replace it.
 	refused 1 'it is not known what the copy .* lacks.* discarded'
 	on 0 0 '' resolve orders --discard a
 	refused 0 "discarded.*'rpmirror promote orders a --force'"
@@ -337,7 +340,7 @@ resolve_on_the_wrong_side() {
 	whole
 }
 
-# Each daemon asks the other, so both report it.
+# Each daemon sends requests to the other, so both daemons report the mismatch.
 a_secret_on_one_host() {
 	(umask 077 && echo 'a secret of enough bytes' >secret)
 	daemon_stop 1
@@ -357,7 +360,7 @@ force_beside_a_primary() {
 	tell '^durable 3 ' 'put 4096 1000'
 	release crash
 	daemon_stop 0
-	# Each side of the cut has its own register.
+	# The two sides of the cut have registers of their own.
 	cp register register2
 	registers[1]=file:$work/register2
 	stopped 1 :

@@ -10,7 +10,8 @@
 tool=$RPMIRROR app=$MIRROR_APP
 logs+=(out err program.log b_out b_err c_out c_err)
 
-# on HOST CODE PATTERN ARGUMENTS...: the tool with this host's daemon
+# on HOST CODE PATTERN ARGUMENTS...: runs the tool with this host's daemon; the exit code and the
+# output must be these.
 on() {
 	local host=$1 want=$2 pattern=$3 got=0
 	shift 3
@@ -26,7 +27,7 @@ says() { # HOST PATTERN COMMAND...
 	grep -qE -e "$pattern" out
 }
 
-# program COMMANDS: the work of the configured program from now on.
+# program COMMANDS: replaces the script that the daemons run as the configured program.
 program() {
 	cat >program.new <<-SCRIPT
 		#!/bin/bash
@@ -38,13 +39,13 @@ program() {
 	chmod +x program.new
 	mv program.new program # a running program keeps its own text
 }
-# The program stores its environment and descriptors, and hangs, with a child.
+# A program that stores its environment and descriptors, and hangs, with a child process.
 # shellcheck disable=SC2016 # for that shell
 hangs='env >env.new; mv env.new env; readlink /proc/$$/fd/* >fds.new; mv fds.new fds
 	sleep 1000 & echo $! >child.new; mv child.new child; wait'
 has_run() { [ "$(wc -l <program.log)" -gt "$1" ]; } # MORE THAN
 
-# The application of host 0 is the primary; that of host 1 waits for the role.
+# Host 0's application is the primary; host 1's application waits for the role.
 primary_on_a() {
 	coproc APP { RPMIRROR_SOCKET=${sockets[0]} exec "$app" 2>app.log; }
 	started+=("$APP_PID")
@@ -64,12 +65,12 @@ wait_on_b() {
 	echo map-wait >&6
 }
 
-# The number of applications on b and c that have become primary.
+# winners: prints how many applications on b and c have become primary.
 winners() { cat b_out c_out | grep -cx ok || :; }
 some_host_serves() { [ "$(winners)" -gt 0 ]; }
 both_run() { grep -qx b agents && grep -qx c agents; }
 
-# Both agents prove at the same moment: the register lets one host promote.
+# Both agents run their programs at the same moment: the register lets one host promote.
 test_two_hosts_run_their_agents_at_once() {
 	local winner loser=2
 	: >agents
@@ -92,8 +93,8 @@ test_two_hosts_run_their_agents_at_once() {
 	! grep -qx ok c_out || { winner=2 && loser=1; }
 	on "$winner" 0 '' wait orders --until "primary=$([ $winner = 1 ] && echo b || echo c),phase=serving"
 	wait_until 60 says "$loser" 'epoch 2' status || fail "the other host does not know epoch 2"
-	# The second host waits: its proof was for an epoch that has ended, and no host has to be switched
-	# off.
+	# The second host's program proved that a host was off in an epoch that has ended. So the second
+	# host waits, and no further host has to be switched off.
 	says "$winner" 'epoch 2' status || fail "there was more than one promotion"
 	[ "$(winners)" = 1 ] || fail "both serve"
 	[ "$(sort agents | uniq -d)" = '' ] || fail "an agent is run again: $(cat agents)"
@@ -120,7 +121,8 @@ test_a_fence_agent_stands_for_the_lease() {
 	kill -STOP "$APP_PID"
 	wait_until 60 says 1 'why: the fence agent .*member a .*no process on this host waits' status || fail "the lease does not end"
 	has_run 0 && fail "the agent runs for nobody"
-	# The program fails: no member is promoted, and all answers name the reason and what to do.
+	# The program fails, so no member is promoted, and all answers contain the reason and what
+	# an operator can do.
 	wait_on_b
 	wait_until 60 has_run 1 || fail "the agent is not run again"
 	grep -qx '[0-9]* a' program.log || fail "it is not called with the primary's name"
@@ -132,25 +134,25 @@ test_a_fence_agent_stands_for_the_lease() {
 	wait_until 60 says 1 'Waiting: process .* has not renewed its lease' explain || fail "explain does not say who waits"
 	wait_until 60 waits_for_agent || fail "the promotion's time limit has no reason"
 	wait_until 60 grep -q "orders/a fence .*failed.*it ended with 3.*rpmirror fence orders a" events || fail "no event of the failure"
-	# The program hangs, and is killed with its children.
+	# The program hangs, so the daemon kills it with its children.
 	program "$hangs"
 	wait_until 90 test -s child || fail "the agent is not run"
 	read -r child <child
 	wait_until 60 says 1 'it did not end within 3000 ms' status || fail "it has no time limit"
 	wait_until 60 is_gone "$child" || fail "its child lives on"
-	# The program has neither the environment nor a descriptor of the daemon.
+	# The program must have inherited neither the daemon's environment nor a descriptor.
 	grep -vxE 'PATH=.*|PWD=.*|SHLVL=.*|_=.*|OLDPWD=.*|RPMIRROR_SET=orders|RPMIRROR_MEMBER=b|RPMIRROR_PRIMARY=a|RPMIRROR_ADDRESS=127.0.0.1|RPMIRROR_EPOCH=1' env &&
 		fail "its environment has more"
 	[ "$(grep -c RPMIRROR env)" = 5 ] || fail "its environment has less"
 	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"
 	[ ! -s b_out ] || fail "b was promoted without a proof"
-	# The program proves that the host is off.
+	# The program reports that the host is off.
 	program 'echo proved >>proved'
 	on 1 0 '' wait orders --until primary=b,phase=serving
 	wait_until 60 grep -qx ok b_out || fail "the application on b does not map"
 	wait_until 60 says 1 "epoch 2" status || fail "not the second epoch"
 	wait_until 60 grep -q "orders/a fence .*member a is off" events || fail "no event of the proof"
-	# The paused primary can do nothing.
+	# The paused primary can no longer store or flush anything.
 	kill -CONT "$APP_PID"
 	tell put 64 2
 	[[ $answer == *"fenced for good"* ]] || fail "the former primary's flush: $answer"
@@ -187,7 +189,8 @@ test_on_promote_is_limited_and_explained() {
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
 	started+=("$!")
 	primary_on_a
-	# The program runs when the primary is gone, and the daemon reports its failure.
+	# The program runs when the primary has died, and the daemon reports that the program
+	# failed.
 	kill -9 "$APP_PID"
 	wait_until 60 says 1 'why: the primary on member a has ended' status || fail "status does not say that the primary is gone"
 	says 1 'down.*epoch 1' status || fail "the set is not down"
@@ -195,13 +198,13 @@ test_on_promote_is_limited_and_explained() {
 		fail "its failure is not explained"
 	wait_until 60 grep -q 'orders/b on-promote .*failed.*it ended with 4' events || fail "no event of the failure"
 	on 1 1 'on-promote .*/program has failed: it ended with 4' promote orders b
-	# The program hangs, and is killed with its children.
+	# The program hangs, so the daemon kills it with its children.
 	program "$hangs"
 	on 1 1 'it did not end within 5000 ms, and was killed' promote orders b
 	read -r child <child
 	wait_until 60 is_gone "$child" || fail "its child lives on"
 	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"
-	# The daemon dies, and the program goes on; the next daemon has no record of the program.
+	# The daemon dies, and the program continues. The next daemon has no record of the program.
 	mkfifo go
 	program 'echo $$ >lingers.new; mv lingers.new lingers; read -r _ <go; echo "$RPMIRROR_SET $RPMIRROR_MEMBER" >went_on'
 	"$tool" promote orders b --timeout 60 --socket "${sockets[1]}" >out 2>err </dev/null &
@@ -244,7 +247,7 @@ test_it_reloads_what_can_change() {
 	folder=${sockets[0]%/socket} secret=${sockets[0]%/*/socket}/secret
 	conf=$folder/conf
 	primary_on_a
-	# A secret is exchanged under a running application; later connections need the new one.
+	# The secret is replaced while an application runs. Later connections need the new secret.
 	(umask 077 && echo 'another secret that both ends know' >"$secret.new")
 	mv "$secret.new" "$secret"
 	hup 0 'the secret has changed'
@@ -256,14 +259,14 @@ test_it_reloads_what_can_change() {
 	tell put 64 3
 	[[ $answer == durable* ]] || fail "the application has lost its role: $answer"
 	on 0 0 'epoch 1' status
-	# A secret that cannot be used leaves the former one in force.
+	# If the new secret cannot be used the former secret stays in force.
 	chmod 644 "$secret"
 	hup 0 'the secret is not read again, and the former one is kept: .* is open to others'
 	chmod 600 "$secret"
 	cp "$conf" good
 	echo nonsense >>"$conf"
 	hup 0 "the configuration is not reloaded, and the former one is kept: .*/conf:[0-9]*: 'nonsense'"
-	# Settings that count only at the next start are named.
+	# The log names settings that take effect only at the next start.
 	sed -e 's/^socket = .*/socket = \/nowhere/' -e 's/^member = .*/member = b/' -e 's/^secret-file.*//' \
 		-e 's/^register = /&file:\/elsewhere/' good >"$conf"
 	printf '[set more]\nmember = a\ndata = /nowhere/more\nregister = file:/nowhere\n' >>"$conf"

@@ -10,7 +10,8 @@ tool=$RPMIRROR here=$(realpath "$(dirname "$0")")
 logs=(out err requests)
 export RPMIRROR_SOCKET=$work/socket
 
-# expect CODE PATTERN ARGUMENTS...: the exit code, and a text on standard output or error.
+# expect CODE PATTERN ARGUMENTS...: the tool must end with that exit code, and print a text like
+# PATTERN on standard output or error.
 expect() {
 	local want=$1 pattern=$2 got=0
 	shift 2
@@ -32,7 +33,7 @@ start_daemon() {
 	read -r _ <ready
 }
 
-# status HEALTH COPY_OF_B [MORE]: the answer to status
+# status HEALTH COPY_OF_B [MORE]: makes the scripted daemon's answer to status.
 status() {
 	local insync=false
 	[ "$2" != in-sync ] || insync=true
@@ -114,7 +115,7 @@ test_a_line_does_not_contradict_itself() {
 	sed -i 's/"copy":"in-sync","link":"connected"/"copy":"syncing","link":"connected"/' status.answer
 	expect 0 '^  b  in-sync  replicating' status
 	! grep -qE 'syncing|behind' out || fail "a member that counts is called behind"
-	# The view of b's host after the primary's host is gone.
+	# What b's host reports after the primary's host has failed.
 	status degraded in-sync
 	sed -i 's/"local":true,"insync":true,"role":"primary","copy":"in-sync","link":"local"/"local":false,"insync":true,"role":"primary","copy":"unknown","link":"down"/' status.answer
 	expect 0 ': 1 of its in-sync copies is not reached from here; without it: does not survive the loss of its only in-sync copy$' status
@@ -250,7 +251,7 @@ test_errors_of_the_daemon_are_exit_codes() {
 		expect $code 'rpmirror promote: it is so; do that' promote orders b
 		expect $code "\"code\":$code,.*\"message\":\"it is so\",\"hint\":\"do that\"" promote orders b --json
 	done
-	# The name counts, because an earlier build has other numbers.
+	# The tool uses the error's name, because an earlier build has other numbers.
 	echo '{"ok":false,"error":{"code":2,"name":"config","message":"no such set"}}' >promote.answer
 	expect 1 'no such set' promote orders b
 	echo 'not JSON' >promote.answer
@@ -440,7 +441,7 @@ test_a_copy_joins_later() {
 
 test_damaged_metadata_are_named() {
 	expect 0 '' init s --size 1M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely manual
-	# Damage both slots of the members.
+	# Damages both slots of the table of members.
 	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5020)) conv=notrunc status=none
 	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5820)) conv=notrunc status=none
 	expect 9 'damaged: members' meta check a

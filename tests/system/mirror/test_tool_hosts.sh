@@ -10,7 +10,8 @@
 tool=$RPMIRROR app=$MIRROR_APP
 logs+=(out err)
 
-# on HOST CODE PATTERN ARGUMENTS...: the tool with this host's daemon
+# on HOST CODE PATTERN ARGUMENTS...: runs the tool with this host's daemon; the exit code and the
+# output must be these.
 on() {
 	local host=$1 want=$2 pattern=$3 got=0
 	shift 3
@@ -20,7 +21,7 @@ on() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
 }
 
-# An application on that host, which executes tell's commands.
+# map_on HOST HOW: starts an application on that host, which executes the commands of tell.
 map_on() { # HOST HOW
 	# 5: the descriptor whose close ends etcd
 	coproc APP { RPMIRROR_SOCKET=${sockets[$1]} exec "$app" 2>app.log 5>&-; }
@@ -32,12 +33,12 @@ map_on_first() {
 	map_on 0 map
 }
 
-# Writes other bytes to the block at 8192.
+# spoil HOST: overwrites the beginning of the block at 8192 with other bytes.
 spoil() { # HOST
 	printf edited | dd of="${files[$1]}" bs=1 seek=8200 conv=notrunc status=none
 }
 
-# Fails while a scrub is under way; the caller repeats it.
+# Fails while a scrub is under way; then the caller repeats the call.
 is_repaired() {
 	local got=0
 	"$tool" verify orders --repair --socket "${sockets[0]}" >out 2>err || got=$?
@@ -57,7 +58,7 @@ tell() { # COMMAND: the answer must be ok, or where a flush is durable: $answer
 	answer=$line
 }
 
-# is_shown TEXT [WORDS...]: the status contains it
+# is_shown TEXT [WORDS...]: succeeds if the status contains the text.
 is_shown() {
 	"$tool" status "${@:2}" --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
 }
@@ -72,8 +73,8 @@ is_down_or_blocked() { # HOST
 	[ $got = 2 ]
 }
 
-# The daemons start before the set is registered. Until they have read the register they refuse
-# requests that need it.
+# The daemons start before the set is registered. Until the daemons have read the register they
+# refuse requests that need it.
 await_register() {
 	local host
 	for host in "${!sockets[@]}"; do
@@ -104,13 +105,14 @@ test_it_shows_what_the_daemons_know() {
 	on 0 0 'Member a is primary of epoch 1 and serves' explain
 	on 1 0 '' status --what-if lost=a
 	on 0 1 "no copy of set 'others'" status others
-	# A reader on the other host gets the greatest age of its copy, and its last flush.
+	# A reader on the other host gets the greatest age of its copy, and the number of the copy's
+	# last flush.
 	tell put 64 1
 	printf 'map-readonly\nget 64\nstate\nstate\n' | RPMIRROR_SOCKET=${sockets[1]} "$app" >reader 2>err
 	grep -qx 1 reader || fail "the reader does not see what was flushed: $(cat reader)"
 	grep -q 'epoch 1 .*role 0 .*age 1 flush 1' reader || fail "the reader's state is $(cat reader)"
-	# Copies are compared without an order. If there are only two, an operator decides which one
-	# is right.
+	# The scrub compares copies without a source that counts as right. If there are only two
+	# copies an operator decides which one is right.
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 0 differed' || fail "no scrub"
 	spoil 1
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 4096 differed' || fail "the scrub finds nothing"
@@ -157,11 +159,11 @@ test_orders_are_carried_out() {
 	on 0 0 'b +in-sync +replicating +0 B behind' status orders
 	on 1 1 'on another host' resync orders c
 	on 0 2 "is the primary, which is the source" resync orders a
-	# An in-sync copy lacks nothing.
+	# An in-sync copy has all data.
 	on 0 0 'lacks nothing' resync orders c
 	on 0 2 "is in-sync: there is no resync" pause orders c
 	on 0 2 "source of every resync, and 'b' is not it" resync orders c --from b
-	# The member is excluded, and stays excluded.
+	# The excluded member must stay excluded.
 	on 0 0 'excluded until' fence orders c
 	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
 	on 0 0 'an operator keeps it away' explain orders
@@ -170,11 +172,11 @@ test_orders_are_carried_out() {
 	on 0 0 'goes on' resume orders c
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes,flow.c=replicating
 	cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
-	# The whole copy is compared.
+	# The resync must compare the whole copy.
 	on 0 0 'resync has begun' resync orders c --full --from a
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes
 	grep -q 'change orders/c insync yes -> no' events || fail "no event of the exclusion"
-	# A copy was edited without its daemon.
+	# A copy was edited while its daemon did not run.
 	on 0 0 'compared 16777216 bytes, 0 differ' verify orders
 	printf edited | dd of="${files[1]}" bs=1 seek=8200 conv=notrunc status=none
 	on 0 5 'compared 8388608 bytes, 4096 differ' verify orders --member b
@@ -189,7 +191,7 @@ test_orders_are_carried_out() {
 	cmp "${files[0]}" "${files[2]}" || fail "c is not repaired"
 	grep -q 'change orders/b verify: the copies were compared' events || fail "no event of the difference"
 	on 0 5 'not another in-sync copy' verify orders --member a
-	# A stopped process does not count as healthy.
+	# A stopped process counts as not healthy.
 	kill -STOP "$APP_PID"
 	wait_until 30 is_shown 'has not reported for some seconds' || fail "it is taken for healthy"
 	on 0 2 '' status --check
@@ -198,7 +200,7 @@ test_orders_are_carried_out() {
 	on 0 0 '' wait orders --until health=healthy
 	on 0 0 '^rpmirror_set_blocked_seconds_total.* [0-9.]*[1-9]' status --openmetrics
 	grep -q 'change orders/a stuck.*has not reported' events || fail "no event of the stopped process"
-	# This set may have no fewer than two copies.
+	# The settings of this set require at least two copies.
 	on 0 0 '' fence orders c
 	on 0 0 '' fence orders b
 	on 0 0 '' wait orders --until insync.b=no,insync.c=no
@@ -213,7 +215,8 @@ test_orders_are_carried_out() {
 	hosts_end
 }
 
-# The primary's disk returns other bytes than the acknowledged ones, which b and c have.
+# The primary's disk returns other bytes than the acknowledged ones; the copies on b and c have the
+# acknowledged bytes.
 test_a_scrub_does_not_spread_bit_rot() {
 	export MIRROR_HOSTS_MORE=$'scrub = 1s\n'
 	hosts_begin 3
@@ -225,14 +228,15 @@ test_a_scrub_does_not_spread_bit_rot() {
 	tell put 8192 7
 	cp "${files[1]}" good
 	spoil 0
-	# The health alone is no proof: a slow member may be away for a moment.
+	# Good health is not enough for the test to continue: a slow member may be away for a
+	# moment.
 	wait_until 20 is_shown 'offset 8192 length 4096 differs at b c: the primary.s copy differs' ||
 		fail "what differs is not shown: $("$tool" status --socket "${sockets[0]}")"
 	on 0 0 '' wait orders --until health=degraded
 	on 0 0 'a majority of the copies is against the primary' explain
 	on 1 0 '' wait orders --until health=degraded
 	grep -q 'the primary.s copy is the one that differs' events || fail "no event says so"
-	# The finding is stored, and this copy is not promoted while others are right.
+	# The finding is stored, so this copy is not promoted while the other copies are right.
 	hosts_ask stop 0 >answer
 	hosts_ask start 0 >answer
 	on 0 0 '' wait orders --until health=degraded
@@ -241,7 +245,7 @@ test_a_scrub_does_not_spread_bit_rot() {
 	kill -9 "$APP_PID"
 	on 0 0 '' wait orders --until health=down
 	map_is_refused 0 'differs from the others'
-	# With b as the primary, two of three copies differ from a's.
+	# With b as the primary, two of the three copies differ from a's copy.
 	on 1 0 '' wait orders --until health=down
 	map_on 1 map
 	on 1 0 '' wait orders --until health=healthy,primary=b,insync.a=yes
@@ -281,14 +285,14 @@ test_what_differs_is_said_beside_an_exclusion() {
 	hosts_ask kill 2 >answer
 	on 0 0 '' wait orders --until insync.c=no
 	on 0 0 'is not in-sync; and .* a majority of the copies is against the primary' explain
-	# Findings about a replaced copy do not apply to the new one.
+	# Findings about a replaced copy do not apply to the new copy.
 	is_shown 'differs at b c:' || fail "c is not named"
 	on 0 0 'replaced' member replace orders c
 	wait_until 30 is_shown 'differs at b:' || fail "what a former copy had is said of the new one"
 	hosts_end
 }
 
-# Damages both superblocks.
+# spoil_metadata HOST: damages both superblocks of the host's copy.
 spoil_metadata() { # HOST
 	hosts_ask kill "$1" >answer
 	dd if=/dev/zero of="${files[$1]}.rpmirror" bs=4096 count=2 conv=notrunc status=none
@@ -305,7 +309,7 @@ test_it_says_what_to_do_where_a_copy_cannot_be_opened() {
 	wait_until 30 is_shown 'next: .*rpmirror member replace' || fail "it waits for a resync"
 	on 1 0 '' wait orders --until copy.b=failed
 	on 1 0 'Next: put both of the copy.s files back.*rpmirror member replace' explain
-	# This is the only in-sync copy now.
+	# From now on this is the only in-sync copy.
 	tell unmap
 	on 0 0 '' wait orders --until phase=none
 	spoil_metadata 0
@@ -330,7 +334,8 @@ test_it_names_a_host_whose_only_copy_is_lost() {
 	hosts_end
 }
 
-# Of the in-sync copies a and b, only b returns, and min-copies is 2: b fills c, and serves with it.
+# Of the in-sync copies a and b only b returns, and min-copies is 2: so b fills c, and serves
+# together with it.
 test_a_stale_copy_is_filled_where_too_few_return() {
 	hosts_begin 3 8388608 1000 yes
 	await_register
@@ -361,7 +366,7 @@ test_a_stale_copy_is_filled_where_too_few_return() {
 	hosts_end
 }
 
-# The register still has a as the serving primary.
+# The register still names a as the serving primary.
 test_a_set_without_a_primary_is_not_healthy() {
 	hosts_begin 2 4194304 600000 # a long lease, so that no other member takes over
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
@@ -377,7 +382,8 @@ test_a_set_without_a_primary_is_not_healthy() {
 	on 1 2 '' status --check
 	on 1 0 'by the register, and is not known to serve' explain
 	on 1 0 'has ended' explain
-	# The event waits for the other daemon's report; the status also shows the alive key.
+	# The event appears after the other daemon's report; the status also shows whether the
+	# member's key in the register is alive.
 	wait_until 30 grep -q 'health healthy -> down' events || fail "no event"
 	hosts_end
 }
@@ -391,7 +397,7 @@ test_members_come_and_go() {
 	"$tool" meta dump c --json | grep -q '"flags":\["empty"\]' || fail "c is not empty"
 	on 1 0 '' wait orders --until insync.c=no
 	on 1 0 'replaced' member replace orders c
-	# If host 0 has not read that yet, the request is refused as busy, and nothing has
+	# Host 0 may not have read that yet. It then refuses the request as busy, and nothing has
 	# happened.
 	wait_until 30 is_removed c || fail "c is not removed"
 	on 1 0 '' wait orders --until insync.b=yes,insync.a=yes
@@ -414,7 +420,7 @@ has_size() { # SIZE: each copy has this size, by the report of its own daemon
 test_a_set_grows() {
 	hosts_begin 3 4194304
 	await_register
-	# With a primary: the present mapping keeps its size, and the next mapping has the new size.
+	# The present mapping keeps its size, and the next mapping has the new size.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
 	on 0 2 'cannot be made smaller' grow orders 2M
@@ -427,7 +433,7 @@ test_a_set_grows() {
 	wait_until 30 has_size 12582912 || fail "the copies do not grow"
 	tell map
 	is_size 12582912
-	# A member that is away grows when it returns.
+	# The copy of a member that is away grows when the member returns.
 	hosts_ask kill 2 >out
 	wait_until 60 is_shown 'degraded' || fail "c is not excluded"
 	on 0 0 '' wait orders --until insync.c=no
@@ -445,13 +451,13 @@ test_a_set_grows() {
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes,copy.c=in-sync
 	has_size 20971520 || fail "c has not grown"
 	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
-	# No disk is that large.
+	# No disk has so many bytes.
 	on 0 9 'member a: .*not enough disk' grow orders 64T
 	on 1 9 'member a: .*No space' grow orders 64T
 	on 0 0 '"size":20971520,' status orders --json
 	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the files differ"
 	tell put 64 8
-	# A member of the in-sync set does not answer.
+	# One member of the in-sync set does not answer.
 	tell unmap
 	hosts_ask kill 1 >out
 	on 0 3 'member b: ' grow orders 24M
@@ -463,7 +469,8 @@ test_settings_change() {
 	local began port
 	hosts_begin 3 4194304
 	await_register
-	# All settings are changed or none; names that are not settings, or that another command changes.
+	# The command changes all given settings or none. It refuses names that are not settings,
+	# and settings that another command changes.
 	on 0 2 "there is no setting 'speed'" set orders lease=9 speed=9
 	on 0 2 'rpmirror grow' set orders size=8M
 	on 0 2 'member replace' set orders hot-extents=9
@@ -476,19 +483,19 @@ test_settings_change() {
 	on 0 2 "'hosts' is no setting, or has no such value" set orders host.nobody=h:1
 	on 0 1 'min_copies must be between 1 and' set orders min-copies=4 slow=9
 	on 0 0 '"slow_ms":1000,' status orders --json
-	# With a primary all settings except the lease can change, through any daemon.
+	# While there is a primary all settings except the lease can change, through any daemon.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
 	on 1 10 'the lease changes only while there is no primary' set orders lease=4
 	on 1 0 'has its new settings' set orders min-copies=2 blocked=0.2 replica-timeout=1.5 slow=0.5 holdoff=0.1 local-error=continue
 	on 1 0 '"min_copies":2.*"replica_timeout_ms":1500,"slow_ms":500,"holdoff_ms":100,"blocked_ms":200,"local_error":"continue"' status orders --json
-	# A copy that min-copies needs cannot be removed.
+	# A copy that min-copies requires cannot be removed.
 	hosts_ask kill 2 >out
 	on 0 0 '' wait orders --until insync.c=no
 	on 0 4 'fewer than min_copies would be left: rpmirror set SET min-copies=N, or wait until another copy is in-sync' member remove orders b
 	on 0 0 '' wait orders --until insync.b=yes,copy.b=in-sync
 	tell put 64 6
-	# The new settings decide which copies flushes need, and how long they wait.
+	# The new settings decide how many copies flushes need, and how long flushes wait.
 	hosts_ask kill 1 >out
 	wait_until 60 is_shown 'degraded\|blocked' || fail "nobody is missed"
 	began=$SECONDS
@@ -498,7 +505,7 @@ test_settings_change() {
 	on 0 4 'fewer members than that are in-sync' set orders min-copies=3
 	on 0 0 'new settings' set orders min-copies=1
 	tell put 64 8
-	# A member's host gets another address: a wrong one, then the right one.
+	# The address of a member's host changes, first to a wrong address, then to the right one.
 	port=$("$tool" status orders --json --socket "${sockets[0]}" | grep -oE '"name":"b"[^}]*"port":[0-9]+' | grep -oE '[0-9]+$')
 	on 0 0 'new settings' set orders host.b=127.0.0.1:1
 	hosts_ask start 1 >out
@@ -506,10 +513,10 @@ test_settings_change() {
 	on 0 0 '' wait orders --until copy.c=in-sync,insync.c=yes,insync.b=no
 	on 0 0 'new settings' set orders "host.b=127.0.0.1:$port"
 	on 0 0 '' wait orders --until health=healthy,insync.b=yes
-	# No process serves, so the next primary's lease can be set.
+	# Without a primary the lease of the next primary can be set.
 	tell unmap
 	on 0 0 '' wait orders --until phase=none
-	# An address that the sanitizers leave free for programs.
+	# Sanitizers leave this address free for programs.
 	on 2 0 'new settings' set orders lease=4 address=0x7e9000000000 blocked=for-ever
 	# The other daemons read the address from the register.
 	wait_until 60 is_shown '"lease_ms":4000.*"blocked_ms":4294967295.*"address":"00007e9000000000"' orders --json ||

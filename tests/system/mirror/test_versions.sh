@@ -39,7 +39,8 @@ stop() { # HOST
 }
 replace() { stop "$1" && start "$1" "$2"; } # HOST RELEASE
 
-# on HOST RELEASE CODE PATTERN ARGUMENTS...: with that release's tool
+# on HOST RELEASE CODE PATTERN ARGUMENTS...: runs that release's tool; the exit code and the output
+# must be these.
 on() {
 	local host=$1 release=$2 want=$3 pattern=$4 got=0
 	shift 4
@@ -49,14 +50,15 @@ on() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
 }
 
-# The daemons ask each other once a second.
+# says HOST RELEASE PATTERN ARGUMENTS...: repeats a command for some seconds, because the daemons
+# exchange what they know only once a second.
 says() { # HOST RELEASE PATTERN ARGUMENTS...
 	"${tool_of[$2]}" "${@:4}" --timeout 30 --socket "$work/${names[$1]}.socket" >out 2>&1 </dev/null || :
 	grep -qE -e "$3" out
 }
 await() { wait_until 30 says "$@" || fail "'${*:4}' never says '$3'"; }
 
-# An application on that host, which is the primary until it ends.
+# begin HOST RELEASE: starts an application on that host, which is the primary until it ends.
 begin() { # HOST RELEASE
 	coproc APP { RPMIRROR_SOCKET=$work/${names[$1]}.socket exec "${app_of[$2]}" 2>>app.log; }
 	started+=("$APP_PID")
@@ -85,7 +87,8 @@ make_set() { # RELEASE of the tool
 	head -c 32 /dev/urandom | base64 >secret
 	chmod 600 secret
 	mkdir a b
-	# Both ports are known only when the daemons listen, so they start without the set.
+	# The ports of both daemons are known only when the daemons listen, so the daemons start
+	# without the set.
 	start 0 now
 	start 1 now
 	on 0 "$1" 0 '' init orders --size 4M --member "a=127.0.0.1:${ports[0]}:$work/a/data" \
@@ -106,8 +109,8 @@ test_each_combination_of_releases_works() {
 				both_in_sync $host $tool
 				write
 				on $host $tool 0 'compared' verify orders
-				# The next one serves on the other host, after the process was
-				# killed or ended in good order.
+				# The next application serves on the other host, after the first one
+				# was killed or has ended in good order.
 				if [ $library = now ]; then end; else end kill && on $host $tool 0 '' status; fi
 			done
 			host=$((1 - host))
@@ -122,8 +125,8 @@ test_hosts_are_upgraded_one_after_the_other() {
 	begin 0 now
 	both_in_sync 0 now
 	write
-	# A new set has the older format, so that hosts of the release before may join; the next one does not
-	# support it.
+	# A new set has the older format, so that hosts of the former release may join. This release
+	# does not support format 3.
 	await 0 now 'new settings' set orders format=2
 	on 0 now 1 'understands formats up to 2 only' set orders format=3
 	replace 1 later # the replica first
@@ -132,7 +135,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	replace 0 later # then the daemon of the running application
 	both_in_sync 0 later
 	write
-	# The application still has the former release's library.
+	# The application still uses the former release's library.
 	await 1 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
 	await 0 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
 	end
@@ -147,7 +150,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	end
 	"$RPMIRROR_LATER" meta dump "$work/a/data" >out
 	grep -qE 'format *:? *3' out || fail "the metadata have another format"
-	# A remaining part of the former release does no harm, and reports the mismatch.
+	# A part of the former release that still runs does no harm, and reports the mismatch.
 	coproc APP { RPMIRROR_SOCKET=$work/b.socket exec "$MIRROR_APP" 2>>app.log; }
 	started+=("$APP_PID")
 	tell 'format 3, and librpmirror of process .* understands 2 at most: upgrade librpmirror' map

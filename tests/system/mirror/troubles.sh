@@ -23,7 +23,7 @@ expect_explained() { # HOST PATTERN
 	wait_until 40 explains "$1" "$2" || fail "the tool does not say '$2': $(mirror "$1" explain orders 2>&1)"
 }
 count() { grep -c "^$1" "history$client" || :; }
-# Wait for that many more acknowledged writes, or confirmed reads.
+# expect_more W|R NUMBER: waits for that many more acknowledged writes, or confirmed reads.
 expect_more() { # W|R NUMBER
 	local wanted=$(($(count "$1") + $2))
 	wait_until 60 has_at_least "$1" "$wanted" || fail "no more $1: $(mirror "$primary" explain orders 2>&1)"
@@ -46,7 +46,7 @@ begin() { # [REPLICA TIMEOUT]
 	follow 1
 	expect_in_sync
 }
-# A client on that host becomes primary as soon as it may.
+# follow HOST: starts a client on that host, which becomes the primary as soon as it may.
 follow() { # HOST
 	client_start "$1"
 	client_wait "$clients" 60 "$1"
@@ -86,8 +86,9 @@ etcd_signal() { # SIGNAL HOST...
 
 # ---- kinds of connections ----
 
-# Cuts one direction: messages to that member, or its answers. Three clocks may notice first: that of a request of
-# the primary, that of its connection, which gets no byte, and the other end's, which resets the connection.
+# Cuts one direction: messages to that member, or its answers. Any of three clocks may notice first:
+# the clock of a request of the primary, the clock of the primary's connection, which gets no byte,
+# or the clock of the other end, which resets the connection.
 lost_lane='(does not answer|no byte came|reset the connection)'
 lanes_are_cut() { # HOST
 	network kind "$primary" "$1" lane
@@ -115,7 +116,8 @@ answers_of_control_are_cut() { # HOST
 	expect_more W 100
 	return_at_once
 }
-# Flushes do not need a bulk connection, but without it a copy that was away cannot return.
+# Flushes do not need a bulk connection, but without this connection a copy that was away cannot
+# return.
 bulk_is_cut() { # HOST
 	network kind '*' '*' bulk
 	expect_more W 200
@@ -153,7 +155,8 @@ replica_loses_the_register() { # HOST
 	network heal '*' '*'
 	expect_in_sync
 }
-# Flushes do not need a change of the view. After the lease is over no read is confirmed.
+# Flushes do not need a change of the view, so they succeed. After the lease is over no read is
+# confirmed.
 all_lose_the_register() {
 	network port '*' '*' 2380
 	wait_until 40 reads_end || fail "reads are confirmed without a register"
@@ -169,7 +172,8 @@ reads_end() {
 	sleep 0.3
 	[ "$(count R)" = "$before" ]
 }
-# The next process may be primary after a lease; later flushes of the former one are never acknowledged.
+# The next process may become the primary when the lease has ended. Later flushes of the former
+# primary must never be acknowledged.
 primary_loses_the_register() { # HOST OF THE NEXT, DIRECTION in|out|both
 	local former=$client host=$primary port before
 	for port in 2379 2380; do
@@ -187,7 +191,7 @@ primary_loses_the_register() { # HOST OF THE NEXT, DIRECTION in|out|both
 
 # ---- etcd is in trouble ----
 
-# All members answer late.
+# All members of etcd answer late.
 etcd_is_slow() {
 	etcd_signal STOP 1 2 3
 	expect_more W 50
@@ -196,7 +200,7 @@ etcd_is_slow() {
 	expect_more W 50
 	expect_more R 50
 }
-# A failed member cannot be excluded, so nothing is acknowledged until there is a majority again.
+# A failed member cannot be excluded, so no flush is acknowledged until etcd has a majority again.
 etcd_has_no_majority() { # HOST
 	etcd_kill 2 3
 	network kind "$primary" "$1" lane
@@ -254,8 +258,8 @@ etcd_restore() {
 	for i in 1 2 3; do rm -rf "etcd$i" && cp -a "saved$i" "etcd$i"; done
 	etcd_restart 1 2 3
 }
-# A member with the same data as this copy counts; the daemon may need an order that the others do
-# not.
+# counts_on HOST MEMBER: a member with the same data as this copy counts for the promotion. The
+# daemon may need an operator's order, which other daemons do not need.
 counts_on() { # HOST MEMBER
 	client_serves "$clients" || mirror "$1" promote orders "$2" --force --timeout 2 >promote.log 2>&1 || :
 	client_serves "$clients"
@@ -273,7 +277,7 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 	for i in 1 2 3; do expect_explained $i 'is split'; done
 	expect_explained 3 'it was restored'
 	expect_explained 3 'rpmirror resolve'
-	# The primary may go on with all copies, because that needs no change of the view.
+	# The primary may continue with all copies, because that needs no change of the view.
 	client_start 3
 	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
 	! client_serves "$clients" || fail "a member of a split set was promoted"
@@ -281,7 +285,8 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 	client_start 1
 	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
 	! client_serves "$clients" || fail "a member of a split set was promoted"
-	# An operator decides: the register's record holds, and the newest copy goes first.
+	# An operator decides that the register's record is right, and the newest copy becomes the
+	# primary first.
 	for i in 2 1 3; do mirror $i resolve orders --discard "${names[i]}" >resolve.log 2>&1 || fail "$(cat resolve.log)"; done
 	client_start 2
 	wait_until 60 counts_on 2 b || fail "no way out of the split: $(cat promote.log; mirror 2 explain orders 2>&1)"
@@ -313,13 +318,15 @@ troubles=(lanes_are_cut answers_of_lanes_are_cut control_is_cut answers_of_contr
 	replica_loses_the_register all_lose_the_register primary_loses_the_register etcd_is_slow etcd_has_no_majority
 	etcd_dies_and_returns etcd_dies_with_the_primary links_are_slow)
 
-# CHANCE COUNT: sets $number to a random number below COUNT; other code uses $RANDOM.
+# chance COUNT: sets $number to a random number below COUNT. It does not use $RANDOM, because other
+# code does.
 chance() { # COUNT
 	seed=$(((seed * 1103515245 + 12345) % 2147483648))
 	number=$((seed / 65536 % $1))
 }
 
-# $ROUNDS troubles, chosen by $SEED; without the one in which all links are slow.
+# Runs $ROUNDS troubles, chosen by $SEED, from all troubles except the one in which all links are
+# slow.
 test_troubles_by_chance() {
 	local round other directions=(in out both)
 	seed=${SEED:-7}

@@ -8,7 +8,7 @@
 [ -e /usr/lib/ocf/lib/heartbeat/ocf-shellfuncs ] || { echo "SKIPPED: there is no resource-agents" && exit 77; }
 logs=(out err)
 
-# ocf-tester runs the agent as nobody, too, who may not look into this folder.
+# ocf-tester also runs the agent as nobody, a user who may not open the test's own folder.
 public=$(mktemp -d)
 chmod 755 "$public"
 install -m 755 "$RPMA_SOURCE/contrib/ocf/rpmirror" "$public/rpmirror"
@@ -25,7 +25,7 @@ end_applications() {
 trap end_applications EXIT
 trap 'exit 1' INT TERM
 
-# application HOST: the program that on-promote names
+# application HOST: writes the program that on-promote names.
 application() {
 	cat >"app$1" <<-END
 		#!/bin/sh
@@ -37,7 +37,7 @@ application() {
 	chmod +x "app$1"
 }
 
-# Only the agent's own exit code counts.
+# parameters HOST: exports the agent's parameters for that host.
 parameters() { # HOST
 	export OCF_ROOT=/usr/lib/ocf OCF_RESOURCE_INSTANCE="orders:$1" HA_RSCTMP="$work/rsctmp$1"
 	export OCF_RESKEY_set=orders OCF_RESKEY_socket="$work/socket$1" OCF_RESKEY_config="$work/conf$1"
@@ -55,7 +55,7 @@ one_host() {
 		>out 2>err || fail "the set cannot be made"
 }
 
-# act CODE ACTION: with the parameters that are set
+# act CODE ACTION: runs the agent with the parameters that are set; the agent must exit with CODE.
 act() {
 	local got=0
 	"$agent" "$2" >out 2>err </dev/null || got=$?
@@ -94,7 +94,7 @@ test_wrong_parameters_are_named() {
 	OCF_RESKEY_tool=/none/rpmirror act 0 stop
 }
 
-# What is lost behind the agent's back is seen by the next monitor.
+# If a process dies that the agent did not stop, the next monitor action must report it.
 test_failures_are_reported_as_what_they_are() {
 	one_host
 	act 7 monitor
@@ -102,14 +102,14 @@ test_failures_are_reported_as_what_they_are() {
 	act 0 monitor
 	act 0 promote
 	act 8 monitor
-	# The application is gone.
+	# The application dies.
 	kill -9 -- "-$(cat app1.pid)"
 	wait_until 20 monitor_is 9 || fail "the lost application is not reported"
 	act 0 demote
 	act 0 monitor
 	wait_until 20 promotes || fail "no second promotion: $(cat err)"
 	act 8 monitor
-	# The daemon is gone; the application goes on, so the resource is not stopped.
+	# The daemon dies. The application continues, so the resource does not count as stopped.
 	kill -9 "$(cat rsctmp1/rpmirror-orders.pid)"
 	act 9 monitor
 	act 1 stop
@@ -126,7 +126,7 @@ monitor_is() {
 }
 promotes() { "$agent" promote >out 2>err; }
 
-# on_host HOST CODE ACTION
+# on_host HOST CODE ACTION: runs the agent on that host; the agent must exit with CODE.
 on_host() {
 	local got=0
 	parameters "$1"
@@ -134,10 +134,11 @@ on_host() {
 	[ "$got" = "$2" ] || fail "$3 on host $1 ends with $got instead of $2: $(mirror "$1" explain orders 2>&1)"
 }
 score_of() { tail -n 1 "scores$1"; }
-# The number of keys that a host's application stored before it ended
+# stored HOST: prints how many keys the host's application stored before it ended.
 stored() { grep -cx ok "app$1.log"; }
 
-# Pacemaker's order of a start, a move, the loss of a host and its return, with scores for a cluster.
+# Calls the agent in Pacemaker's order: a start, a move, the loss of a host and the return of that
+# host, with scores as in a cluster.
 test_a_set_of_three_hosts_is_promoted_moved_and_recovered() {
 	local i before
 	. "$RPMA_SOURCE/tests/system/lib/hosts.sh"
@@ -164,13 +165,13 @@ test_a_set_of_three_hosts_is_promoted_moved_and_recovered() {
 		[ "$(score_of $i)" = '-p -v 100' ] || fail "the score of host $i is $(score_of $i)"
 	done
 	wait_until 20 eval '[ "$(stored 1)" -ge 5 ]' || fail "the application does not store"
-	# A move.
+	# Move the primary to another host.
 	on_host 1 0 demote
 	on_host 1 0 monitor
 	on_host 2 0 promote
 	on_host 2 8 monitor
 	on_host 1 0 monitor
-	# The primary's host is lost: its processes and its network.
+	# The primary's host fails: its processes and its network.
 	wait_until 60 in_sync 2 || fail "the copies do not become equal again"
 	wait_until 20 eval '[ "$(stored 2)" -ge 5 ]' || fail "the application does not store"
 	kill -9 -- "$(cat rsctmp2/rpmirror-orders.pid)" "-$(cat app2.pid)"
@@ -180,14 +181,14 @@ test_a_set_of_three_hosts_is_promoted_moved_and_recovered() {
 	on_host 3 0 promote
 	on_host 3 8 monitor
 	on_host 1 0 notify
-	# It returns as a copy, without what an earlier life had noted.
+	# The host returns as a copy, without the notes of its earlier life.
 	rm -r rsctmp2
 	etcd_start 2
 	on_host 2 7 monitor
 	on_host 2 0 start
 	on_host 2 0 monitor
 	wait_until 60 is_whole 3 || fail "host 2 does not return"
-	# What was acknowledged on the lost host is there: its last key.
+	# The new primary has the last key that was acknowledged on the lost host.
 	on_host 3 0 demote
 	start_on 3 value env "RPMIRROR_SOCKET=$work/socket3" sh -c "{ echo get k$before; sleep 5; } | '$MIRROR_KV' orders"
 	on_host 3 0 promote

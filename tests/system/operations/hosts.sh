@@ -26,7 +26,8 @@ switch_on() {
 	ip link set switch up
 }
 
-# Runs as the first process of a host; what the host starts and leaves behind is its child.
+# host_init HOST: runs as the first process of a host. Processes that the host starts and leaves
+# behind become its children.
 host_init() { # HOST
 	local top=$scratch/$1 folder
 	hostname "$1"
@@ -52,8 +53,9 @@ host_init() { # HOST
 has_booted() { [ -e "/proc/$(init_of "$1")/root/run/booted" ] && [ "$(on "$1" hostname)" = "$1" ]; }
 init_of() { tr -d ' ' <"/proc/${init[$1]}/task/${init[$1]}/children"; }
 
-# The folders of a host; its root may log in at all others. Those of etcd are in memory, which outlives the hosts of the
-# test: a disk that builds and other tests share delays its fdatasync by seconds, and its timeouts are shorter.
+# make_disks HOST: makes the folders of a host; root of the host may log in at all other hosts.
+# etcd's folders are in memory, which outlives the hosts of the test. On a disk that builds and
+# other tests use, etcd's fdatasync would take seconds, which is longer than etcd's timeouts.
 make_disks() { # HOST
 	mkdir -p "$scratch/$1"/{etc/systemd/system/etcd.service.d,work,srv,root/.ssh,var/lib/etcd,var/log} "$scratch/etcd/$1"
 	printf '[Service]\nEnvironment=ETCD_HEARTBEAT_INTERVAL=300\nEnvironment=ETCD_ELECTION_TIMEOUT=1500\n' \
@@ -62,7 +64,8 @@ make_disks() { # HOST
 	cp "$scratch/ssh/"* "$scratch/$1/root/.ssh"
 }
 
-# power_on HOST...: with the folders that it had, and its enabled units; nothing if it is on
+# power_on HOST...: starts the hosts with their former folders and their enabled units. A host that
+# is on is left as it is.
 power_on() {
 	local host off=()
 	for host; do
@@ -87,7 +90,7 @@ power_on() {
 	done
 }
 
-# power_off HOST...: at once, with all that runs there
+# power_off HOST...: ends the hosts at once, with all processes on them.
 power_off() {
 	local host
 	for host; do
@@ -98,7 +101,7 @@ power_off() {
 	done
 }
 
-# new_machine HOST...: another one with the same name and address, and empty disks
+# new_machine HOST...: replaces each host by one with the same name and address, and empty disks.
 new_machine() {
 	local host
 	for host; do
@@ -107,7 +110,7 @@ new_machine() {
 	power_on "$@"
 }
 
-# on HOST COMMAND...
+# on HOST COMMAND...: runs the command on the host.
 on() {
 	local host=$1
 	shift
@@ -119,8 +122,8 @@ plug_in() { ip link set "to-$1" up; }
 
 # ---- what the sections of a page do with it ----
 
-# on_each HOSTS... reads a block of commands, which each host gets as if it was pasted: a program that reads the standard
-# input takes the commands after it.
+# on_each HOSTS... reads a block of commands. Each host gets the block as if it was pasted into a
+# shell: a program that reads the standard input reads the commands after it.
 on_each() {
 	local host commands status=0
 	commands=$(cat)
@@ -138,7 +141,7 @@ on_each() {
 	return $status
 }
 
-# shows PATTERN: a line of the output of the last block is like it
+# shows PATTERN: a line of the last block's output must match the pattern.
 shows() {
 	local line
 	while IFS= read -r line; do
@@ -174,7 +177,7 @@ primary_of_orders() {
 	done | head -n 1
 }
 
-# lead HOST: it becomes the primary in good order, and the set is healthy
+# lead HOST: the host becomes the primary in good order, and then the set must be healthy.
 lead() {
 	local host now
 	now=$(primary_of_orders)
@@ -189,14 +192,15 @@ lead() {
 	done
 	healthy
 }
-# healthy: each copy is in-sync
+# healthy: waits until each copy is in-sync.
 healthy() {
 	on a rpmirror wait orders --until health=healthy,copy.a=in-sync,copy.b=in-sync,copy.c=in-sync --timeout 90 >/dev/null ||
 		fail "the set is not healthy: $(on a rpmirror explain orders)"
 }
 
 stored=0
-# store [COUNT]: so many orders, each acknowledged; repeated where no application serves yet
+# store [COUNT]: stores so many orders, each of which must be acknowledged. An order is repeated
+# while no application serves.
 store() {
 	local goal=$((stored + ${1:-1}))
 	while [ "$stored" -lt "$goal" ]; do
@@ -206,7 +210,7 @@ store() {
 	done
 }
 
-# ask_shop COMMAND: its answer is in $answer; fails where no application serves now
+# ask_shop COMMAND: sets $answer to the shop's answer, or fails if no application serves now.
 ask_shop() {
 	local host lines log
 	host=$(primary_of_orders)
@@ -220,7 +224,7 @@ ask_shop() {
 }
 has_line() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
-# all_is_there: what was acknowledged is what the application reads
+# all_is_there: the application must read every order that was acknowledged.
 all_is_there() {
 	local i
 	for ((i = 1; i <= stored; i++)); do
@@ -229,7 +233,7 @@ all_is_there() {
 	done
 }
 
-# equal_copies HOST HOST...: the files are the same
+# equal_copies HOST HOST...: the files of the copies must be equal.
 equal_copies() {
 	local host
 	for host in "${@:2}"; do
@@ -239,13 +243,13 @@ equal_copies() {
 
 # ---- troubles ----
 
-# sees HOST REGEX: 'rpmirror explain' there has such a line, within a minute
+# sees HOST REGEX: within a minute 'rpmirror explain' must print such a line on that host.
 sees() {
 	wait_until 60 explains "$1" "$2" || fail "$1 never says '$2': $(on "$1" rpmirror explain orders 2>&1)"
 }
 explains() { on "$1" rpmirror explain orders 2>&1 | grep -qE "$2"; }
 
-# stored_without HOST: the set goes on without that host's copy
+# stored_without HOST: the set must store orders without that host's copy.
 stored_without() {
 	on "$(primary_of_orders)" rpmirror wait orders --until "insync.$1=no" --timeout 60 >/dev/null || fail "$1 is not excluded"
 	store 2
@@ -257,7 +261,7 @@ give_backup() {                                                                 
 	cp --sparse=always "$scratch/backup" "$scratch/$1/var/lib/backup/orders"
 }
 
-# etcd_save, etcd_restore: as from a backup of all its members
+# etcd_save, etcd_restore: make a backup of all members of etcd, and restore them from it.
 etcd_save() {
 	local host
 	for host in a b c; do on "$host" systemctl stop etcd; done
@@ -272,7 +276,7 @@ etcd_restore() {
 	for host in a b c; do on "$host" systemctl start --no-block etcd; done
 }
 
-# small_disk HOST: its copy is on a disk of 160 MiB
+# small_disk HOST: puts the host's copy on a disk of 160 MiB.
 small_disk() {
 	truncate -s 160M "$scratch/$1.img"
 	mkfs.ext4 -q -m 0 "$scratch/$1.img"
@@ -282,7 +286,7 @@ small_disk() {
 	on "$1" systemctl start rpmirrord shop
 	healthy
 }
-# large_disk HOST: the copy is where it was before
+# large_disk HOST: moves the copy back to where it was before.
 large_disk() {
 	on "$1" systemctl stop shop rpmirrord
 	on "$1" sh -c "mkdir /srv/moved && cp -p /srv/rpmirror/orders* /srv/moved && umount /srv/rpmirror && rmdir /srv/rpmirror &&
@@ -292,7 +296,7 @@ large_disk() {
 }
 fill_disk() { ! on "$1" dd if=/dev/zero of=/srv/rpmirror/ballast bs=64k 2>"$scratch/dd" || fail "the disk is not full"; }
 
-# measure_sizes: what the table "Sizing" states
+# measure_sizes: measures the numbers of the table "Sizing".
 measure_sizes() {
 	local host pid before sent flushes=200 value
 	host=$(primary_of_orders)
@@ -320,7 +324,7 @@ rss() { on "$1" sh -c "awk '/^RssAnon/ { print \$2 }' /proc/\$(pidof $2)/status"
 
 # ---- rpma serve ----
 
-# names HOST...: each knows the names of all
+# names HOST...: makes the names of all hosts known to each host.
 names() {
 	local host other
 	for host; do
@@ -329,7 +333,7 @@ names() {
 		done
 	done
 }
-# first_of PAGE: its first section, once
+# first_of PAGE: runs the first section of the page once.
 declare -A begun=()
 first_of() {
 	[ -z "${begun[$1]:-}" ] || return 0
@@ -340,7 +344,8 @@ first_of() {
 }
 serve_begins() { first_of serve.md; }
 rpmemd_begins() { first_of rpmem.md; }
-# fail_a_write_back: of the region 'bad' of host a, whose disk has lost its room
+# fail_a_write_back: lets a write-back fail for the region 'bad' of host a, because its disk is
+# full.
 fail_a_write_back() {
 	on a sh -c 'mkdir -p /srv/thin /var/lib/rpma/bad && mount -t tmpfs -o size=4M tmpfs /srv/thin && cd /srv/thin &&
 		truncate -s 16M image && mkfs.ext2 -q -b 4096 -m 0 image && mount -o loop image /var/lib/rpma/bad && cd /var/lib/rpma/bad &&
@@ -358,14 +363,14 @@ fail_a_write_back() {
 }
 is_critical() { ! serves a; }
 serves() { on client rpma info --check --timeout 2 --secret-file /root/pool.secret "$1" >"$scratch/serves" 2>&1; } # HOST
-# small_folder HOST FOLDER: a disk of 100 MiB is mounted there
+# small_folder HOST FOLDER: mounts a disk of 100 MiB at the folder.
 small_folder() {
 	truncate -s 100M "$scratch/$1.small"
 	mkfs.ext4 -q -m 0 "$scratch/$1.small"
 	on "$1" sh -c "mkdir -p '$2' && mount -o loop '$scratch/$1.small' '$2'"
 }
 has_clients() { on client rpma info --check --secret-file /root/pool.secret a | grep -q "'clients'=[$1-9]"; }
-# measure_serve: what the table "Sizing" of serve.md states
+# measure_serve: measures the numbers of the table "Sizing" in serve.md.
 measure_serve() {
 	local before i pings=()
 	before=$(rss a rpma)

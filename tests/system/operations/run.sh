@@ -44,7 +44,7 @@ prepare_ssh() {
 	printf 'StrictHostKeyChecking no\nLogLevel error\n' >"$scratch/ssh/config"
 }
 
-# section TITLE: begins; what the one before took is printed
+# section TITLE: begins a section, and prints how long the section before took.
 section() {
 	section_end
 	title=$1 began=$(date +%s%N)
@@ -85,7 +85,7 @@ for program in /usr/sbin/sshd ip cmake etcd etcdctl nsenter curl; do
 done
 [[ $(command -v cmake) != */usr/local/* ]] || skip "cmake is in /usr/local"
 
-# The folder of the build tree is on a disk; memory would count as volatile.
+# The folder is in the build tree, because that is on a disk: memory would count as volatile.
 scratch=$(mktemp -d "$build/operations.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/etc" "$scratch/work"

@@ -32,7 +32,8 @@ declare -A done_alarms=()
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# Seconds instead of minutes: how long a condition must hold, and over what it looks back.
+# short_rules: replaces minutes in the rules by seconds, both for how long a condition must hold and
+# for how far an expression looks back.
 short_rules() {
 	sed -E 's/^( *for:) .*/\1 1s/; s/\[5m\]/[4s]/g; s/> 180$/> 4/' "$source_dir/contrib/prometheus/rules.yml"
 }
@@ -76,8 +77,9 @@ ends() { # ALARM...
 
 # ---- what is watched ----
 
-# One host's timer: the metrics of its set, and on the first one of the others' programs. It goes on without a pause
-# where a program is not there. The file `silent$1` stops it.
+# watch_host HOST: acts as the timer of one host. It writes the metrics of the host's set; on the
+# first host it also writes the metrics of the other programs. If a program is not there, it
+# continues without a pause. The file `silent$1` stops it.
 watch_host() { # HOST
 	while sleep 0.3; do
 		[ ! -e "silent$1" ] || continue
@@ -88,8 +90,8 @@ watch_host() { # HOST
 	done >/dev/null 2>&1
 }
 
-# A file system of its own for the third host's copy, a region and the pools; another one on a disk that loses its
-# room, so that a write-back fails (as in tests/system/tool/sticky.sh).
+# Makes a file system for the third host's copy, a region and the pools. A second file system is on
+# a disk that becomes full, so that a write-back fails (as in tests/system/tool/sticky.sh).
 disks_make() {
 	mkdir -p disk bad fs
 	truncate -s 96M image
@@ -137,7 +139,7 @@ programs_start() {
 	rpmemd_start
 }
 
-# As daemon_start of cluster.sh, with more lines for the set.
+# daemon_start_with HOST LINES: like daemon_start of cluster.sh, with more lines for the set.
 daemon_start_with() { # HOST LINES
 	daemon_start_plain "$1"
 	daemon_stop "$1"
@@ -216,7 +218,8 @@ etcd_loses_members() {
 	ends RpmirrorRegisterUnreachable RpmirrorRegisterMemberDown
 	client_is_back
 }
-# Without the register a primary may have lost its role.
+# A primary that cannot reach the register may have lost its role, so a client starts again if it
+# ended.
 client_is_back() {
 	if client_ended "$clients"; then
 		client_start 1
@@ -272,7 +275,7 @@ disk_fills() {
 	rm disk/filler
 	ends RpmirrorDiskFilling RpmaDiskFilling RpmemdDiskFilling
 }
-# Of a set of its own, which only the third host has: its copy has an epoch that an older register lacks.
+# This set is only on the third host. Its copy has an epoch that an older register lacks.
 the_register_is_restored() {
 	"$RPMIRROR" init one --size 4M --register "file:$work/one" --lonely block --here d \
 		--member "d=10.77.0.3:$work/one.copy" >one.log 2>&1 || fail "$(cat one.log)"
@@ -359,7 +362,7 @@ pools_are_lost() {
 
 # ---- the other form of the metrics, which Prometheus reads itself ----
 
-# By a Prometheus of its own, without rules: these texts stay as they are.
+# A second Prometheus, without rules, reads this form, because these texts do not change.
 openmetrics_is_scraped() {
 	local exporter i
 	exporter=127.0.0.1:$(free_port) scraper=http://127.0.0.1:$(free_port)

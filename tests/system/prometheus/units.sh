@@ -22,7 +22,8 @@ test_systemd_accepts_them_and_they_give_few_rights() {
 	done
 }
 
-# run_unit UNIT CODES...: its command ends with one of the codes, which the unit takes for success.
+# run_unit UNIT CODES...: runs the unit's command, which must end with one of the codes that count
+# as success for the unit.
 run_unit() {
 	local unit=$1 words got=0 code
 	shift
@@ -46,7 +47,8 @@ test_their_commands_write_a_file() {
 	[ "$(stat -c %a ./*.prom | sort -u)" = 644 ] || fail "another user cannot read them"
 }
 
-# Of a server, of a set and of pools: everything that the manual pages name.
+# Checks the metrics of a server, a set and pools: the alarms, the dashboard, the manual pages and
+# the programs must use the same names.
 test_alarms_dashboard_pages_and_programs_agree() {
 	printf 'PMEMPOOLSET\n2M %s/part\n' "$work" >pool.set
 	cp "$RPMA_SOURCE/tests/system/prometheus/status.json" status.answer

@@ -9,8 +9,8 @@ rpmemd=$RPMEMD source=$RPMA_SOURCE unit=$RPMEMD_UNIT
 logs=(err)
 export HOME=$work
 
-# expect CODE PATTERN ARGUMENTS...: the exit code, nothing on standard output, and a text on
-# standard error.
+# expect CODE PATTERN ARGUMENTS...: the daemon must end with that exit code, print nothing on
+# standard output, and print a text like PATTERN on standard error.
 expect() {
 	local want=$1 pattern=$2 got=0
 	shift 2
@@ -20,7 +20,7 @@ expect() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" err || fail "'$*' does not say '$pattern'"
 }
 
-# A pool set with an empty file of 2 MiB as its part.
+# make_pool NAME: makes a pool set with an empty file of 2 MiB as its part.
 make_pool() {
 	printf 'PMEMPOOLSET\n2M %s/%s.part\nOPTION NOHDRS\n' "$work" "$1" >"$1.set"
 	truncate -s 2M "$1.part"
@@ -180,7 +180,7 @@ test_the_unit_is_one_and_gives_few_rights() {
 		fail "security: $(cat out)"
 }
 
-# The effect of the unit's command line, with the variables that systemd would set.
+# Runs the unit's command line with the variables that systemd would set.
 test_the_units_command_listens() {
 	local line daemon
 	mkdir credentials state

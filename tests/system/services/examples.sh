@@ -9,13 +9,14 @@ echo 'a secret of enough bytes' >secret
 chmod 600 secret
 export HOME=$work
 
-# here FILE: the example with this machine's addresses and folders
+# here FILE: prints the example with this machine's addresses and folders.
 here() {
 	sed -E "s#192\\.0\\.2\\.[0-9]+#127.0.0.1#g; s#/etc/rpmirror/orders.secret#$work/secret#; s#/pm/orders#$work/orders#
 		s#:7650#:0#; s#:7205#:0#; s#--port 7204#--port 0#" "$folder/$1"
 }
 
-# start COMMAND...: it must print a line on standard output and end after SIGTERM without an error.
+# start COMMAND...: the command must print a line on standard output, and end after SIGTERM without
+# an error.
 start() {
 	: >out
 	"$@" >out 2>err </dev/null &
@@ -37,12 +38,12 @@ test_rpmirrord_starts_with_each_of_three() {
 		} >conf
 		start "$RPMIRRORD" --config conf
 	done
-	# Only the member and the address differ.
+	# The three examples may differ only in the member and the address.
 	sed -E 's/192\.0\.2\.[123]:7650//; s/^member = .//; s/^# .*//' "$folder"/rpmirrord-[abc].conf | sort | uniq -c |
 		awk '$1 % 3 { print; bad = 1 } END { exit bad }' || fail "the three hosts' files differ"
 }
 
-# check_refuses PATTERN: 'rpmirrord --check' ends with 1, and says it.
+# check_refuses PATTERN: 'rpmirrord --check' must end with 1 and print a text like PATTERN.
 check_refuses() {
 	local status=0
 	"$RPMIRRORD" --config conf --check >out 2>err || status=$?
@@ -65,7 +66,7 @@ test_check_refuses_a_secret_that_the_daemon_cannot_use() {
 	"$RPMIRRORD" --config conf --check >out 2>err || fail "a good secret is refused"
 }
 
-# The comment is what makes the set.
+# The command in the example's comment makes the set.
 test_the_set_of_rpmirrords_example_can_be_made() {
 	sed -n '/^#   rpmirror init orders --size/,/[^\\]$/p' "$folder/rpmirrord-a.conf" | sed 's/^# *//' >line
 	grep -q 'member c=' line || fail "the line is not whole: $(cat line)"
@@ -82,7 +83,7 @@ test_rpmemd_starts() {
 	grep -q 'notice: ' err || fail "the log level is not taken"
 }
 
-# As systemd reads an environment file, and starts the unit with it.
+# Reads the environment file as systemd does, and starts the unit's command with it.
 test_rpma_serve_starts() {
 	local line
 	here rpma-serve.conf | sed -E '/^#/d; s/^([A-Z_]+)=(.*)/\1="\2"/' >environment

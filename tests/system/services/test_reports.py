@@ -93,7 +93,7 @@ def rpma_serve():
     service.reload()
     service.line(rb"^<3>.*SIGHUP: the secret stays as it was")
     service.end()
-    # A start that fails reports nothing, and its reason is an error.
+    # If a start fails the service reports nothing, and the reason is printed as an error.
     service = Service(os.environ["RPMA_TOOL"], "serve", "--port", "0", "nowhere")
     service.line(rb"^<3>rpma serve: nowhere does not exist")
     assert service.process.wait(WAIT_S) == 3
@@ -137,7 +137,7 @@ def rpmirrord():
     assert ready["READY"] == "1" and "0 of 1 sets" in ready["STATUS"], ready
     connect(ready["STATUS"])
     service.line(rb"^<4>rpmirrord\[\d+\]: warn: set orders: .*does not exist")
-    # The copy comes later: the status follows.
+    # The copy appears after the daemon's start, and the reported status must change.
     subprocess.run([os.environ["RPMIRROR"], "init", "orders", "--size", "2M", "--lonely", "manual", "--register", f"file:{where}/register",
                     "--member", f"a=127.0.0.1:{where}/data"], check=True, stdout=subprocess.DEVNULL)
     changed = service.report()

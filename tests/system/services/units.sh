@@ -13,7 +13,8 @@ test_rpmirrords_unit_is_one_and_gives_few_rights() {
 		fail "security: $(cat out)"
 }
 
-# Only the daemon itself may report, so it must be the main process: no shell around it.
+# systemd accepts a report only from the daemon itself, so the daemon must be the main process,
+# without a shell around it.
 test_every_unit_waits_for_the_daemons_own_report() {
 	local unit
 	for unit in "$RPMA_SOURCE"/contrib/systemd/*.service.in; do

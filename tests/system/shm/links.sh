@@ -6,11 +6,12 @@
 . "$(dirname "$0")/../tool/lib.sh"
 export RPMA_PROVIDER=softrnic SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
 unset SOFTRNIC_SHM_UIDS SOFTRNIC_LOG
-# The leak sanitizer finds no threads to stop if /proc has other numbers than it expects, and prints a
-# message.
+# In a namespace of processes the leak sanitizer does not find the threads in /proc, because their
+# numbers differ there, and prints a message.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
-# Users other than root must reach the program and its libraries; in most build trees they can.
+# Users other than root must be able to read the program and its libraries. In most build trees they
+# can.
 as_other() { setpriv --reuid 4242 --regid 4242 --clear-groups "$@"; }
 
 [ "$(id -u)" = 0 ] || {
@@ -19,7 +20,8 @@ as_other() { setpriv --reuid 4242 --regid 4242 --clear-groups "$@"; }
 }
 chmod 755 .
 
-# by TCP|rings COMMAND...: a ping over that link, with nothing on stderr; then bytes there and back.
+# by TCP|rings COMMAND...: the command runs a ping, which must use that link and print no error;
+# then bytes are copied both ways.
 by() {
 	local want=$1 link
 	shift
@@ -34,7 +36,8 @@ by() {
 	esac
 }
 
-# because REASON COMMAND...: the log of the dialing end has this reason for staying on TCP.
+# because REASON COMMAND...: the log of the end that connects must have this reason for staying on
+# TCP.
 because() {
 	local reason=$1
 	shift
@@ -69,7 +72,8 @@ test_a_name_space_of_processes_and_mounts_is_no_obstacle() {
 	bytes_go_there_and_back unshare -m -p -f --kill-child
 }
 
-# There each end sees the other end's user as the one that stands for all unknown users.
+# In a namespace of users each end sees the other end's user as the one user that stands for all
+# unknown users.
 test_an_unknown_user_of_a_name_space_of_users_stays_on_tcp() {
 	need unshare -U
 	serve pool --create --size 1M
@@ -100,8 +104,8 @@ test_another_user_has_rings_if_both_ends_permit_it() {
 	by TCP as_other
 }
 
-# Both ends see 127.0.0.1, as through a forwarded port, and offer rings. But the socket's name belongs
-# to another namespace.
+# Both ends see 127.0.0.1, as they would through a forwarded port, and offer rings. But the name of
+# the socket belongs to another namespace.
 test_another_name_space_of_networks_stays_on_tcp() {
 	local port
 	need unshare -n
@@ -132,13 +136,14 @@ is_in_another_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc
 
 # --- an end that is killed at any call of the way there --------------------------------------
 
-# Calls of either end, and how many of each are tried.
+# The system calls of each end at which it is killed, and for how many calls of each kind that is
+# tried.
 initiator_steps=(connect sendmsg sendto recvmsg fcntl mmap madvise)
 responder_steps=(accept4 socket bind listen sendmsg sendto recvmsg memfd_create ftruncate fcntl mmap madvise)
 tries=2
 
-# traced WHAT NUMBER COMMAND...: gets SIGKILL when it makes this call for the NUMBER-th time; the file trace has
-# its calls.
+# traced WHAT NUMBER COMMAND...: the command gets SIGKILL at its NUMBER-th call of this kind. The
+# file trace has its calls.
 traced() {
 	strace -f -qq -o trace -e "trace=connect,$1" -e "inject=$1:signal=KILL:when=$2" "${@:3}"
 }
@@ -151,7 +156,7 @@ can_kill() {
 	}
 }
 
-# calls_before_tcp CALL: the number of these calls that the client makes before it connects to the
+# calls_before_tcp CALL: prints how many of these calls the client makes before it connects to the
 # server.
 calls_before_tcp() {
 	awk -v call="$1" '/connect\(.*AF_INET/ { exit } $2 ~ "^" call "\\(" { n++ } END { print n + 0 }' all_calls
@@ -162,7 +167,7 @@ server_fds() { find "/proc/$server/fd" | wc -l; }
 server_has_fds() { [ "$(server_fds)" -le "$1" ]; }
 server_is_traced() { grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/$server/status"; }
 
-# Only kills after the connect of TCP count, as the meeting begins there.
+# Only kills after the client has connected by TCP count, because the meeting begins there.
 test_a_client_that_is_killed_on_the_way_leaves_nothing() {
 	local call number first before killed=0 code
 	can_kill
@@ -188,8 +193,8 @@ test_a_client_that_is_killed_on_the_way_leaves_nothing() {
 	bytes_go_there_and_back
 }
 
-# kill_server_at CALL NUMBER: kills a server when it makes this call for the NUMBER-th time after it listens,
-# while a client connects. Sets code; 0: it was not killed.
+# kill_server_at CALL NUMBER: kills a server at its NUMBER-th call of this kind after it listens,
+# while a client connects. Sets code; it is 0 if the server was not killed.
 kill_server_at() {
 	local tracer
 	serve pool

@@ -7,7 +7,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=../lib/hosts.sh
 . "$here/../lib/hosts.sh"
 
-# reaches FROM TO [PORT]: is a connection established within half a second?
+# reaches FROM TO [PORT]: succeeds if a connection is established within half a second.
 reaches() {
 	on "$1" timeout 0.5 bash -c "exec 3<>/dev/tcp/10.77.0.$2/${3:-7000}" 2>/dev/null
 }
@@ -36,7 +36,7 @@ test_a_cut_in_one_direction_is_one() {
 	network cut 1 2
 	! reaches 2 1 || fail "2 reaches 1, whose answers are cut"
 	reaches 3 1 || fail "3 does not reach 1, though nothing between them is cut"
-	# Frames that 2 sends still arrive.
+	# Frames from host 2 still arrive.
 	on 2 timeout 0.3 bash -c 'exec 3<>/dev/tcp/10.77.0.1/7000' 2>/dev/null &
 	wait_until 5 half_open || fail "what 2 sends does not arrive"
 	network heal 1 2
@@ -56,7 +56,7 @@ test_a_port_is_cut_alone() {
 	wait_until 5 reaches 2 1 7001 || fail "the port stays cut"
 }
 
-# The round trip of a connection, in milliseconds.
+# trip FROM TO: prints the round trip of a connection, in milliseconds.
 trip() {
 	on "$1" python3 -c "
 import socket, time
@@ -78,7 +78,7 @@ test_frames_are_lost() {
 	network loss '*' '*' 1000
 	! reaches 2 1 || fail "frames pass though all are lost"
 	network loss '*' '*' 300
-	# TCP repeats lost segments.
+	# TCP sends lost segments again.
 	wait_until 20 reaches 2 1 || fail "no connection though two of three frames pass"
 }
 

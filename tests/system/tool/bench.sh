@@ -25,7 +25,7 @@ test_every_kind_of_work_has_a_row() {
 	[ ! -s err ] || fail "something is on stderr: $(cat err)"
 }
 
-# The numbers of a row must be consistent: rates, percentiles and the ratio.
+# The numbers of a row must be consistent: the rates, the percentiles and the ratio.
 test_rows_in_json_agree_with_themselves() {
 	serve region --create --size 4096
 	expect_ok "$rpma" bench --json --count 300 --size 1M,64 --depth 2 --batch 3 --flush-every 4 "$where"
@@ -74,7 +74,7 @@ test_crc_is_reported() {
 	grep -q 'CRC on' out || fail "says: $(cat out)"
 }
 
-# The link is the one that carried the rows, even if the connection left TCP between them.
+# The report must name the link that carried the rows, even if the connection left TCP between them.
 test_the_link_that_carried_it_is_reported() {
 	serve region --create --size 1M
 	SOFTRNIC_SHM=0 expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"

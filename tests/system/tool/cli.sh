@@ -45,7 +45,7 @@ test_wrong_command_lines_exit_with_2() {
 	expect 2 "max-per-address: 'many' is not" "$rpma" serve --max-per-address many file
 }
 
-# foreign WORDS: a port at which another program accepts, and sends WORDS.
+# foreign WORDS: sets a port at which another program accepts, and sends WORDS.
 foreign() {
 	rm -f foreign.port
 	python3 -c '
@@ -70,7 +70,7 @@ test_a_port_of_another_program_is_called_so() {
 	expect 4 "$foreign does not answer: .*accepted the TCP connection, and then sent no answer" "$rpma" ls -t 1 "$foreign"
 }
 
-# --help and the manual page must name the same options, in both directions.
+# --help and the manual page must name the same options: each option of one must be in the other.
 test_help_goes_to_stdout_and_matches_the_manual() {
 	local command page
 	expect_ok "$rpma" --help
@@ -84,7 +84,8 @@ test_help_goes_to_stdout_and_matches_the_manual() {
 		page=$RPMA_SOURCE/doc/man/1/rpma-$command.1
 		expect_ok "$rpma" "$command" --help
 		grep -q "^usage: rpma $command" out || fail "no usage line"
-		# a line of --help: "  -x, --long ARG  text"; of the manual: ".It Fl x , Fl -long Ar arg"
+		# Format of a line of --help: " -x, --long ARG text"; of a line of the manual: ".It
+		# Fl x , Fl -long Ar arg"
 		sed -nE 's/^ +(-(.), )?--([a-z-]+)( ([A-Z]+))? .*/\2 \3 \5/p' out | sort >said
 		sed -nE 's/^\.It Fl ((.) , Fl )?-([a-z-]+)( Ar ([a-z-]+))?$/\2 \3 \5/p' "$page" | sort >written
 		[ "$(wc -l <said)" -ge 5 ] || fail "few options: $(cat said)"
@@ -118,7 +119,7 @@ test_ping_measures_all_four_kinds() {
 	for kind in 'write' 'write \+ flush visible' 'write \+ flush persistent' 'read'; do
 		grep -qE "^$kind +50( +[0-9]+\.[0-9]){4}\$" out || fail "no line for '$kind': $(cat out)"
 	done
-	# each line: min <= median <= p99 <= max
+	# In each line min <= median <= p99 <= max must hold.
 	awk 'NF > 5 && $(NF-4) == 50 && !($(NF-3) <= $(NF-2) && $(NF-2) <= $(NF-1) && $(NF-1) <= $NF) { exit 1 }' out ||
 		fail "the columns are not in order: $(cat out)"
 }

@@ -47,7 +47,7 @@ test_acknowledgements_grow_up_to_the_end() {
 	[ "$(tail -n 1 offsets)" = $((4096 + 5000000)) ] || fail "the last one is not the end"
 }
 
-# Exactly as often as requested, even below the size of a write.
+# The put must flush exactly as often as requested, even below the size of a write.
 test_flushes_come_as_often_as_asked_for() {
 	local every
 	serve region --create --size 40M
@@ -81,8 +81,8 @@ test_summaries_in_json_are_utf8_whatever_the_file_is_called() {
 	grep -q $'"\xc3\xbc\xe2\x82\xac\xf0\x9f\x92\xbe"' out || fail "the name is not kept: $(cat -v out)"
 }
 
-# A signal would give no reason, and could come in the middle of a file that is overwritten in
-# place.
+# A signal would end the program without a reason, perhaps in the middle of a file that is
+# overwritten in place.
 test_a_limit_on_file_sizes_is_an_error() {
 	random_file region 1M
 	serve region
@@ -152,7 +152,8 @@ test_an_absent_server_has_its_own_error() {
 	expect 4 "no such host 'nobody.invalid'" "$rpma" put sent nobody.invalid
 }
 
-# foreign WORDS [READS]: a program that accepts, perhaps reads, answers with WORDS, and closes.
+# foreign WORDS [READS]: starts a program that accepts, perhaps reads, answers with WORDS, and
+# closes.
 foreign() {
 	rm -f port
 	perl -MIO::Socket::INET -e '
@@ -173,7 +174,8 @@ test_a_server_that_is_none_is_not_waited_for_forever() {
 	foreign "HTTP/1.1 400 Bad Request" 1
 	expect 4 'does not speak iWARP' "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
 	foreign "$(printf '220 hello%.0s' {1..20})" 0
-	# Its close with the unread request is a reset, which may arrive before its words are read.
+	# The program closes while the request is unread, which resets the connection. The reset may
+	# arrive before the put has read the words.
 	expect 4 "does not speak iWARP|$ended" "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
 }
 
@@ -188,8 +190,8 @@ test_ipv6_and_names_work() {
 	cmp -n 5000 sent second || fail "the region differs"
 }
 
-# put_until_acknowledged OPTION ...: a put that is under way, with its first acknowledgement in $first.
-# It is read from a pipe, because polling a file may be too late.
+# put_until_acknowledged OPTION ...: starts a put and waits for its first acknowledgement, which is
+# then in $first. The acknowledgement comes through a pipe, because polling a file may be too late.
 put_until_acknowledged() {
 	random_file sent 64M
 	mkfifo pipe
@@ -220,7 +222,7 @@ test_a_server_killed_midway_ends_the_put() {
 	cmp -n "$acked" sent region || fail "acknowledged bytes are missing"
 }
 
-# A get lasts as long as its reader is slow.
+# A get takes as long as its reader is slow. When begin_slow_get returns the get is under way.
 begin_slow_get() { # the get is under way, fd 5 is its output
 	mkfifo pipe
 	"$rpma" get "$where" - >pipe 2>err &
@@ -302,7 +304,7 @@ test_a_get_without_room_for_the_file_says_so() {
 	[ "$(cat out)" = "exit 3" ] || fail "unexpected result: $(cat out)"
 }
 
-# The moment of the kill varies; repeat until it hits a transfer under way.
+# The moment of the kill varies, so the test repeats it until it hits a transfer under way.
 test_a_server_killed_midway_ends_the_get_and_spares_the_old_file() {
 	local round=0 rc hit=0
 	random_file region 64M
@@ -363,8 +365,8 @@ test_the_bar_appears_on_a_terminal_only() {
 		fail "the summary does not tell transfer and verification apart: $(cat terminal)"
 }
 
-# The text on the terminal between two carriage returns or line ends, without the sequences that
-# erase a line.
+# pieces FILE: prints the texts between two carriage returns or line ends, without the sequences
+# that erase a line.
 pieces() { tr '\r' '\n' <"$1" | sed 's/\x1b\[K//g'; }
 
 test_the_bar_stays_on_one_line_of_a_narrow_terminal() {
@@ -399,11 +401,11 @@ test_lines_do_not_break_the_bar() {
 	grep -q 'put \[' terminal || fail "no bar: $(cat terminal)"
 	[ "$(pieces terminal | grep -cx 'flushed up to offset [0-9]*')" = 16 ] ||
 		fail "lines and bar are mixed: $(cat -v terminal)"
-	# a bar is erased before a line is written in its place
+	# A bar must be erased before another line is written in its place.
 	! grep -aE '(MiB/s|ETA [0-9:-]+)(\x1b\[K)?flushed' terminal || fail "mixed: $(cat -v terminal)"
 }
 
-# Standard output has only JSON.
+# Standard output must have only JSON.
 test_verbose_json_is_json() {
 	serve region --create --size 4M
 	random_file sent 3000000

@@ -15,14 +15,15 @@ test_making_a_file_is_shown_on_a_terminal_only() {
 	grep -q 'serving region .shown. at' terminal || fail "it does not serve: $(cat -v terminal)"
 }
 
-# begin_slowly INJECTION...: starts a server that makes dir/pool and is delayed; $server is its id.
+# begin_slowly INJECTION...: starts a server that makes dir/pool, with delayed system calls. $server
+# is its process id.
 begin_slowly() {
 	local inject=()
 	strace -o /dev/null true 2>/dev/null || exit 77
 	for i in "$@"; do inject+=(-e "inject=$i"); done
 	mkdir -p dir
 	: >trace
-	# leaks cannot be checked in a traced process
+	# A traced process cannot be checked for leaks.
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
 		strace -o trace -e trace=madvise,fallocate,openat "${inject[@]}" \
 		"$rpma" serve --port 0 --create --size 320M dir/pool >serve.out 2>serve.err </dev/null &
@@ -30,7 +31,8 @@ begin_slowly() {
 	started+=("$strace")
 }
 
-# end_it SIGNAL: it ends at once, with success, and without a trace of the file.
+# end_it SIGNAL: the signal must end the server at once, with success, and no part of the file may
+# remain.
 end_it() {
 	local rc=0 begun=$SECONDS
 	server=$(pgrep -P "$strace")
@@ -61,7 +63,7 @@ test_a_signal_ends_reserving_a_file_without_a_name() {
 	end_it INT
 }
 
-# A file system without unnamed files.
+# The test uses a file system without unnamed files.
 test_a_signal_removes_an_unfinished_file_that_has_a_name() {
 	local number
 	begin_slowly fallocate:delay_enter=1s

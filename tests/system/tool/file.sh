@@ -6,7 +6,7 @@ self=$(realpath "$0")
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# start_filer NAME: a client that makes the calls of ask
+# start_filer NAME: starts a client that makes the calls of ask.
 start_filer() {
 	mkfifo "$1.in" "$1.reply"
 	"$RPMA_FILER" <"$1.in" >"$1.reply" 2>"$1.err" &
@@ -18,7 +18,7 @@ start_filer() {
 	declare -g "out_$1=$fd"
 }
 
-# ask NAME CALL...: sets $reply
+# ask NAME CALL...: lets the client make a call, and sets $reply to its result.
 ask() {
 	local in=in_$1 out=out_$1
 	shift
@@ -26,7 +26,7 @@ ask() {
 	IFS= read -r -t 60 -u "${!out}" reply || fail "no reply to '$*'"
 }
 
-# expect_reply PATTERN NAME CALL...
+# expect_reply PATTERN NAME CALL...: the result of the call must match.
 expect_reply() {
 	local pattern=$1
 	shift
@@ -127,7 +127,7 @@ test_two_writers_have_separate_ranges() {
 	expect_reply 'ok$' b close
 	bytes_of pool 0 65536 a
 	bytes_of pool 65536 65536 b
-	# After a writer has gone, a waiting one gets its range.
+	# After a writer has ended, a waiting writer gets its range.
 	expect_reply 'ok$' a open "$where" 0 65536
 	# shellcheck disable=SC2154 # start_filer assigns it
 	kill -9 "$pid_a"
@@ -167,7 +167,7 @@ test_a_killed_server_leaves_its_undecided_writes_named() {
 	expect_reply 'ok$' a close
 }
 
-# Serve the former server's file, at its address.
+# serve_at_same_port FILE: serves the former server's file, at the former server's address.
 serve_at_same_port() {
 	: >serve.out
 	"$rpma" serve --port "${where##*:}" "$@" >>serve.out 2>serve.err </dev/null &
@@ -176,7 +176,8 @@ serve_at_same_port() {
 	wait_until 20 server_is_up_or_gone
 }
 
-# Two writers, the first of which is cut off in the middle: it must not go on with an outdated view of the file.
+# The first of two writers is cut off in the middle: it must not continue with an outdated view of
+# the file.
 test_a_writer_that_another_one_followed_is_refused() {
 	serve pool --create --size 1M
 	start_filer a
@@ -204,7 +205,7 @@ test_a_writer_that_another_one_followed_is_refused() {
 	expect_reply '1$' a generation
 	grep -q "refused client .*: its claim 1 of region 'pool' does not hold any more" serve.err ||
 		fail "the server's log: $(cat serve.err)"
-	# The same after another server has taken over.
+	# The same must hold after another server has taken over.
 	kill_server
 	serve_at_same_port pool
 	expect_reply 'TAKEN: ' a close
@@ -227,7 +228,7 @@ test_a_writer_alone_keeps_its_claim() {
 		kill_server
 		expect_reply 'LOST' a sync
 		serve_at_same_port pool
-		# A writer of another range.
+		# A writer of another range may continue.
 		expect_reply 'ok$' b open "$where" 65536 65536
 		expect_reply "$((round + 1))$" b generation
 		expect_reply 'ok$' b close
@@ -240,7 +241,7 @@ test_a_writer_alone_keeps_its_claim() {
 	expect_reply 'ok$' a close
 }
 
-# A put is a writer, too, even if another one was refused in between for another reason.
+# A put counts as a writer, even if another put was refused in between for another reason.
 test_a_put_in_between_takes_the_claim() {
 	serve pool --create --size 1M
 	start_filer a
@@ -255,8 +256,8 @@ test_a_put_in_between_takes_the_claim() {
 	bytes_of pool 0 100 p
 }
 
-# killed_at CALLS N: the server is killed at the Nth of these system calls, while it stores the record of a second
-# writer's claim, which gets no answer.
+# killed_at CALLS N: kills the server at the Nth of these system calls, while it stores the record
+# of a second writer's claim. That writer must get no answer.
 killed_at() {
 	serve pool --create --size 1M
 	start_filer a
@@ -294,8 +295,8 @@ test_a_claim_without_a_record_was_none() {
 	expect_reply 'ok$' b close
 }
 
-# A lost or damaged record has no claims: a writer that comes back may not write, whatever its number
-# is.
+# A lost or damaged record has no claims. So a writer that comes back may not write, whatever its
+# number is.
 test_a_lost_record_lets_no_client_go_on() {
 	serve pool --create --size 1M
 	start_filer a
@@ -310,7 +311,7 @@ test_a_lost_record_lets_no_client_go_on() {
 	done
 }
 
-# Memory has no record: the claim ends with the process that serves it.
+# Memory has no record, so a claim ends with the process that serves the memory.
 test_a_server_of_memory_that_was_started_anew_is_noticed() {
 	serve_memory 127.0.0.1:0
 	start_filer a
@@ -327,8 +328,8 @@ test_a_server_of_memory_that_was_started_anew_is_noticed() {
 	kill_server
 }
 
-# In a mount namespace of its own. A region has its space, so a full disk does not prevent writes to it, once the region
-# has a record.
+# The test runs in a mount namespace of its own. A region has allocated its bytes, so a full disk
+# does not prevent writes to the region once it has a record.
 alone_test_a_full_disk_keeps_no_writer_out() {
 	local record
 	mkdir disk
@@ -371,7 +372,7 @@ test_a_full_disk_keeps_no_writer_out() {
 	unshare -rm bash "$self" alone a_full_disk_keeps_no_writer_out
 }
 
-# stop_client NAME: the server does not notice that for long
+# stop_client NAME: stops the client; the server does not notice that for a long time.
 stop_client() {
 	local pid=pid_$1
 	kill -STOP "${!pid}"
@@ -379,8 +380,8 @@ stop_client() {
 }
 is_stopped() { ! grep -h '^State:' "/proc/$1/task/"*/status | grep -qv T; }
 
-# A former process of a program was killed, hangs, or is cut off. Its successor need not wait until the server
-# notices, and no byte of the former one arrives after that.
+# A former process of a program was killed, hangs, or is cut off. Its successor need not wait until
+# the server notices, and afterwards no byte of the former process arrives.
 test_a_successor_ends_what_its_stopped_predecessor_has() {
 	serve pool --create --size 1M
 	start_filer a
@@ -399,8 +400,8 @@ test_a_successor_ends_what_its_stopped_predecessor_has() {
 	expect_reply 'ok$' a write 0 4096 a
 	expect_reply 'LOST' a sync
 	expect_reply 'TAKEN: .*claim 2' a reopen
-	# It has the same name, so it ended the connection of its successor, which still has its
-	# claim.
+	# The stopped client has the same name. So when it continued it ended the connection of its
+	# successor, which still has its claim.
 	expect_reply 'TAKEN' a close
 	expect_reply 'LOST' b sync
 	expect_reply 'ok$' b reopen
@@ -409,7 +410,8 @@ test_a_successor_ends_what_its_stopped_predecessor_has() {
 	bytes_of pool 0 4096 b
 }
 
-# The server is stopped, too, so that the killed client's bytes wait there when the next client comes.
+# The server is stopped, too, so that the killed client's bytes wait in the server's socket when the
+# next client comes.
 test_bytes_of_a_killed_client_do_not_land_after_its_successor_has_opened() {
 	serve pool --create --size 4M
 	start_filer a
@@ -436,7 +438,8 @@ test_bytes_of_a_killed_client_do_not_land_after_its_successor_has_opened() {
 
 all_threads_stopped() { ! grep -h '^State:' "/proc/$server/task/"*/status | grep -qv T; }
 
-# And nothing is placed in the buffer of its read any more, also where the answer would come later.
+# When a connection is lost the buffer of a read that is under way must no longer change, even if
+# the answer arrives later.
 test_a_ticket_of_a_lost_connection_is_lost() {
 	serve pool --create --size 1M
 	start_filer a
@@ -505,7 +508,7 @@ test_volatile_memory_is_refused_unless_it_is_asked_for() {
 	rm -f "$file" "$file.rpma"
 }
 
-# The first durable bytes, as in README.md and librpmafile(7).
+# Runs the first steps of README.md and librpmafile(7): storing the first durable bytes.
 test_the_hello_is_durable() {
 	serve pool --create --size 1M
 	expect_ok "$RPMA_EXAMPLES/file-hello" "$where:pool"
@@ -513,7 +516,7 @@ test_the_hello_is_durable() {
 	[ "$(head -c 18 pool)" = "durable over there" ] || fail "it is not there"
 }
 
-# serve_memory ADDRESS: a program that serves its own memory, which is a mapped file.
+# serve_memory ADDRESS: starts a program that serves its own memory, which is a mapped file.
 serve_memory() {
 	: >serve.out
 	"$RPMA_EXAMPLES/file-serve" "$1" mapped >>serve.out 2>serve.err &
@@ -538,7 +541,8 @@ test_memory_of_a_program_is_served() {
 
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
-# A log whose server and client are killed: it has all acknowledged lines, in order, and nothing else.
+# After the server and the client of a log were killed the log must have all acknowledged lines, in
+# order, and nothing else.
 test_the_log_survives_both_ends() {
 	local writer killed size
 	serve pool --create --size 4M
@@ -560,14 +564,15 @@ test_the_log_survives_both_ends() {
 	killed=$(tail -n 1 acks | sed 's/.* //')
 	"$RPMA_EXAMPLES/wal" "$where" show | tail -n +301 >lines
 	[ "$(sort -u lines)" = line ] || fail "a line is torn"
-	# A group has 8 bytes and its lines, and was acknowledged once.
+	# A group of lines has a head of 8 bytes, and was acknowledged once.
 	killed=$((killed - 8 * $(cat acks1 acks | grep -c '[0-9]$')))
 	size=$(($(seq 1 300 | wc -c) + $(wc -c <lines)))
 	[ "$killed" -le "$size" ] || fail "$killed bytes were acknowledged, and there are $size"
 }
 
-# another_writer_meanwhile LINE...: appends to a log whose writer is stopped, while the server is killed and started
-# again. The stopped writer must notice that, so that the other writer's acknowledged lines stay.
+# another_writer_meanwhile LINE...: appends to a log whose writer is stopped, while the server is
+# killed and started again. The stopped writer must notice that when it continues, so that the other
+# writer's acknowledged lines stay.
 another_writer_meanwhile() {
 	local writer input
 	serve pool --create --size 1M

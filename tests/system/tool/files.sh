@@ -82,7 +82,7 @@ test_names_follow_the_host_and_its_port() {
 	expect_ok "$rpma" put --region pool sent "127.0.0.1:$port:pool"
 	expect 2 "two regions" "$rpma" put --region pool sent "127.0.0.1:$port:7"
 	expect 2 'name of 1 to 44' "$rpma" put sent "127.0.0.1:$port:"
-	# the default port, where no program listens
+	# The address has no port, so the get uses the default port, where no program listens.
 	expect 4 'localhost:7204' env RPMA_PROVIDER=softrnic "$rpma" get localhost:pool back
 	expect 4 '\[::1\]:7204' "$rpma" get '[::1]:pool' back
 	serve other --create --size 1M --addr ::1
@@ -138,7 +138,8 @@ test_a_file_that_was_changed_elsewhere_is_not_returned() {
 	[ "$(stat -c %s back)" = 1048576 ] || fail "the bytes cannot be got"
 }
 
-# begin_put OPTION...: a put of ./sent that hangs in the middle, as its server is stopped.
+# begin_put OPTION...: starts a put of ./sent that hangs in the middle, because its server is
+# stopped.
 begin_put() {
 	mkfifo pipe
 	"$rpma" put --verbose --flush-every 1M "$@" sent "$where:pool" >pipe 2>err &
@@ -156,7 +157,8 @@ end_put() { # sets $rc to its status, and $acked to the last acknowledged offset
 	wait "$putter" || rc=$?
 }
 
-# The server dies in the middle of a put of ./sent; at least the bytes up to $acked were stored.
+# fail_put: kills the server in the middle of a put of ./sent. At least the bytes up to $acked were
+# stored.
 fail_put() {
 	local first rc putter
 	random_file old 2000000
@@ -235,7 +237,7 @@ test_resume_refuses_another_file() {
 	holds pool sent
 }
 
-# Bytes that are there count only after they were read back.
+# With --resume the put reads back the bytes at the server, and keeps only bytes that are right.
 test_resume_does_not_believe_what_was_damaged() {
 	local acked at
 	fail_put
@@ -278,7 +280,8 @@ test_one_file_is_put_at_a_time() {
 	holds pool other
 }
 
-# Before the first byte, the disk has the information that the file is not whole any more.
+# Before the first byte is written the disk must have the record that the file is not whole any
+# more.
 test_the_record_is_on_the_disk_before_the_first_byte() {
 	random_file old 1000
 	serve pool --create --size 1M
@@ -301,7 +304,7 @@ test_the_record_is_on_the_disk_before_the_first_byte() {
 
 record_says() { [ "$(od -An -tu4 -j 12 -N 4 pool.rpma | tr -d ' ')" = "$1" ]; }
 
-# Synced, renamed, and the folder synced, in this order, each time.
+# Each time the record must be synced, then renamed, and then its folder must be synced.
 test_the_record_is_stored_durably() {
 	serve pool --create --size 1M
 	strace -f -e trace=fsync,rename -o trace -p "$server" 2>strace.err &

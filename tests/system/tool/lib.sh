@@ -9,7 +9,8 @@ rpma=$RPMA_TOOL
 logs=(serve.err)
 server='' where=''
 
-# expect CODE PATTERN COMMAND...: the exit code, and exactly one line on stderr, which matches.
+# expect CODE PATTERN COMMAND...: the command must end with that exit code, and print exactly one
+# line on stderr, which matches.
 expect() {
 	local want=$1 pattern=$2 got=0
 	shift 2
@@ -23,9 +24,9 @@ expect_ok() {
 	"$@" >out 2>err </dev/null || fail "'$*' exits with $?: $(cat err)"
 }
 
-# serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: serves at a free port; $server is
-# the process id, $where the address. try_serve: returns false if it does not serve; serve.err has
-# the reason.
+# serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: starts a server at a free port.
+# $server is its process id, and $where its address. try_serve does the same, but returns false if
+# no server starts; then serve.err has the reason.
 try_serve() {
 	local file=$1
 	shift
@@ -47,7 +48,7 @@ stop_server() {
 	wait "$server" || fail "the server ends with $? after SIGTERM"
 }
 
-# On return the file is free again.
+# kill_server: kills the server. When it returns no process uses the file.
 kill_server() {
 	kill -9 "$server"
 	wait "$server" 2>/dev/null || :

@@ -17,7 +17,8 @@ lose_file() { # removed|renamed|replaced|truncated|got-onto|moved-with-folder: c
 	esac
 }
 
-# check_refusal CHANGE PATTERN [PUT OPTION...]: CHANGE is made while the server has no client.
+# check_refusal CHANGE PATTERN [PUT OPTION...]: CHANGE is made while the server has no client; the
+# next put must be refused.
 check_refusal() {
 	local deed=$1 pattern=$2
 	shift 2
@@ -53,7 +54,8 @@ test_with_a_secret_a_put_into_a_lost_file_fails_as_well() {
 	check_refusal replaced "$replaced" --secret-file secret
 }
 
-# The put checks at its end, whatever the server has noticed before.
+# lost_under_a_put DEED PATTERN: the put checks the name at its end, even if the server has noticed
+# nothing before.
 lost_under_a_put() { # DEED PATTERN
 	local deed=$1 pattern=$2 rc=0
 	mkdir dir
@@ -75,7 +77,7 @@ lost_under_a_put() { # DEED PATTERN
 test_a_file_removed_under_a_put_fails_it() { lost_under_a_put removed "$removed"; }
 test_a_file_replaced_under_a_put_fails_it() { lost_under_a_put replaced "$replaced"; }
 
-# The server checks by itself during a long put, and reports the change.
+# During a long put the server checks by itself, and reports the change.
 test_a_long_put_ends_soon_after_its_file_is_lost() {
 	local rc=0
 	mkdir dir
@@ -140,7 +142,7 @@ test_a_name_that_is_a_symbolic_link_is_followed() {
 	expect 5 "$replaced" "$rpma" put data "$where"
 }
 
-# The end of a put makes the name durable, too: the name is there after a crash.
+# The end of a put must make the name durable, too, so that the name is there after a crash.
 test_a_successful_put_has_the_folder_synced() {
 	local before
 	head -c 1M /dev/zero >pool
@@ -154,8 +156,8 @@ test_a_successful_put_has_the_folder_synced() {
 	[ "$before" -ge 1 ] || fail "no folder was synced: $(cat trace)"
 }
 
-# A call for a file may take as long as its file system does. Here each such call for the first file is
-# delayed.
+# A system call for a file may take as long as its file system needs. In this test each such call
+# for the first file is delayed.
 test_a_slow_look_at_one_file_delays_no_other() {
 	local slow rc=0
 	serve one --create --size 1M --verbose two

@@ -7,19 +7,20 @@
 # shellcheck source=tests/system/lib/hosts.sh
 . "$(dirname "$0")/../lib/hosts.sh"
 
-# The first put is longer than what passes before the network is cut.
+# The first put must take longer than the time until the network is cut.
 FIRST=64M
 SECOND=16M
 rounds=${SYSTEM_ROUNDS:-1}
 
-# serve_on_host_1 [OPTIONS] REGION...
+# serve_on_host_1 [OPTIONS] REGION...: starts the server on host 1.
 serve_on_host_1() {
 	start_on 1 serve.log "$rpma" serve --addr 10.77.0.1 --port 7204 --create --size "$FIRST" "$@"
 	server=$!
 	wait_until 20 grep -qs 'serving' serve.log || fail "the server does not start"
 }
 
-# interrupted NAME [OPTIONS]: a put to the region of that name that is still under way.
+# interrupted NAME [OPTIONS]: starts a put to the region of that name, and returns while it is under
+# way.
 interrupted() {
 	local name=$1
 	shift
@@ -27,8 +28,8 @@ interrupted() {
 	putters[$name]=$!
 }
 
-# The next put may be refused as long as bytes of the first one can still be placed; repeat it until it prints
-# "done".
+# put_again NAME: the next put may be refused as long as bytes of the first put can still be placed.
+# So it is repeated until it prints "done".
 put_again() { # NAME
 	local end=$((SECONDS + 60)) rc
 	until on 2 "$rpma" put -o 0 second "10.77.0.1:$1" >"$1.out" 2>"$1.err"; do
@@ -82,7 +83,8 @@ test_nothing_of_an_interrupted_put_lands_over_the_next_one() {
 	done
 }
 
-# A put that only pauses has not ended: no other put gets its range, by file or by bytes.
+# A put that only pauses has not ended, so no other put gets its range, whether the range is given
+# by a file or by bytes.
 test_a_range_belongs_to_the_put_that_stands_still() {
 	serve pool --create --size 12M
 	random_file bytes 4M

@@ -100,7 +100,8 @@ test_secret_files_that_are_none_are_refused_at_both_ends() {
 	serve region -S longest
 }
 
-# A service manager closes its folder as a whole; an access list shows as group bits.
+# A service manager closes the folder of credentials as a whole; an access list on a credential
+# shows as bits of the group.
 test_a_credential_may_be_readable_to_its_group() {
 	make_secrets
 	mkdir credentials

@@ -66,7 +66,7 @@ test_a_disk_that_is_really_full_leaves_nothing_half_made() {
 	! grep -q new out || fail "a half-made file is left: $(cat out)"
 }
 
-# Only the file itself has room; a look at the disk reports that before anything is made.
+# The disk has enough room for the file alone. The server must report that before it makes anything.
 test_the_scratch_file_is_counted_and_named_when_the_disk_is_small() {
 	local rc=0
 	on_small_disk 4M bash -c '
@@ -154,7 +154,7 @@ test_clients_come_and_go_in_the_verbose_log() {
 	grep -q "client 1 from 127.0.0.1 connected to 'file'" serve.err || fail "no trace of the client's coming"
 }
 
-# The client is killed while its request waits for the server, which is stopped.
+# The client is killed while its request waits, because the server is stopped.
 test_a_client_that_is_killed_before_its_answer_is_no_event() {
 	serve region --create --size 1M
 	kill -STOP "$server"
@@ -170,7 +170,7 @@ test_a_client_that_is_killed_before_its_answer_is_no_event() {
 	stop_server
 	[ ! -s serve.err ] || fail "says: $(cat serve.err)"
 }
-# The greeting of the last connection is in its socket.
+# request_waits: succeeds if the greeting of the last connection is in its socket.
 request_waits() {
 	ss -Htn "sport = :${where##*:}" | awk '$1 == "ESTAB" && $2 > 0 { found = 1 } END { exit !found }'
 }
@@ -258,7 +258,7 @@ test_strange_greetings_are_answered_and_hurt_no_other() {
 	expect_status $bad ${magic}050100ff"$(printf '61%.0s' {1..200})"
 	expect_status $region ${magic}0501000161
 	expect_status $unused ${magic}05010100
-	# Five for each reason, until its period is over.
+	# The log has five refusals for each reason, until a period is over.
 	[ "$(grep -c 'refused client' serve.err)" -ge 9 ] || fail "refusals are not logged"
 	random_file data 100
 	expect_ok "$rpma" put data "$where"

@@ -5,8 +5,8 @@ self=$(realpath "$0")
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# ext2 on an image in a tmpfs that has no room for it: ./fs is the file system. Blocks that were
-# written before can be written again only as long as there is room in ./disk.
+# Mounts at ./fs an ext2 whose image is in a tmpfs that is too small for it. Blocks that were
+# written before can be written again only as long as ./disk has free bytes.
 mount_promising_disk() {
 	mkdir -p disk fs
 	mount -t tmpfs -o size=4M tmpfs disk &&
@@ -15,14 +15,16 @@ mount_promising_disk() {
 		mount -o loop disk/image fs
 }
 
-# The image forgets the blocks of data; the file system's metadata are at its beginning.
+# Removes the data blocks from the image, and keeps the file system's metadata, which are at its
+# beginning.
 take_the_room_away() {
 	sync -f fs
 	fallocate --punch-hole --offset 1M --length 15M disk/image
 	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
 }
 
-# The server's mappings keep its file system busy, and the file system its image.
+# The server's mappings keep the inner file system busy, and the inner file system keeps its image
+# busy, so the server is killed first.
 unmount_and_clean_up() {
 	[ -z "$server" ] || kill -9 "$server" 2>/dev/null || :
 	wait

@@ -5,7 +5,8 @@
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# No test may give root a name in /dev to write to: a get that replaced it would damage the machine.
+# device null|full: makes ./null or ./full, which is such a device. No test may let root write to a
+# name in /dev: a get that replaced such a file would damage the machine.
 device() { # null|full: makes ./null or ./full, which is such a device
 	local -A minor=([null]=3 [full]=7)
 	if [ "$(id -u)" = 0 ]; then
@@ -50,7 +51,7 @@ test_standard_input_is_read_from_where_it_stands() {
 	grep -q '^put: 4000 bytes' out || fail "says: $(cat out)"
 }
 
-# A stream of exactly the region's size fits; one more byte does not.
+# A stream of exactly the region's size must be stored; one more byte must be refused.
 test_a_stream_that_is_too_long_is_refused() {
 	local rc=0 size
 	serve region --create --size 300000
@@ -74,7 +75,7 @@ test_a_stream_that_is_too_long_is_refused() {
 	grep -q 'has 3000000 bytes, but' err || fail "says: $(cat err)"
 }
 
-# The memory of a put does not grow with its input.
+# The memory of a put must not grow with its input.
 test_an_endless_stream_takes_bounded_memory() {
 	serve region --create --size 200M
 	expect 5 '/dev/zero has more than the 209715200 bytes' \
@@ -155,7 +156,7 @@ test_output_that_cannot_be_written_fails_the_get() {
 	expect_failed_output 'standard output: Bad file descriptor'
 }
 
-# The number of a closed descriptor is that of the next file, and messages must not go there.
+# The next file gets the number of a closed descriptor, and messages must not go to that file.
 test_closed_descriptors_bring_no_message_into_a_file() {
 	local rc=0
 	random_file region 100000
@@ -178,7 +179,7 @@ test_closed_descriptors_bring_no_message_into_a_file() {
 	cmp region copy || fail "the region became: $(head -c 200 region)"
 }
 
-# Another process made the descriptor non-blocking, as shells' co-processes do.
+# Another process made the descriptor non-blocking, as shells do for co-processes.
 test_a_reader_that_is_slow_is_waited_for() {
 	random_file region 1M
 	serve region

@@ -81,7 +81,7 @@ test_a_file_that_we_were_given_open_is_written_in_place() {
 	exec 5<&-
 }
 
-# Nothing may be made in the folder; root runs without its capabilities.
+# No file may be made in the folder. root runs the program without capabilities.
 test_a_file_in_a_folder_that_may_not_be_written_is_written_in_place() {
 	local without=() old
 	begin
@@ -110,7 +110,8 @@ test_extended_attributes_are_kept() {
 		fail "the attribute is gone"
 }
 
-# As root a new file keeps the owner, too; a user who may not change owners writes in place.
+# If root runs the program a new file keeps the old file's owner, too. A user who may not change
+# owners writes in place.
 test_owner_and_group_are_kept() {
 	local old
 	[ "$(id -u)" = 0 ] || exit 77
@@ -132,7 +133,8 @@ test_owner_and_group_are_kept() {
 	no_leftovers 1
 }
 
-# A file that is a mount point cannot be replaced, which shows only when the new file gets its name.
+# A file that is a mount point cannot be replaced, which the program notices only when it renames
+# the new file.
 test_a_file_that_is_mounted_on_another_is_written() {
 	[ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || exit 77
 	begin
@@ -144,7 +146,8 @@ test_a_file_that_is_mounted_on_another_is_written() {
 	no_leftovers 1
 }
 
-# In this order: content, name, folder. Success is reported after these.
+# The program must write the content, the name and the folder to the disk, in this order, before it
+# reports success.
 test_what_was_got_is_on_the_disk_before_get_succeeds() {
 	begin
 	strace -o trace -e trace=fsync,rename,renameat2,write "$rpma" get "$where" target >out 2>err || :

@@ -6,7 +6,7 @@
 
 test_the_unit_is_one_and_gives_few_rights() {
 	command -v systemd-analyze >/dev/null || exit 77
-	# an instance of the unit, started with the build tree's program
+	# Make an instance of the unit that starts the build tree's program.
 	sed "s#^ExecStart=[^ ]*#ExecStart=$rpma#" "$RPMA_UNIT" >rpma-serve@pool.service
 	systemd-analyze verify --man=no ./rpma-serve@pool.service >out 2>&1 || fail "verify: $(cat out)"
 	! grep -q 'rpma-serve' out || fail "verify: $(cat out)"
@@ -14,7 +14,7 @@ test_the_unit_is_one_and_gives_few_rights() {
 		fail "security: $(cat out)"
 }
 
-# The effect of the unit's command lines, with the variables that systemd would set.
+# Runs the unit's command lines with the variables that systemd would set.
 test_the_units_commands_make_and_serve_a_file() {
 	local line
 	mkdir credentials

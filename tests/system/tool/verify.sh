@@ -22,7 +22,7 @@ test_what_was_put_is_read_back_and_verified() {
 	grep -q 'verified: no (nothing was sent)$' out || fail "claims to have verified: $(cat out)"
 }
 
-# Another process keeps overwriting bytes of the served file.
+# During the put another process overwrites bytes of the served file again and again.
 test_what_is_not_as_it_was_sent_fails_the_put() {
 	local at
 	serve region --create --size 40M

@@ -17,8 +17,9 @@ command -v tshark >/dev/null || {
 checks=(-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE)
 shark() { dissector "${checks[@]}" "$@"; }
 
-# expect_clean FILE CONNECTIONS: each is complete, and no error is reported. (Wireshark 4.0 supports
-# only revision 1 of MPA, which it notes in the details of a frame.)
+# expect_clean FILE CONNECTIONS: the trace must have so many connections, each complete, and the
+# dissector must report no error. (Wireshark 4.0 supports only revision 1 of MPA, and reports the
+# newer revision in the details of a frame.)
 expect_clean() {
 	local file=$1 got
 	shark -r "$file" -T fields -E separator='|' -e _ws.expert.message -e iwarp_mpa.req -e iwarp_mpa.rep \
@@ -47,7 +48,7 @@ test_processes_share_a_file_in_which_each_connection_is_once() {
 	[ "$(stat -c %a t.pcapng)" = 600 ] || fail "others may read the trace"
 }
 
-# The trace has bytes that go through memory in the same form as those over TCP.
+# The trace must have bytes that go through memory in the same form as bytes over TCP.
 test_rings_in_shared_memory_are_traced() {
 	export SOFTRNIC_TRACE=t.pcapng SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
 	serve pool --create --size 1M
@@ -70,7 +71,7 @@ test_processes_may_have_files_of_their_own() {
 	for file in t-*.pcapng; do expect_clean "$file" 1; done
 }
 
-# Ports by which dissectors recognise another protocol: PCP, IRC and others.
+# By these ports dissectors recognise other protocols, such as PCP and IRC.
 test_a_port_of_another_protocol_does_not_matter() {
 	local port
 	export SOFTRNIC_TRACE=t.pcapng
@@ -104,7 +105,8 @@ kernel_saw_the_end() { # in both directions
 	[ "$(tcpdump -r kernel.pcap 'tcp[tcpflags] & tcp-fin != 0' 2>/dev/null | wc -l)" -ge 2 ]
 }
 
-# Compared byte by byte with a capture of the kernel, which may contain retransmissions.
+# The trace is compared byte by byte with a capture of the kernel, which may contain
+# retransmissions.
 test_the_trace_has_the_bytes_that_a_capture_has() {
 	local file tcpdump
 	serve pool --create --size 1M
@@ -116,7 +118,7 @@ test_the_trace_has_the_bytes_that_a_capture_has() {
 		exit 77
 	}
 	random_file in 300000
-	# The kernel sees no bytes that go through shared memory.
+	# The kernel's capture lacks bytes that go through shared memory, so rings are off.
 	SOFTRNIC_SHM=0 SOFTRNIC_TRACE=t.pcapng expect_ok "$rpma" put in "$where"
 	wait_until 20 kernel_saw_the_end || fail "the capture has no end"
 	kill -INT "$tcpdump"
@@ -169,7 +171,8 @@ test_a_bad_path_is_reported_and_the_program_goes_on() {
 	stop_server
 }
 
-# The caller of such a program must not read what it sends, nor write with its rights.
+# The caller of such a program must not be able to read what the program sends, or to write files
+# with the program's rights.
 test_programs_with_more_rights_than_their_user_are_not_traced() {
 	[ "$(id -u)" = 0 ] || {
 		echo "SKIPPED: needs root"

@@ -13,7 +13,7 @@ skip() {
 	exit 77
 }
 
-# Runs in the namespaces, and completes the environment.
+# prepare_machine SCRATCH: runs in the namespaces, and prepares the rest of the environment.
 prepare_machine() {
 	local scratch=$1 folder
 	mount -t overlay overlay -o "lowerdir=/etc,upperdir=$scratch/etc,workdir=$scratch/work" /etc || exit 77
@@ -35,8 +35,8 @@ prepare_machine() {
 	make_tree
 }
 
-# sshd listens some time after it has gone to the background, and then writes its process number. A
-# listener that comes later would be taken for a document's program.
+# sshd runs in the background for some time before it listens, and then writes its process number.
+# If it listened later it would be taken for a document's program.
 start_sshd() {
 	local tries=0
 	/usr/sbin/sshd
@@ -46,7 +46,7 @@ start_sshd() {
 	done
 }
 
-# What a reader in the source tree has: its examples, and ./dev, which runs the built programs.
+# make_tree: gives the reader the source tree's examples, and ./dev, which runs the built programs.
 make_tree() {
 	ln -s /usr/share/doc/rpma/examples .
 	cat >dev <<-SCRIPT
@@ -74,7 +74,7 @@ done
 [[ $(command -v cmake cc pkg-config) != */usr/local/* ]] || skip "cmake is in /usr/local"
 mkdir -p /usr/share/doc/rpma # the path that packages use
 
-# The folder of the build tree is on a disk; memory would count as volatile.
+# The folder is in the build tree, because that is on a disk: memory would count as volatile.
 scratch=$(mktemp -d "$build/tutorial.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -m 700 "$scratch/home"

@@ -33,10 +33,11 @@ finish() {
 	exit $status
 }
 trap finish EXIT
-# listeners: how many sockets listen; a program in the first terminal is awaited until it does
+# listeners: prints how many sockets listen. A program in the first terminal is ready when it
+# listens.
 listeners() { cat /proc/net/tcp /proc/net/tcp6 | awk '$4 == "0A"' | wc -l; }
 first=
-# in_first_terminal COMMANDS
+# in_first_terminal COMMANDS: runs the commands in the first terminal.
 in_first_terminal() {
 	local before
 	control_c || return 1
@@ -52,7 +53,7 @@ in_first_terminal() {
 	echo "it does not listen: $1" >&2
 	return 1
 }
-# ends_within SECONDS: the program in the first terminal ends, with status 0, or by control-C
+# ends_within SECONDS: the program in the first terminal must end, with status 0 or by control-C.
 ends_within() {
 	local i status=0
 	for ((i = 0; i < $1 * 20; i++)); do
@@ -70,7 +71,7 @@ control_c() {
 	kill -INT $first 2>/dev/null || :
 	ends_within 20 || { echo "control-C does not end the program in the first terminal" >&2; return 1; }
 }
-# shows PATTERN: a line of the output is like it
+# shows PATTERN: a line of the output must match the pattern.
 shows() {
 	local line
 	while IFS= read -r line; do

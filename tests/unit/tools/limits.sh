@@ -24,7 +24,8 @@ test_names_of_peers_cannot_drive_the_terminal() {
 	grep -q 'wants an unknown region: x?y' serve.err || fail "the refusal is not logged"
 }
 
-# Even those within the file: which other bytes were lost is unknown.
+# Bytes within the shortened file are not acknowledged either, because it is unknown which other
+# bytes were lost.
 test_bytes_for_a_truncated_file_are_not_acknowledged() {
 	serve pool --create --size 64K
 	truncate -s 1000 pool
@@ -34,7 +35,7 @@ test_bytes_for_a_truncated_file_are_not_acknowledged() {
 	expect 5 'was truncated while it was served' "$rpma" put less "$where"
 }
 
-# Without an RDMA device it ends right after that, so it does not have to be stopped.
+# Without an RDMA device the server ends right after that, so the test need not stop it.
 test_an_existing_file_is_on_the_disk_before_it_is_offered() {
 	truncate -s 64K pool
 	strace -f -e trace=fsync -o trace env RPMA_PROVIDER=verbs "$rpma" serve --port 0 pool \
@@ -52,7 +53,8 @@ test_a_senseless_size_costs_no_memory() {
 	)
 }
 
-# A start-up request of revision 1 without a greeting; the connection stays open in $guest.
+# unwelcome_guest: sends a start-up request of revision 1 without a greeting. The connection stays
+# open in $guest.
 unwelcome_guest() {
 	exec {guest}<>"/dev/tcp/127.0.0.1/${where##*:}"
 	printf 'MPA ID Req Frame\x00\x01\x00\x00' >&"$guest"
@@ -68,7 +70,7 @@ test_refused_clients_take_no_place_away() {
 
 test_refused_clients_get_the_reason_up_to_a_limit() {
 	local guests=() flags=()
-	# No peer gets its reason so late that the first ones have been dropped.
+	# No peer may get its reason so late that the first peers' connections have been dropped.
 	SOFTRNIC_DRAIN_MS=20000 serve pool --create --size 1M
 	for _ in {1..80}; do
 		unwelcome_guest
@@ -77,7 +79,7 @@ test_refused_clients_get_the_reason_up_to_a_limit() {
 	for guest in "${guests[@]}"; do
 		flags+=("$(head -c 17 <&"$guest" | tail -c 1 | od -An -tx1)")
 	done
-	# 0x20 is the reject bit of the reply.
+	# 0x20 is the reply's reject bit.
 	[ "${flags[0]}" = ' 00' ] || fail "the first was not told why: ${flags[0]}"
 	[ "${flags[-1]}" = ' 20' ] || fail "the last was not rejected: ${flags[-1]}"
 	random_file data 100

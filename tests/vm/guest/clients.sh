@@ -4,7 +4,7 @@
 . "$VM_TREE/tests/vm/guest/lib.sh"
 port=7600
 
-# end END PROGRAM ARG...
+# end END PROGRAM ARG...: runs the program in the environment of that end.
 end() {
 	local kind=$1
 	shift
@@ -14,7 +14,7 @@ end() {
 	esac
 }
 
-# both NAME SERVER_COMMAND -- CLIENT_COMMAND: a @ in them becomes the port.
+# both NAME SERVER_COMMAND -- CLIENT_COMMAND: runs both commands; a @ in a command becomes the port.
 both() {
 	local name=$1 serving=() result=0 pid word
 	shift
@@ -42,11 +42,11 @@ rping_pair() {
 		rping -c -a "$(address "$server")" -p @ -V -C 5 -S 5000
 }
 
-# perftest's server makes its client connect before it listens; softrnic would try again, siw does not. So
-# siw's packets are delayed.
+# perftest's server lets its client connect before the server listens. softrnic would try again, but
+# siw does not, so siw's packets are delayed.
 slow_siw() { tc qdisc add dev near root netem delay 100ms || fail "no netem"; }
 
-# iWARP needs rdma_cm's connection: -R.
+# -R selects rdma_cm's connections, which iWARP requires.
 perftest_pair() {
 	local how=("$1" -R -F -n 10 -s "$2" -p @)
 	both "$1" "${how[@]}" -- "${how[@]}" "$(address "$server")"
@@ -57,8 +57,8 @@ invalidate_pair() {
 	both invalidate "$program" server "$(address "$server")" @ -- "$program" client "$(address "$server")" @
 }
 
-# In ib_write_lat the server writes first, which iWARP permits only after the client's first message. siw
-# sends one only with peer-to-peer start-up, and softrnic waits for it.
+# In ib_write_lat the server writes first, which iWARP permits only after the client's first
+# message. siw sends such a message only with peer-to-peer start-up, and softrnic waits for it.
 perftests() {
 	slow_siw
 	if [ "$server" != soft ] || [[ $pair = *-p2p ]]; then

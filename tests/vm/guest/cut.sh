@@ -10,16 +10,18 @@ address=10.0.2.15
 [[ $how != rings-* ]] || address=127.0.0.1
 export RPMA_PROVIDER=softrnic
 
-# look NAME FILE ACKNOWLEDGED
+# look NAME FILE ACKNOWLEDGED: checks a file, and prints whether its acknowledged records were kept
+# or lost.
 look() {
 	"$programs/cut_check" "$2" "$3"
 	local result=$?
-	# 2: there was nothing to check, which a missing write-back does not explain.
+	# Status 2: the file has nothing that could be checked, which a missing write-back does not
+	# explain.
 	[ $result -lt 2 ] || fail "$2 cannot be checked"
 	echo "$1 $([ $result = 0 ] && echo kept || echo lost)"
 }
 
-# serve_file FILE PORT LOG
+# serve_file FILE PORT LOG: starts a server of the file.
 serve_file() {
 	rm -f "$1"
 	fallocate -l 32M "$1" || fail "no room for $1"
@@ -29,7 +31,8 @@ serve_file() {
 	unset LD_PRELOAD
 }
 
-# record_here NAME PORT: the journal is outside; each write to it is complete there when it returns.
+# record_here NAME PORT: starts a recorder in the guest. Its journal is outside; each write to the
+# journal is complete outside when it returns.
 record_here() {
 	"$VM_BUILD/tests/system/crash/system_recorder" "$2" 0 "${how#rings-}" >>"$VM_OUT/$1.journal" 2>"$VM_OUT/$1.recorder" &
 	wait_line "$VM_OUT/cut.$1" "receives through shared memory" 60 || fail "the client of $1 has no rings"

@@ -4,24 +4,25 @@
 # and rxe. VM_ARGS: programs of the contract suite, separated by commas; the default is all in which a device
 # can replace softrnic. The programs skip unsupported features.
 . "$VM_TREE/tests/vm/guest/lib.sh"
-# The kernel pins registered memory.
+# The kernel pins registered memory, which counts as locked.
 ulimit -l unlimited
 export RPMA_PROVIDER=verbs ENDS_ADDR=10.9.1.1 RPMA_EXAMPLES_ADDR=10.9.1.1 RPMA_TEST_DIR=/tmp
-# A peer that answers no SYN is given up after 3 s instead of 127 s.
+# A connection to a peer that answers no SYN fails after 3 s instead of 127 s.
 sysctl -q -w net.ipv4.tcp_syn_retries=1
 export RPMA_EXAMPLES=$VM_BUILD/examples CMOCKA_MESSAGE_OUTPUT=TAP
 pair=$VM_BUILD/tests/vm/pair
-# Without dial, strict, wire, liveness, large, processes; abandoned, silence, strict_batch. These test
-# softrnic's settings and promises.
+# The list lacks dial, strict, wire, liveness, large and processes, and of the extensions abandoned,
+# silence and strict_batch, because these test softrnic's settings and promises.
 contract=(basics connect close onesided message imm atomic waiting queues errors srq flush bounds dereg
 	threads many device)
 contract_ext=(atomics batch gather caps verify flush_all shared_cq timeouts connecting changing providers)
-# On rxe private data are padded, and receives outlive the peer, which the other examples do not
-# expect.
+# rxe pads private data, and on rxe a receive remains after the peer has ended. The examples that
+# are left out do not expect that.
 examples_siw=(connect_introduces_both read_shows_the_servers_text message_answers_every_word)
 examples_rxe=(read_shows_the_servers_text)
 
-# device_up MODULE NAME KIND: on a dummy interface, as rdma_cm does not work on lo.
+# device_up MODULE NAME KIND: makes a device on a dummy interface, because rdma_cm does not work on
+# lo.
 device_up() {
 	modprobe -a dummy ib_uverbs rdma_ucm "$1"
 	ip link add dummy0 type dummy 2>/dev/null
@@ -31,7 +32,7 @@ device_up() {
 	sleep 1
 }
 
-# speak_to_itself [ib]
+# speak_to_itself [ib]: runs both ends of a pair on the device.
 speak_to_itself() {
 	"$pair/pair_server" 10.9.1.1 7500 $([ "$1" = ib ] && echo 3 || echo 13) >server 2>&1 &
 	local pid=$!
@@ -84,7 +85,7 @@ suite() {
 }
 
 failures=0
-# Mistakes are made against softrnic (interop.sh): siw's reaction to its own is not tested.
+# Mistakes are made against softrnic (interop.sh); siw's reaction to its own mistakes is not tested.
 if modprobe -n siw 2>/dev/null; then
 	device_up siw siw1 siw
 	speak_to_itself ib

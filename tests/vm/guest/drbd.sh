@@ -6,8 +6,8 @@
 node=$VM_ARGS
 declare -A address=([a]=10.8.0.1 [b]=10.8.0.2)
 
-# An administrator's settings in /etc, with defaults except for limits of time and rate, as these guests
-# are slow.
+# configure: writes an administrator's settings to /etc. They are the defaults, except for limits of
+# time and rate, because these guests are slow.
 configure() {
 	local name
 	sysctl -q "kernel.hostname=$node"
@@ -29,13 +29,14 @@ link_up() {
 	ip link set "$device" up
 }
 
-# write JOURNAL: in the background
+# write JOURNAL: starts the writer in the background.
 write() {
 	"$VM_BUILD/tests/vm/mirror/mirror_writer" /data/records "$1" >"$VM_OUT/writer.log" 2>&1 </dev/null &
 	echo $! >/run/writer
 }
 
-# Its status belongs to a child of another shell, so a failure shows only in its output.
+# The writer is the child of another shell, which has its exit code. So a failure shows only in the
+# writer's output.
 stop_writing() {
 	local pid
 	pid=$(cat /run/writer 2>/dev/null) || return 0
@@ -47,7 +48,7 @@ stop_writing() {
 	[ ! -s "$VM_OUT/writer.log" ]
 }
 
-# The kernel logs the amount that a resync has to transfer.
+# last_resync: prints the amount that the last resync had to transfer, which the kernel logs.
 last_resync() { dmesg | grep -oE 'will sync [0-9]+ KB' | tail -n 1 | tr -dc 0-9; }
 
 modprobe -a virtio_net virtio_blk ext4
@@ -60,7 +61,7 @@ while :; do
 	count=$(grep -c . "$VM_OUT/orders")
 	while [ "$done" -lt "$count" ]; do
 		done=$((done + 1))
-		# A shell of its own, so that nothing ends this one.
+		# The order runs in a shell of its own, so that it cannot end this shell.
 		(eval "$(sed -n "${done}p" "$VM_OUT/orders")") >"$VM_OUT/output.$done" 2>&1 </dev/null
 		echo $? >"$VM_OUT/reply.new"
 		mv "$VM_OUT/reply.new" "$VM_OUT/reply.$done"

@@ -5,7 +5,7 @@
 . "$VM_TREE/tests/vm/guest/lib.sh"
 port=7800
 siw_up
-# It serves one connection after the other, and goes on when one fails.
+# rping's server serves one connection after the other, and continues when a connection fails.
 rping -s -P -a 10.9.0.1 -p $port >"$VM_OUT/edges.server" 2>&1 &
 server=$!
 wait_listening $port || fail "rping does not listen: $(cat "$VM_OUT/edges.server")"

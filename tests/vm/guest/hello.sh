@@ -6,7 +6,8 @@ set -e
 siw_up
 rdma link show
 ibv_devices
-# No program of this project takes part. On a busy machine rping's two ends sometimes wait for each other for ever.
+# This test of siw uses no program of this project. On a busy machine rping's two ends sometimes
+# wait for each other for ever.
 siw_speaks() {
 	timeout 20 rping -s -a 10.9.0.1 -p $((7174 + $1)) -C 3 &
 	sleep 1

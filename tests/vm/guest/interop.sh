@@ -11,7 +11,7 @@
 programs=$VM_BUILD/tests/vm/pair
 port=7300
 
-# end END PROGRAM ARG...: runs it in the environment of that end.
+# end END PROGRAM ARG...: runs the program in the environment of that end.
 end() {
 	local kind=$1
 	shift
@@ -28,7 +28,7 @@ one_pair() {
 	pair_setup "$pair"
 	port=$((port + 1))
 	echo "--- $pair"
-	# A former run's "listening" must not be taken for this one's.
+	# The "listening" of an earlier run must not be mistaken for this run's "listening".
 	rm -f "$VM_OUT/$pair.server" "$VM_OUT/$pair.client"
 	capture_start "$pair" "tcp port $port"
 	end "$server" "$programs/pair_server" "$(address "$server")" $port 13 >"$VM_OUT/$pair.server" 2>&1 &

@@ -3,7 +3,7 @@
 # The interposer where the kernel has an RDMA device: siw owns 10.9.0.1, no device owns 127.0.0.1.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 
-# expect_devices NAME...: exactly these, in this order.
+# expect_devices NAME...: the programs must list exactly these devices, in this order.
 expect_devices() {
 	local seen
 	seen=$("$softrnic" run -- ibv_devices | awk 'NR > 2 { print $1 }' | tr '\n' ' ')
@@ -11,8 +11,9 @@ expect_devices() {
 	echo "devices: $seen"
 }
 
-# rping_over ADDRESS PORT: runs a server and a client on the interposer. $siw_ids, $siw_qps and $sockets get the
-# numbers of their objects in the kernel: ids and queue pairs of siw, and sockets of the server itself.
+# rping_over ADDRESS PORT: runs a server and a client on the interposer. $siw_ids and $siw_qps
+# become the numbers of ids and queue pairs of siw in the kernel, and $sockets the number of sockets
+# of the server itself.
 rping_over() {
 	"$softrnic" run -- rping -s -a "$1" -p "$2" -V -C 300 >server 2>&1 &
 	local server=$! client

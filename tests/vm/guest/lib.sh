@@ -7,8 +7,8 @@ fail() {
 	exit 1
 }
 
-# siw at 10.9.0.1 in this network namespace; at the other end of a wire, in the namespace "far", 10.9.0.2
-# is a plain network interface, for softrnic.
+# siw_up: makes a wire between this network namespace, in which siw has 10.9.0.1, and the namespace
+# "far", in which 10.9.0.2 is a plain network interface, for softrnic.
 siw_up() {
 	modprobe -a veth siw ib_uverbs rdma_ucm
 	ip netns add far 2>/dev/null || { mkdir -p /run/netns && ip netns add far; }
@@ -23,18 +23,19 @@ siw_up() {
 
 in_far() { ip netns exec far "$@"; }
 
-# The interface to the outside: vm_forward of tests/vm/boot.sh.
+# user_net_up: makes the interface to the outside, which is the target of vm_forward in
+# tests/vm/boot.sh.
 user_net_up() {
 	modprobe virtio_net
 	ip addr add 10.0.2.15/24 dev eth0
 	ip link set eth0 up
 }
 
-# siw_set NAME VALUE: sets one of its switches.
+# siw_set NAME VALUE: sets one of siw's switches.
 siw_set() { echo "$2" >"/sys/module/siw/parameters/$1"; }
 
-# pair_setup SERVER-CLIENT[-crc|-p2p]: sets $server and $client, and siw's parameters for them. An end
-# is `soft`, at the far end of the wire, or has any other name and is on siw.
+# pair_setup SERVER-CLIENT[-crc|-p2p]: sets $server and $client, and siw's parameters for this pair.
+# An end named `soft` is at the far end of the wire; an end of any other name is on siw.
 pair_setup() {
 	local rest=${1#*-} how
 	server=${1%%-*} client=${rest%%-*}
@@ -48,14 +49,15 @@ pair_setup() {
 	esac
 }
 
-# address END
+# address END: prints the end's address.
 address() { [ "$1" = soft ] && echo 10.9.0.2 || echo 10.9.0.1; }
 
 # The interposer's launcher.
 softrnic=$VM_BUILD/src/interposer/softrnic
 
-# wait_listening PORT [soft]: wait until a program listens there, at the far end of the wire if it is
-# softrnic. siw's listeners are sockets of the kernel, so they are in its table, too.
+# wait_listening PORT [soft]: waits until a program listens at the port, at the far end of the wire
+# if it is softrnic. siw's listeners are sockets of the kernel, so they are in the kernel's table,
+# too.
 wait_listening() {
 	local where=()
 	[ "${2:-}" != soft ] || where=(in_far)
@@ -66,7 +68,7 @@ wait_listening() {
 	return 1
 }
 
-# Mounts it at /pmem. A new one is formatted.
+# nvdimm_up: mounts the persistent memory at /pmem, and formats it first if it is new.
 nvdimm_up() {
 	modprobe -a nfit nd_pmem ext4
 	for _ in $(seq 50); do
@@ -86,7 +88,7 @@ nvdimm_up() {
 	mount -t ext4 -o dax=always /dev/pmem0 /pmem
 }
 
-# An ordinary disk at /disk.
+# disk_up: mounts an ordinary disk at /disk.
 disk_up() {
 	modprobe -a virtio_blk ext4
 	mkdir -p /disk
@@ -95,7 +97,7 @@ disk_up() {
 	mount -t ext4 /dev/vda /disk
 }
 
-# wait_line FILE TEXT SECONDS
+# wait_line FILE TEXT SECONDS: waits until the file has a line with TEXT.
 wait_line() {
 	for _ in $(seq $(($3 * 10))); do
 		grep -qsF "$2" "$1" && return 0
@@ -104,7 +106,7 @@ wait_line() {
 	return 1
 }
 
-# Captures the wire into $VM_OUT/NAME.pcap.
+# capture_start NAME FILTER: captures the packets of the wire into $VM_OUT/NAME.pcap.
 capture_start() {
 	local name=$1
 	shift

@@ -13,22 +13,24 @@ export RPMA_PROVIDER=softrnic RPMIRROR_SOCKET=/run/rpmirrord.socket RPMIRROR_ON_
 sets=(dax disk dax-direct disk-direct)
 declare -A writers=()
 
-# The medium of a set. Its name also has the kind of mapping.
+# medium SET, mapping SET: print the medium and the kind of mapping of a set, which its name
+# contains.
 medium() { case $1 in dax*) echo pmem ;; *) echo disk ;; esac }
 mapping() { case $1 in *-direct) echo direct ;; *) echo isolated ;; esac }
 file() { echo "/$(medium "$1")/$1"; }
 slot() { [ "$member" = g ] && echo 0 || echo 1; }
 
-# look SET
+# look SET: checks the set's copy, and prints whether its acknowledged records were kept or lost.
 look() {
 	"$programs/mirror_check" "$(file "$1")" "$shared/$1.journal" "$(slot)" "$(mapping "$1")"
 	local result=$?
-	# 2: there was nothing to check, which a missing write-back does not explain.
+	# Status 2: the copy has nothing that could be checked, which a missing write-back does not
+	# explain.
 	[ $result -lt 2 ] || fail "the copy of $1 cannot be checked"
 	echo "$1 $([ $result = 0 ] && echo kept || echo lost)"
 }
 
-# run WHO LOG COMMAND...: in the background
+# run WHO LOG COMMAND...: runs the command in the background.
 run() {
 	local who=$1 log=$2
 	shift 2
@@ -37,7 +39,7 @@ run() {
 	unset LD_PRELOAD
 }
 
-# make_copy SET: for a new set, or for one that another host has made
+# make_copy SET: makes the copy of a new set, or of a set that another host has made.
 make_copy() {
 	local how=(--join "$member") address
 	if [ -e "$shared/new_set" ]; then
@@ -73,7 +75,7 @@ start_writers() {
 	done
 }
 
-# expect_end STATUS: the expected status of all writers
+# expect_end STATUS: all writers must end with this status.
 expect_end() {
 	local set status result=0
 	for set in "${!writers[@]}"; do
@@ -88,7 +90,7 @@ expect_end() {
 	return $result
 }
 
-# refused: no set can be promoted here, as the copy lacks acknowledged records.
+# No set can be promoted on this host, because its copy lacks acknowledged records.
 promote_in_vain() {
 	local set status result=0
 	for set in "${sets[@]}"; do

@@ -8,7 +8,8 @@ limit_ms=3000
 export SOFTRNIC_LIVENESS_MS=$limit_ms
 
 far_serve() {
-	# A function in the background would be a shell of its own, not the server.
+	# The server is not started by a function, because a function in the background would be a
+	# shell of its own, and its process id not the server's.
 	RPMA_PROVIDER=softrnic ip netns exec far "$rpma" serve --addr 10.9.0.2 --port 7204 --verbose /disk/region >serve 2>&1 &
 	wait_line serve region 20 || fail "no server: $(cat serve)"
 	server=$!
@@ -27,7 +28,7 @@ netem_off() {
 	ip netns exec far tc qdisc del dev far root
 }
 
-# Everything arrives unchanged.
+# All data must arrive unchanged.
 copy_both_ways() {
 	near put source 10.9.0.2 >put 2>&1 || fail "put: $(cat put)"
 	near get 10.9.0.2 back >get 2>&1 || fail "get: $(cat get)"
@@ -45,8 +46,8 @@ with_siw() {
 	wait $pid || fail "siw: $(tail -n 3 server.siw)"
 }
 
-# interrupted COMMAND...: runs COMMAND while a client is at work. The client must end with an error within
-# the limit (three times that for a slow guest), and not before the command.
+# interrupted COMMAND...: runs COMMAND while a client is at work. The client must end with an error
+# within the limit (three times the limit for a slow guest), and not before the command.
 interrupted() {
 	echo "--- $*"
 	near ping -c 1000000 10.9.0.2 >ping 2>&1 &

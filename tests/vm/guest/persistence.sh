@@ -6,7 +6,7 @@
 rpma=$VM_BUILD/tools/rpma
 export RPMA_PROVIDER=softrnic
 
-# expect_class FILE CLASS
+# expect_class FILE CLASS: checks the class of a file.
 expect_class() {
 	fallocate -l 1M "$1" || fail "no room for $1"
 	"$rpma" info --json "$1" >info || fail "rpma info $1"
@@ -14,7 +14,7 @@ expect_class() {
 	grep -q "\"durability\":\"$2\"" info || fail "$1 is not called $2"
 }
 
-# expect_served FILE CLASS: the class that a server announces, and that its client reports.
+# expect_served FILE CLASS: a server must announce the class, and its client must report it.
 expect_served() {
 	"$rpma" serve --json --port 7204 "$1" >serve 2>&1 &
 	local pid=$!

@@ -7,7 +7,8 @@ ulimit -l unlimited # the kernel pins registered memory
 export BENCH_BIN=$VM_BUILD/bench BENCH_SOFTRNIC=$softrnic BENCH_ADDR=10.9.1.1 BENCH_LIMIT_S=60
 perftest=$VM_TREE/bench/peers/perftest.sh
 lines=$VM_OUT/verbs-speed.jsonl
-# Less than perftest.sh's limit for a second run, as the programs take seconds to start here.
+# This limit is less than perftest.sh's limit for a second run, because the programs take seconds to
+# start here.
 ms=40
 missing=0
 
@@ -18,12 +19,12 @@ devices_up() {
 	ip link set dummy0 up
 	rdma link add rxe1 type rxe netdev dummy0 || fail "no rxe1"
 	rdma link add siw1 type siw netdev dummy0 || fail "no siw1"
-	# In ib_write_lat the server writes first.
+	# In ib_write_lat the server writes first, which requires peer-to-peer start-up.
 	siw_set peer_to_peer 1
 	sleep 1
 }
 
-# record ROW COMMAND...: one line, with the name of its row.
+# record ROW COMMAND...: runs the command, and adds one line with the name of the row.
 record() {
 	local row=$1 line
 	shift
@@ -35,7 +36,7 @@ record() {
 	echo "{\"row\":\"$row\",${line#\{}" >>"$lines"
 }
 
-# one_work PROGRAM SIZE RAW_WORDS...
+# one_work PROGRAM SIZE RAW_WORDS...: measures one size.
 one_work() {
 	local work=$1 size=$2 name="$1 $2 B" words
 	shift 2
