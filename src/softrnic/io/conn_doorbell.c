@@ -88,8 +88,9 @@ void conn_poll_for_user(struct conn *c, unsigned looks)
 {
 	uint64_t before;
 
-	if (conn_ack_waits(c))
+	if (conn_ack_waits(c) && !c->policy.unseen)
 		doorbell_ack_in_vain(c);
+	c->policy.unseen = false;
 	before = stream_news(c->stream).completed;
 	c->policy.holds_ack = true;
 	conn_poll(c, looks);
@@ -100,19 +101,20 @@ void conn_poll_for_user(struct conn *c, unsigned looks)
 
 bool conn_may_hold_acks(const struct conn *c)
 {
-	return c->link && c->link->ops->gathers_sends && !c->link->ops->in_place &&
-	       policy_watches_memory(&c->policy.lease);
+	return c->link && c->link->ops->gathers_sends && policy_watches_memory(&c->policy.lease);
 }
 
 void conn_read_for_memory(struct conn *c, struct stream_update *u)
 {
-	uint64_t before = stream_news(c->stream).written;
+	struct qp_news before = stream_news(c->stream), now;
 
 	c->policy.holds_ack = true;
 	conn_perform_and_read(c, u);
 	c->policy.holds_ack = false;
+	now = stream_news(c->stream);
+	c->policy.unseen = now.completed != before.completed;
 	if (stream_owes_ack_only(c->stream))
-		doorbell_ack(c, stream_news(c->stream).written != before);
+		doorbell_ack(c, now.written != before.written);
 }
 
 /* --- posting --------------------------------------------------------------------------------- */
@@ -128,8 +130,8 @@ void conn_perform_posted(struct conn *c)
 
 	if (todo == POLICY_JOINS || (todo == POLICY_WAIT && doorbell_wait(c)))
 		return;
+	doorbell_ack_followed(c);
 	if (!conn_send_directly(c)) {
-		doorbell_ack_followed(c);
 		stream_expect(c->stream, STREAM_DO_SEND, &u);
 		conn_perform(c, &u);
 	}

@@ -80,6 +80,8 @@ struct conn_policy {
 	struct policy_send ack;  /* decides whether the next Ack is deferred */
 	/* an Ack alone is not sent now, because conn_doorbell.c decides when */
 	bool holds_ack;
+	/* the engine has made a completion, and a thread may poll the CQ without having seen it */
+	bool unseen;
 	atomic_bool ack_waits; /* `since` is the time of an Ack, not of a Write */
 
 	/* link in the list of watched connections (conn_watch.c), which holds a reference. The lock

@@ -156,10 +156,16 @@ static size_t conn_tx_in_place(struct conn *c)
 	return len;
 }
 
+/* Is only an Ack due, and does conn_doorbell.c decide when it is sent? */
+static bool conn_holds_ack(struct conn *c)
+{
+	return __builtin_expect(c->policy.holds_ack, 0) && stream_owes_ack_only(c->stream);
+}
+
 /*
  * Parse the link's bytes in place. Returns the number of processed bytes, or 0 if none can be
  * processed now. *calm is set to stream_is_calm(). The answer is sent before the bytes are
- * released, because the peer waits for the answer.
+ * released, because the peer waits for the answer. Only an Ack may have to wait (conn_doorbell.h).
  */
 static size_t conn_rx_in_place(struct conn *c, bool *calm)
 {
@@ -177,7 +183,8 @@ static size_t conn_rx_in_place(struct conn *c, bool *calm)
 	taken = stream_rx_in_place(c->stream, bytes, (size_t)len);
 	if (taken == 0)
 		return 0;
-	*calm = stream_is_calm(c->stream) || (conn_tx_in_place(c) > 0 && stream_is_calm(c->stream));
+	*calm = stream_is_calm(c->stream) ||
+		(!conn_holds_ack(c) && conn_tx_in_place(c) > 0 && stream_is_calm(c->stream));
 	ops->consume(c->link, taken);
 	c->readable = c->hangup || ops->pending(c->link, 1);
 	return taken;
@@ -337,7 +344,7 @@ bool conn_send(void *owner, struct stream_update *u)
 	struct conn *c = owner;
 	size_t n;
 
-	if (__builtin_expect(c->policy.holds_ack, 0) && stream_owes_ack_only(c->stream))
+	if (conn_holds_ack(c))
 		return false;
 	conn_rung(c);
 	if (!c->writable || !c->link || c->dialing)

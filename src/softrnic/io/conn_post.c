@@ -95,9 +95,7 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 	if (now)
 		conn_own(c, now);
 	stream_set_taker(c->stream, taker);
-	/* (Over a link in memory the Ack is sent before the bytes are released, so it is not
-	 * deferred.) */
-	if (c->link && c->link->ops->gathers_sends && !c->link->ops->in_place)
+	if (c->link && c->link->ops->gathers_sends)
 		conn_poll_for_user(c, conn_looks(c));
 	else
 		conn_poll(c, conn_looks(c));

@@ -314,7 +314,8 @@ bool conn_serve(struct conn *c)
 	unused = want & CONN_UNUSED && conn_own_unused(c, &before);
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
-	if (want == READY_READ && conn_may_hold_acks(c))
+	/* a link in memory reports room together with bytes */
+	if ((want & ~(unsigned)READY_WRITE) == READY_READ && conn_may_hold_acks(c))
 		conn_read_for_memory(c, &u);
 	else
 		conn_perform_and_read(c, &u);
