@@ -19,6 +19,9 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
+/* register timeouts without a question for room, after which no order is under way any more */
+#define GROW_QUIET 5
+
 /* ---- the files ---- */
 
 struct grow_job {
@@ -67,9 +70,11 @@ static void grow_on_files(struct agent_job *job)
 	grow_tick(s, clock_boot_ms());
 }
 
-static bool grow_begin(struct set *s, uint64_t size, struct error *err)
+/* Let the worker call `run` for the copy's files and this size, and then `on_done`. */
+static bool grow_post(struct set *s, uint64_t size, int (*run)(struct agent_job *job),
+		      void (*on_done)(struct agent_job *job), struct error *err)
 {
-	struct agent_job *job = agent_job_new(AGENT_CALL, grow_on_files, s);
+	struct agent_job *job = agent_job_new(AGENT_CALL, on_done, s);
 	struct grow_job *g = calloc(1, sizeof(*g));
 
 	error_set(err, ERROR_LOCAL, ENOMEM, "out of memory");
@@ -88,7 +93,7 @@ static bool grow_begin(struct set *s, uint64_t size, struct error *err)
 					 .meta = g->meta,
 					 .keep = growth_keep(&s->member),
 					 .size = size};
-	job->call = grow_run;
+	job->call = run;
 	job->arg = g;
 	agent_post(s->worker, job);
 	return true;
@@ -112,7 +117,7 @@ static enum growth_room grow_reserve(struct set *s, uint64_t size)
 
 	if (room != GROWTH_BEGIN)
 		return room;
-	if (grow_begin(s, size, &err))
+	if (grow_post(s, size, grow_run, grow_on_files, &err))
 		return GROWTH_UNDER_WAY;
 	growth_on_files(g, &s->member, size, err.cause, err.text, clock_boot_ms());
 	grow_log_failure(s);
@@ -173,6 +178,47 @@ void grow_look(struct set *s)
 	if (grow_reserve(s, size) == GROWTH_HAS_ROOM &&
 	    growth_may_take(&s->growth.copy, &s->member, size))
 		grow_take(s, size);
+}
+
+/* ---- room that a refused order has left ---- */
+
+static int grow_run_cut(struct agent_job *job)
+{
+	const struct grow_job *g = job->arg;
+
+	return ftruncate(g->room.data_fd, (off_t)g->room.size) || fsync(g->room.data_fd) ? -errno
+											 : 0;
+}
+
+static void grow_on_cut(struct agent_job *job)
+{
+	struct set *s = job->owner;
+	const struct grow_job *g = job->arg;
+
+	growth_on_cut(&s->growth.copy, s->is_open ? &s->member : NULL, job->rc, clock_boot_ms());
+	if (job->rc)
+		LOG_WARNING_LIMITED("set %s: %s keeps the room of a refused growth: %s",
+				    s->conf->name, s->conf->data, strerror(-job->rc));
+	else
+		LOG_NOTICE("set %s: the room of a refused growth is given back, %s has %llu bytes",
+			   s->conf->name, s->conf->data, (unsigned long long)g->room.size);
+	grow_drop(job);
+	free(job);
+}
+
+/* The daemon's own mapping must not reach beyond the file's new end. */
+static void grow_give_back(struct set *s, uint64_t now_ms)
+{
+	uint64_t quiet_ms = (uint64_t)GROW_QUIET * s->daemon->conf->register_timeout_ms;
+	uint64_t size = s->meta.super.size;
+	struct error err;
+
+	if (s->growth.order.size || !s->register_answers || s->is_split || s->clearing.is_busy ||
+	    s->data.size > size ||
+	    !growth_begin_cut(&s->growth.copy, &s->member, &s->entry.record, now_ms, quiet_ms))
+		return;
+	if (!grow_post(s, size, grow_run_cut, grow_on_cut, &err))
+		growth_on_cut(&s->growth.copy, &s->member, err.cause, now_ms);
 }
 
 /* ---- an operator's order ---- */
@@ -295,4 +341,6 @@ void grow_tick(struct set *s, uint64_t now_ms)
 	if (s->growth.order.size && s->is_open)
 		grow_order_step(s, now_ms);
 	grow_look(s);
+	if (s->is_open && s->has_entry)
+		grow_give_back(s, now_ms);
 }

@@ -36,6 +36,11 @@ enum growth_room growth_make_room(struct growth *g, const struct member *m,
 {
 	bool has_failed = growth_has_failed(m);
 
+	if (size > m->meta->super.size) {
+		g->asked_ms = now_ms;
+		if (g->is_cutting)
+			return GROWTH_UNDER_WAY;
+	}
 	if (!has_failed && growth_has_room(m, files, size))
 		return GROWTH_HAS_ROOM;
 	if (g->is_running)
@@ -75,6 +80,32 @@ void growth_on_files(struct growth *g, struct member *m, uint64_t size, int erro
 		growth_note_failure(g, size, EIO, v.text, now_ms);
 	else
 		g->failed = 0;
+}
+
+bool growth_begin_cut(struct growth *g, const struct member *m, const struct mirror_record *rec,
+		      uint64_t now_ms, uint64_t quiet_ms)
+{
+	const struct meta_super *super = &m->meta->super;
+
+	if (g->is_running || super->room <= super->size || rec->config.size != super->size ||
+	    growth_has_failed(m))
+		return false;
+	if (!g->asked_ms)
+		g->asked_ms = now_ms; /* a daemon that starts: an order may be under way */
+	if (now_ms - g->asked_ms < quiet_ms)
+		return false;
+	g->is_running = g->is_cutting = true;
+	return true;
+}
+
+void growth_on_cut(struct growth *g, struct member *m, int error, uint64_t now_ms)
+{
+	struct member_verdict v;
+
+	g->is_running = g->is_cutting = false;
+	g->asked_ms = now_ms;
+	if (!error && m)
+		member_unreserve(m, &v);
 }
 
 bool growth_is_due(const struct member *m, const struct mirror_record *rec)

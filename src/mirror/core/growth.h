@@ -20,11 +20,13 @@
 
 /* All zero: no attempt was made. */
 struct growth {
-	bool is_running; /* the files of the copy are being extended */
+	bool is_running; /* the files of the copy are being extended, or cut off */
+	bool is_cutting; /* they are being cut off: no room counts until that has ended */
 	uint64_t failed; /* the size for which the last attempt failed; 0: none */
 	int error;       /* errno of that failure */
 	char why[256];
 	uint64_t retry_ms; /* time of the next attempt */
+	uint64_t asked_ms; /* last time that room was asked for; 0: not yet */
 };
 
 /* Lengths of the files. */
@@ -51,6 +53,17 @@ uint64_t growth_keep(const struct member *m);
  * failed for the reason `why`. m: NULL if the copy was closed meanwhile. */
 void growth_on_files(struct growth *g, struct member *m, uint64_t size, int error, const char *why,
 		     uint64_t now_ms);
+
+/*
+ * Room that no order uses is given back: the order was refused, and the register has kept the size.
+ * Returns true after no daemon has asked for room for quiet_ms, which is longer than the swap of an
+ * order takes. Then the caller cuts the data file off at the copy's size, and calls
+ * growth_on_cut(). If such a swap lands all the same, the copy extends its files again.
+ */
+bool growth_begin_cut(struct growth *g, const struct member *m, const struct mirror_record *rec,
+		      uint64_t now_ms, uint64_t quiet_ms);
+/* m: NULL if the copy was closed meanwhile. After an error the cut is tried again later. */
+void growth_on_cut(struct growth *g, struct member *m, int error, uint64_t now_ms);
 
 /* Returns true if the register, which is not split, names a larger size than the copy has. Then
  * the caller extends the files. When growth_may_take() returns true, the caller maps the copy

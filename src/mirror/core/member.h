@@ -222,6 +222,8 @@ void member_end_clean(struct member *m, const struct mirror_record *rec, struct 
 /* Record that both files are durably long enough for this size, with zeros beyond the present
  * size. */
 void member_reserve(struct member *m, uint64_t size, struct member_verdict *v);
+/* Record that the data file has no room beyond the present size any more. */
+void member_unreserve(struct member *m, struct member_verdict *v);
 /* Returns true if member_grow() would return MEMBER_YES. */
 bool member_may_grow(const struct member *m, uint64_t size);
 /* Give the copy this size; the file must be long enough. With the same or a smaller size nothing

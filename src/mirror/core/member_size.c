@@ -14,6 +14,14 @@ void member_reserve(struct member *m, uint64_t size, struct member_verdict *v)
 	member_done(v, member_set_super(m, &super));
 }
 
+void member_unreserve(struct member *m, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+
+	super.room = super.size;
+	member_done(v, member_set_super(m, &super));
+}
+
 static bool member_is_connected(const struct member *m)
 {
 	return m->lanes || m->bulks;

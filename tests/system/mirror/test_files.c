@@ -192,6 +192,33 @@ static void an_open_secret_file_is_not_called_a_lost_copy(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
+static off_t length_of(unsigned host)
+{
+	struct stat st;
+
+	assert_int_equal(stat(hosts.hosts[host].data, &st), 0);
+	return st.st_size;
+}
+
+/* The host of b is away, so the set keeps its size; the host of a has made room already. */
+static void a_refused_growth_gives_its_room_back(void **state)
+{
+	const off_t size = 8 << 20;
+
+	host_kill(&hosts, 1);
+	assert_int_not_equal(host_run_tool(&hosts, 0, "grow orders 12M"), 0);
+	assert_true(has_said("member b: "));
+	for (unsigned tries = 0; length_of(0) > size; tries++) {
+		if (tries == 600)
+			fail_msg("the file has %lld bytes", (long long)length_of(0));
+		usleep(100000);
+	}
+	host_start(&hosts, 1, NULL);
+	assert_int_equal(host_run_tool(&hosts, 0, "grow orders 12M"), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until phase=none"), 0);
+	assert_int_equal(length_of(0), 12 << 20);
+}
+
 /* With this setting flushes succeed, but every confirm is refused. */
 static void a_set_without_its_register_is_not_healthy(void **state)
 {
@@ -380,6 +407,8 @@ int main(void)
 		TEST(a_fence_says_what_it_means),
 		TEST(a_removed_copy_is_not_called_split),
 		TEST(a_live_set_gets_its_first_secret_and_loses_it),
+		APPS_TEST(a_refused_growth_gives_its_room_back, .count = 2,
+			  .register_timeout_ms = 300),
 		APPS_TEST(an_open_secret_file_is_not_called_a_lost_copy, .count = 2,
 			  .has_secret = true),
 		TEST(an_error_of_the_own_metadata_is_not_shown_as_split),

@@ -90,6 +90,44 @@ static void no_process_maps_a_copy_that_has_still_to_grow(void **state)
 	assert_null(growth_obstacle(&g, &member, &rec));
 }
 
+static void room_that_no_order_uses_is_given_back(void **state)
+{
+	struct growth g = {0};
+
+	assert_false(growth_begin_cut(&g, &member, &rec, 1000, 100)); /* there is no room */
+	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 1000), GROWTH_BEGIN);
+	growth_on_files(&g, &member, LARGER, 0, "", 1000);
+	assert_false(growth_begin_cut(&g, &member, &rec, 1099, 100));
+	assert_int_equal(growth_make_room(&g, &member, &longer, LARGER, 1099), GROWTH_HAS_ROOM);
+	assert_false(growth_begin_cut(&g, &member, &rec, 1198, 100)); /* an order asks still */
+	rec.config.size = LARGER;
+	assert_false(growth_begin_cut(&g, &member, &rec, 1199, 100)); /* its swap has landed */
+	rec.config.size = COPY_SIZE;
+	assert_true(growth_begin_cut(&g, &member, &rec, 1199, 100));
+	assert_false(growth_begin_cut(&g, &member, &rec, 1199, 100));
+	/* The files still have the length, but the room does not count any more. */
+	assert_int_equal(growth_make_room(&g, &member, &longer, LARGER, 1199), GROWTH_UNDER_WAY);
+	assert_false(growth_may_take(&g, &member, LARGER));
+	growth_on_cut(&g, &member, EIO, 1200);
+	assert_int_equal(meta.super.room, LARGER);
+	assert_false(growth_begin_cut(&g, &member, &rec, 1299, 100));
+	assert_true(growth_begin_cut(&g, &member, &rec, 1300, 100));
+	growth_on_cut(&g, &member, 0, 1300);
+	assert_int_equal(meta.super.room, COPY_SIZE);
+	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 1301), GROWTH_BEGIN);
+}
+
+/* The daemon may have been restarted while an order of another host is carried out. */
+static void a_daemon_that_starts_gives_back_nothing_at_once(void **state)
+{
+	struct growth g = {0};
+
+	member_reserve(&member, LARGER, &v);
+	assert_false(growth_begin_cut(&g, &member, &rec, 50000, 100));
+	assert_false(growth_begin_cut(&g, &member, &rec, 50099, 100));
+	assert_true(growth_begin_cut(&g, &member, &rec, 50100, 100));
+}
+
 /* ---- an order ---- */
 
 static struct growth_answer answers[MIRROR_MEMBERS_MAX];
@@ -158,6 +196,8 @@ int main(void)
 		TEST(a_disk_that_is_too_small_is_tried_again_later),
 		TEST(a_copy_that_fails_or_is_closed_has_no_room),
 		TEST(no_process_maps_a_copy_that_has_still_to_grow),
+		TEST(room_that_no_order_uses_is_given_back),
+		TEST(a_daemon_that_starts_gives_back_nothing_at_once),
 		TEST(the_register_is_asked_when_all_in_sync_have_room),
 		TEST(a_member_that_is_silent_or_has_no_room_ends_it),
 	};
