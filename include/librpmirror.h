@@ -161,8 +161,12 @@ int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsi
 
 /*
  * Flush in two steps. The first call copies the content of the ranges, and the caller may then
- * reuse the array. For each ticket, any one thread calls
- * rpmirror_flush_wait() until the call returns success or a final error.
+ * reuse the array. For each ticket, any one thread calls rpmirror_flush_wait() until the call
+ * returns success or a final error.
+ *
+ * The first call writes back the file of this host. But while other tickets are not waited for, it
+ * returns at once, and one write-back serves all flushes that were begun meanwhile (not in a direct
+ * mapping).
  */
 int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			 unsigned flags, uint64_t *ticket);

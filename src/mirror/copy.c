@@ -156,6 +156,11 @@ bool copy_has_cache(const struct copy *copy)
 	       copy->durability != RPMA_DURABILITY_DAX;
 }
 
+bool copy_persists_all(const struct copy *copy)
+{
+	return copy_has_cache(copy) && !copy->is_direct;
+}
+
 bool copy_shares_errors(const struct copy *copy)
 {
 	return copy_has_cache(copy) && copy->is_direct;

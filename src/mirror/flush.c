@@ -73,7 +73,14 @@ struct flush_cursor {
 	uint32_t parts, ops; /* parts and operations posted since the last flush operation */
 };
 
+enum flush_kind {
+	FLUSH_OF_LIBRARY, /* also made, and counts, while the set is given up */
+	FLUSH_AWAITED,    /* its caller waits for it at once */
+	FLUSH_BEGUN,      /* its caller may begin others before it waits */
+};
+
 struct flush_round {
+	enum flush_kind kind;
 	struct flush_cursor at;
 	uint32_t count; /* number of parts; seqs has the number of each part */
 	uint64_t seqs[FLUSH_ROUND_PARTS];
@@ -127,11 +134,12 @@ static void flush_take_part(const struct rpmirror *m, struct flush_cursor *at,
 /* Post the next part of a round. Returns 0; 1 if the part would have to wait, so that the round
  * ends before it; or an RPMIRROR_E_*. */
 static int flush_next_part(struct rpmirror *m, struct flush_round *round,
-			   const struct mirror_range *v, uint32_t n, bool is_own)
+			   const struct mirror_range *v, uint32_t n)
 {
 	struct mirror_range cut[SET_PART_RANGES];
 	struct flush_cursor at = round->at;
-	struct flush_part part = {.is_own = is_own, .may_wait = !round->count};
+	struct flush_part part = {.is_own = round->kind == FLUSH_OF_LIBRARY,
+				  .may_wait = !round->count};
 	int rc;
 
 	flush_take_part(m, &at, v, n, cut, &part);
@@ -161,11 +169,9 @@ void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 			act_lost(m, slot, "it was made equal by a copy that has failed");
 }
 
-/* Make the ranges of a round's parts durable in the own file. */
-static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
-			const struct flush_round *round)
+void flush_write_back(struct rpmirror *m, const struct flush_written *written)
 {
-	int rc = copy_persist(&m->copy, v, n);
+	int rc = copy_persist(&m->copy, written->v, written->n);
 	bool shares_errors = copy_shares_errors(&m->copy);
 
 	killpoint(KILLPOINT_flush_local);
@@ -184,18 +190,32 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 		if (!m->failed_seq)
 			flush_lose_joined(m, first);
 		set_local_failed(m, first, rc);
-		for (uint32_t i = 0; i < n; i++)
-			set_add_error(m, v[i], (struct set_loss){.dirty = true}, strerror(-rc));
+		for (uint32_t i = 0; i < written->n; i++)
+			set_add_error(m, written->v[i], (struct set_loss){.dirty = true},
+				      strerror(-rc));
 	}
-	for (uint32_t i = 0; i < round->count; i++)
-		flush_on_local(&m->flush, round->seqs[i], shares_errors);
+	for (uint32_t i = 0; i < written->count; i++)
+		flush_on_local(&m->flush, written->seqs[i], shares_errors);
 	wait_settle(m);
 	pthread_mutex_unlock(&m->lock);
 }
 
+/* Make the ranges of a round's parts durable in the own file, or have them made durable. */
+static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
+			const struct flush_round *round)
+{
+	const struct mirror_range *last = &v[n - 1];
+	struct mirror_range span = {v->offset, last->offset + last->len - v->offset};
+	struct flush_written written = {v, n, round->seqs, round->count};
+
+	if (round->kind != FLUSH_BEGUN || !copy_persists_all(&m->copy) ||
+	    !write_back_defer(m, round->seqs, round->count, span))
+		flush_write_back(m, &written);
+}
+
 /* Post a round of at least one part and write it back. Returns 0, even if ranges are left; or an
  * RPMIRROR_E_*. */
-static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
+static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n,
 		       struct flush_round *round)
 {
 	const struct flush_cursor *at = &round->at;
@@ -204,7 +224,7 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, b
 	round->at = (struct flush_cursor){0};
 	round->count = 0;
 	do
-		rc = flush_next_part(m, round, v, n, is_own);
+		rc = flush_next_part(m, round, v, n);
 	while (!rc && at->range < n && round->count < FLUSH_ROUND_PARTS);
 	if (at->skip) {
 		struct mirror_range *cut = &v[at->range], whole = *cut;
@@ -219,19 +239,18 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, b
 }
 
 /* Begin a flush of all ranges. The list is normal, and is changed by the call. *seq is the number
- * of the last part; 0: there were no ranges. is_own: the library's own flush, which is also made,
- * and counts, while the set is given up. A flush of the application then waits for the end of the
- * set, and fails, because the file lacks stores that were made since. */
-static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
-			   uint64_t *seq)
+ * of the last part; 0: there were no ranges. While the set is given up, a flush of the application
+ * waits for the end of the set, and fails, because the file lacks stores that were made since. */
+static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n,
+			   enum flush_kind kind, uint64_t *seq)
 {
-	struct flush_round round;
+	struct flush_round round = {.kind = kind};
 	int rc = n ? 0 : set_end_code(m);
 
 	if (rc)
 		errmsg_fail(rc, "%s", m->ended_why);
 	for (*seq = 0; n && !rc;) {
-		rc = flush_round(m, v, n, is_own, &round);
+		rc = flush_round(m, v, n, &round);
 		if (round.count)
 			*seq = round.seqs[round.count - 1];
 		v += round.at.range;
@@ -241,7 +260,7 @@ static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t 
 }
 
 static int flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
-		       unsigned flags, uint64_t *ticket)
+		       unsigned flags, enum flush_kind kind, uint64_t *ticket)
 {
 	struct mirror_range some[FLUSH_ON_STACK], *v = some;
 	uint64_t seq = 0;
@@ -256,7 +275,7 @@ static int flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, 
 		return errmsg_fail(RPMIRROR_E_NOMEM, "no memory for %u ranges", n);
 	rc = flush_convert(m, ranges, n, v);
 	if (!rc)
-		rc = flush_begin_all(m, v, ranges_normalise(v, n), false, &seq);
+		rc = flush_begin_all(m, v, ranges_normalise(v, n), kind, &seq);
 	if (v != some)
 		free(v);
 	if (!rc)
@@ -271,10 +290,11 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 
 	if (!ticket)
 		return errmsg_fail(RPMIRROR_E_INVAL, "there is no room for the ticket");
-	rc = flush_start(m, ranges, n, flags, ticket);
+	rc = flush_start(m, ranges, n, flags, FLUSH_BEGUN, ticket);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&m->lock);
+	m->tickets++;
 	if (*ticket > m->started_seq)
 		m->started_seq = *ticket;
 	pthread_mutex_unlock(&m->lock);
@@ -306,12 +326,15 @@ static int flush_await_number(struct rpmirror *m, uint64_t seq, uint64_t deadlin
 	bool in_time = true;
 	int rc = 0;
 
-	while (seq > m->flush.retired && !rc && in_time) {
+	for (;;) {
+		/* A thread that waits for a completion does not notice the end of a write-back. */
+		write_back_await(m, seq, deadline);
+		if (seq <= m->flush.retired || rc || !in_time)
+			return rc;
 		in_time = wait_step(m, deadline);
 		if (seq > m->flush.retired)
 			rc = wait_check(m, since);
 	}
-	return rc;
 }
 
 /* Called with the set's lock. */
@@ -332,13 +355,14 @@ int flush_await_started(struct rpmirror *m)
 	return flush_await_number(m, m->started_seq, CLOCK_NEVER);
 }
 
-static int flush_ranges(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own)
+static int flush_ranges(struct rpmirror *m, struct mirror_range *v, uint32_t n,
+			enum flush_kind kind)
 {
 	uint64_t seq;
 	int rc;
 
 	pthread_mutex_unlock(&m->lock);
-	rc = flush_begin_all(m, v, n, is_own, &seq);
+	rc = flush_begin_all(m, v, n, kind, &seq);
 	pthread_mutex_lock(&m->lock);
 	if (!rc)
 		rc = flush_await_number(m, seq, CLOCK_NEVER);
@@ -347,16 +371,16 @@ static int flush_ranges(struct rpmirror *m, struct mirror_range *v, uint32_t n, 
 
 int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n)
 {
-	return flush_ranges(m, v, n, true);
+	return flush_ranges(m, v, n, FLUSH_OF_LIBRARY);
 }
 
 int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n)
 {
-	return flush_ranges(m, v, n, false);
+	return flush_ranges(m, v, n, FLUSH_AWAITED);
 }
 
-int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
-			struct rpmirror_result *res)
+static int flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms, bool was_begun,
+		      struct rpmirror_result *res)
 {
 	struct rpmirror_result result;
 	bool has_result = false;
@@ -372,6 +396,8 @@ int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
 		rc = flush_await(m, ticket, poll_deadline(timeout_ms));
 		flush_fill_result(m, ticket, &result);
 		has_result = true;
+		if (was_begun && rc != RPMIRROR_E_AGAIN && m->tickets)
+			m->tickets--;
 	}
 	pthread_mutex_unlock(&m->lock);
 	if (res && has_result) /* without the lock, because *res may be in a direct mapping */
@@ -379,12 +405,18 @@ int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
 	return rc;
 }
 
+int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
+			struct rpmirror_result *res)
+{
+	return flush_wait(m, ticket, timeout_ms, true, res);
+}
+
 int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 		   unsigned flags, struct rpmirror_result *res)
 {
 	struct rpmirror_result result;
 	uint64_t ticket;
-	int rc = flush_start(m, ranges, n, flags, &ticket);
+	int rc = flush_start(m, ranges, n, flags, FLUSH_AWAITED, &ticket);
 
 	if (rc && rc != RPMIRROR_E_INVAL && res && set_is_usable(m)) {
 		pthread_mutex_lock(&m->lock);
@@ -392,5 +424,5 @@ int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsi
 		pthread_mutex_unlock(&m->lock);
 		*res = result;
 	}
-	return rc ? rc : rpmirror_flush_wait(m, ticket, -1, res);
+	return rc ? rc : flush_wait(m, ticket, -1, false, res);
 }

@@ -211,6 +211,14 @@ static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *par
 	return flush_snapshot(m, f, at, offset);
 }
 
+/* Called with the set's lock, which is released meanwhile. A flush under way gives its room back
+ * after it is durable here, too. */
+static void flush_wait_for_room(struct rpmirror *m)
+{
+	if (!write_back_await(m, m->flush.begun, CLOCK_NEVER))
+		wait_step(m, CLOCK_NEVER);
+}
+
 /* Wait until the part can be tried again. Called with the set's lock, which is released meanwhile.
  * 0 or an RPMIRROR_E_*. */
 static int flush_wait_for(struct rpmirror *m, enum flush_try tried, uint64_t offset)
@@ -218,7 +226,7 @@ static int flush_wait_for(struct rpmirror *m, enum flush_try tried, uint64_t off
 	if (tried == FLUSH_PIECE)
 		repair_wait(m);
 	else if (tried == FLUSH_ROOM)
-		wait_step(m, CLOCK_NEVER);
+		flush_wait_for_room(m);
 	else if (!restore_wait(m, offset) && tried == FLUSH_UNREAD)
 		return errmsg_fail(RPMIRROR_E_MEDIUM,
 				   "set %s: what is to be flushed cannot be read", m->set);

@@ -98,6 +98,7 @@ static struct rpmirror *map_new(const char *set)
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_mutex_init(&m->turn, NULL);
 	thread_cond_init(&m->cond);
+	write_back_init(&m->write_back);
 	return m;
 }
 

@@ -34,6 +34,7 @@
 #include "mirror/reader.h"
 #include "mirror/report.h"
 #include "mirror/staging.h"
+#include "mirror/write_back.h"
 
 #define SET_PART_RANGES 256u         /* most ranges of a flush with one number */
 #define SET_PART_BYTES  (512u << 10) /* most bytes of a flush with one number */
@@ -130,6 +131,8 @@ struct rpmirror {
 	uint64_t read_again_ms;    /* time to read the register again; 0: no read was requested */
 	struct flush_core flush;
 	uint64_t started_seq; /* highest ticket of rpmirror_flush_start() */
+	uint64_t tickets;     /* number of tickets that no caller has waited for to the end */
+	struct write_back write_back;
 	uint64_t slow_noted_ms;
 	/* begin of each flush, indexed by number % FLUSH_MAX; after a flush operation covers the
 	 * flush, the time of that operation */
@@ -243,6 +246,16 @@ void act_say_failed(struct rpmirror *m);
 /* This copy may lack the flushes from seq on. Members that joined since then got their bytes from
  * this copy, so these members become lost. Called with the set's lock. */
 void flush_lose_joined(struct rpmirror *m, uint64_t seq);
+
+/* flush.c: not locked. Write back the ranges in the own file, and count the flushes with these
+ * numbers as durable here, or the copy as failed. */
+struct flush_written {
+	const struct mirror_range *v;
+	uint32_t n;
+	const uint64_t *seqs;
+	uint32_t count;
+};
+void flush_write_back(struct rpmirror *m, const struct flush_written *written);
 
 /* flush_result.c: notes which members have the flushes after `from`, which were acknowledged now.
  * Called with the set's lock. */

@@ -19,6 +19,7 @@ void map_stop_thread(struct rpmirror *m)
 	pthread_mutex_unlock(&m->lock);
 	pthread_join(m->thread, NULL);
 	m->has_thread = false;
+	write_back_stop(m);
 }
 
 /* The application has closed the set's descriptors. Their numbers, and those of the connections,
@@ -58,6 +59,7 @@ void map_delete(struct rpmirror *m)
 	events_fini(&m->events);
 	if (m->wake_fd >= 0)
 		close(m->wake_fd);
+	write_back_fini(&m->write_back);
 	pthread_cond_destroy(&m->cond);
 	pthread_mutex_destroy(&m->turn);
 	pthread_mutex_destroy(&m->lock);

@@ -21,7 +21,7 @@ VERSIONS = (
     ("queue pairs without", "src/softrnic/proto/meet.c", r"#define MEET_VERSION (\d+)u"),
     ("queue pairs without", "src/softrnic/proto/ud.c", r"#define UD_VERSION +(\d+)u"),
     ("record of a served file", "src/regions/file_record.c", r"#define FILE_RECORD_VERSION (\d+)"),
-    ("metadata of a copy", "doc/mirror-format.md", r"format \((\d+)\): the record's"),
+    ("metadata of a copy", "doc/mirror-format.md", r"format \((\d+)\): the format of the register's record"),
     ("record of a set", "doc/mirror-format.md", r'\{"format":(\d+),'),
 )
 LIBRARIES = {"rpma": "librpma.so.0", "rpmem": "librpmem.so.1", "regions": "librpmafile.so.0", "mirror": "librpmirror.so.0"}

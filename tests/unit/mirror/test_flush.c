@@ -507,12 +507,10 @@ static unsigned answered_by(unsigned slot)
 static void test_threads_share_write_backs(void **state)
 {
 	pthread_t threads[SHARERS];
-	enum rpma_durability durability = RPMA_DURABILITY_VOLATILE;
 	unsigned answered;
 	void *failed;
 
-	rpma_utils_get_durability(standin_copy(s, 0), STANDIN_SIZE, &durability, NULL, 0);
-	if (durability == RPMA_DURABILITY_VOLATILE)
+	if (writes_nothing_back())
 		skip();
 	fdatasyncs = 0;
 	answered = answered_by(1);
@@ -534,6 +532,105 @@ static void test_threads_share_write_backs(void **state)
 	assert_true(answered < SHARERS * SHARED_FLUSHES);
 	for (unsigned i = 0; i < SHARERS; i++)
 		assert_flushed(7, (size_t)i * 8192, 4096);
+}
+
+enum { TICKETS = 16, TICKETS_MANY = FLUSH_MAX + 50 };
+
+static uint64_t begin_at(unsigned page)
+{
+	struct rpmirror_range range = {addr + (size_t)page * 4096, 64};
+	uint64_t ticket;
+
+	memset(addr + (size_t)page * 4096, (int)page + 1, range.len);
+	assert_int_equal(rpmirror_flush_start(m, &range, 1, 0, &ticket), 0);
+	return ticket;
+}
+
+/* While the disk is busy with the first flush, the caller begins the others. */
+static void test_flushes_that_one_thread_begins_share_write_backs(void **state)
+{
+	struct rpmirror_result res;
+	uint64_t tickets[TICKETS];
+
+	if (writes_nothing_back())
+		skip();
+	fdatasyncs = 0;
+	__atomic_store_n(&syncs_are_slow, true, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < TICKETS; i++)
+		tickets[i] = begin_at(i);
+	for (unsigned i = 0; i < TICKETS; i++) {
+		assert_int_equal(rpmirror_flush_wait(m, tickets[i], -1, &res), 0);
+		assert_int_equal(res.durable_mask, 7);
+	}
+	__atomic_store_n(&syncs_are_slow, false, __ATOMIC_RELEASE);
+	print_message("%d flushes: %u write-backs here\n", TICKETS, fdatasyncs);
+	assert_true(fdatasyncs > 0 && fdatasyncs <= TICKETS / 2);
+	for (unsigned i = 0; i < TICKETS; i++)
+		assert_flushed(7, (size_t)i * 4096, 64);
+}
+
+static uint64_t acknowledged(void)
+{
+	struct rpmirror_state st = {.size = sizeof(st)};
+
+	assert_int_equal(rpmirror_get_state(m, &st), 0);
+	return st.acked_seq;
+}
+
+static void test_flushes_end_without_a_thread_that_waits(void **state)
+{
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < TICKETS_MANY; i++)
+		last = begin_at(i % 100);
+	for (unsigned i = 0; i < 1000 && acknowledged() < last; i++)
+		usleep(10 * 1000);
+	assert_int_equal(acknowledged(), last);
+}
+
+static void test_a_wait_without_time_does_not_write_back(void **state)
+{
+	uint64_t first, second;
+	int rc;
+
+	if (writes_nothing_back())
+		skip();
+	first = begin_at(0);
+	__atomic_store_n(&syncs_are_slow, true, __ATOMIC_RELEASE);
+	second = begin_at(1);
+	rc = rpmirror_flush_wait(m, second, 0, NULL);
+	__atomic_store_n(&syncs_are_slow, false, __ATOMIC_RELEASE);
+	assert_int_equal(rc, RPMIRROR_E_AGAIN);
+	assert_int_equal(rpmirror_flush_wait(m, second, -1, NULL), 0);
+	assert_int_equal(rpmirror_flush_wait(m, first, -1, NULL), 0);
+}
+
+/* The caller has returned from the call that began the flush before its write-back fails. */
+static void test_a_shared_write_back_that_fails_is_reported_for_each_flush(void **state)
+{
+	struct rpmirror_error e = {.size = sizeof(e)};
+	struct rpmirror_result res;
+	uint64_t tickets[3];
+	struct stat st;
+
+	if (writes_nothing_back())
+		skip();
+	tickets[0] = begin_at(0);
+	fail_write_backs(&st);
+	tickets[1] = begin_at(1);
+	tickets[2] = begin_at(2);
+	assert_int_equal(rpmirror_flush_wait(m, tickets[0], -1, NULL), 0);
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(rpmirror_flush_wait(m, tickets[i], -1, &res), RPMIRROR_E_MEDIUM);
+		assert_int_equal(res.durable_mask, 6);
+		assert_true(res.flags & RPMIRROR_LOCAL_FAILED);
+		assert_flushed(6, (size_t)i * 4096, 64);
+	}
+	bad_file = NULL;
+	assert_int_equal(standin_record(s).view.insync, 6);
+	assert_int_equal(rpmirror_get_error(m, &e), 0);
+	assert_int_equal(e.offset, 4096);
+	assert_true(e.dirty);
 }
 
 static int setup_impatient(void **state)
@@ -621,6 +718,10 @@ int main(void)
 						setup, teardown),
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
 		MAPPED(test_threads_share_write_backs),
+		MAPPED(test_flushes_that_one_thread_begins_share_write_backs),
+		MAPPED(test_flushes_end_without_a_thread_that_waits),
+		MAPPED(test_a_wait_without_time_does_not_write_back),
+		MAPPED(test_a_shared_write_back_that_fails_is_reported_for_each_flush),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_store8_is_whole_and_follows_the_earlier_flushes),
 		MAPPED(test_store8_follows_what_was_only_begun_to_each_medium),
