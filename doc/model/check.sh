@@ -45,7 +45,7 @@ options_of() {
 	esac
 }
 
-# More of everything, for those who have minutes and gigabytes.
+# large_options_of CONFIGURATION: options for a larger search, which takes minutes and gigabytes.
 large_options_of() {
 	case "$1" in
 	views) echo "-DMEMBERS=2 -DPROMOTIONS=4 -DWRITES=3 -DCRASHES=3 -DDEMOTES=2" ;;
@@ -68,7 +68,7 @@ large_options_of() {
 	esac
 }
 
-# build MODEL OPTIONS [CFLAGS...]: the search program, in $work
+# build MODEL OPTIONS [CFLAGS...]: compiles the search program in $work.
 build() {
 	local model=$1 options=$2
 	shift 2
@@ -77,7 +77,7 @@ build() {
 	(cd "$work" && spin $options -a "$model.pml" >&2 && cc -O1 -w -DSAFETY "$@" -o pan pan.c)
 }
 
-# lines "NUMBER CONFIGURATION NAME TEXT" of all models
+# mutations: prints a line "NUMBER CONFIGURATION NAME TEXT" for each mutation of all models.
 mutations() {
 	sed -nE 's|^#define ([A-Z_]+) +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\2 \3 \1 \4|p' "$here"/*_mutations.h
 }
@@ -88,20 +88,21 @@ mutations() {
 	exit 2
 }
 
-# search MUTATION: 0 if nothing is violated in any state, 1 if something is
+# search MUTATION: succeeds if no state violates a rule, fails with 1 if a state does.
 search() {
 	local report
 	report=$(cd "$work" && MUTATION=$1 timeout "${limit_s:-600}" ./pan -m"${depth:-4000000}" -w"${hash_bits:-22}")
 	found=$(grep -oE '[0-9]+ states, stored' <<<"$report" || :)
 	if grep -q 'errors: 0$' <<<"$report"; then
-		# A search that left something out proves nothing.
+		# A search that has not visited every state proves nothing.
 		if grep -qE 'max search depth|Search not completed' <<<"$report"; then
 			echo "check.sh: the search was not complete" >&2
 			exit 3
 		fi
 		return 0
 	fi
-	# An invalid end state: no thread can go on, and one of them has not reached its end.
+	# "invalid end state" means that no thread can continue, and that some thread has not
+	# reached its end.
 	found=$(grep -E '^pan.*: (assertion violated|invalid end state) ' <<<"$report") || {
 		printf '%s\n' "$report" >&2
 		exit 3
@@ -109,7 +110,7 @@ search() {
 	return 1
 }
 
-# check_rules CONFIGURATION: as they are, with the program that was built
+# check_rules CONFIGURATION: searches with the unchanged rules, with the program that was built.
 check_rules() {
 	if search 0; then
 		echo "$1: holds, $found"

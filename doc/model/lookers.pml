@@ -97,7 +97,7 @@ inline queue_task() {
 	fi
 }
 
-/* The link reports bytes again, and looks for bytes that came meanwhile. */
+/* The link reports bytes again, and looks for bytes that arrived meanwhile. */
 inline report_reads() {
 	if
 	:: RINGS ->
@@ -163,7 +163,7 @@ inline complete() {
 	fi
 }
 
-/* One turn: send an answer that is still due, and take one message. */
+/* One turn sends an answer that is still due, and takes one message. */
 inline turn() {
 	unfinished = false;
 	if
@@ -264,8 +264,9 @@ inline serve() {
 /* --- the lock ------------------------------------------------------------------------------------ */
 
 /*
- * A thread that sets a bit of `want` does so before it tries the lock, by a jump to `enter`. A thread that has the
- * lock and is done jumps to `leave`, and looks at `want` once more after it has released the lock.
+ * A thread that sets a bit of `want` does so before it tries to take the lock, by a jump to
+ * `enter`. A thread that has the lock and has finished its work jumps to `leave`: it releases the
+ * lock, and then looks at `want` once more.
  */
 inline try_lock() {
 	atomic {
@@ -289,8 +290,8 @@ inline release() {
 	od
 }
 
-/* A polling thread looks, and postpones the alarm. With WAITER only the alarm looks, which keeps
- * the search short. */
+/* A polling thread looks at the leases, and postpones the alarm. With WAITER only the alarm looks,
+ * which keeps the search short. */
 inline thread_looks() {
 	printf("thread %d looks at the leases\n", _pid);
 	unused = leased && !used;
@@ -381,7 +382,7 @@ inline arm() {
 	fi
 }
 
-/* With the lock: the thread waits for the link as well, unless bytes are in the ring. */
+/* The caller has the lock: the thread also waits for the link, unless bytes are in the ring. */
 inline wait_begin() {
 	printf("thread %d waits for the link\n", _pid);
 	waiters++;
@@ -408,7 +409,8 @@ inline wait_begin() {
 	fi
 }
 
-/* With the lock: the thread waited a short time ago, so it holds a lease between its waits. */
+/* The caller has the lock: the thread waited a short time ago, so it keeps a lease between its
+ * waits. */
 inline wait_again() {
 	lease_begin();
 	armed_before = false;
@@ -557,8 +559,8 @@ inline spin_look() {
 	fi
 }
 
-/* The alarm takes the connection off its list, with the list's reference, and lists it again
- * while it is leased. */
+/* The alarm takes the connection off its list, together with the list's reference, and lists the
+ * connection again while the connection is leased. */
 inline alarm_takes() {
 	assert(!FREED);
 	if
@@ -581,7 +583,7 @@ inline alarm_ends() {
 	looks = false
 }
 
-/* Each callback holds a reference until it has released the lock. */
+/* Each callback has a reference until it has released the lock. */
 proctype engine(byte me) {
 	byte wanted, bits;
 	bool looks, asked, without;
@@ -669,8 +671,8 @@ end_held:
 	false
 }
 
-/* Replaces a leader that is held up. The successor takes over its events and the connections on
- * which it spins. */
+/* The guard replaces a leader that is held up. The successor takes over the leader's events, and
+ * the connections on which the leader spins. */
 proctype guard() {
 end:
 	do

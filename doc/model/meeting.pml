@@ -94,14 +94,15 @@ byte fired[2];
 
 byte resets = RESETS, kills = KILLS, cuts = CUTS, evictions = EVICTIONS, early = EARLY, posts = POSTS;
 
-/* These two ends must meet: both look for each other, and neither has used a stream before. */
+/* These two ends must meet: each looks for the other, and neither has used a stream before. */
 #define WAITS(e)  (state[e] == DIALING || state[e] == AWAITING)
 #define RIGHT     (!down[0] && !down[1] && peer[0] == name[1] && peer[1] == name[0] && \
 		   state[0] != NONE && state[1] != NONE && !spent[0] && !spent[1])
 #define JOINED    (state[0] == MET && state[1] == MET && attempt[0] == attempt[1])
 #define ROUNDS_MAX 6
 
-/* --- what is on its way ------------------------------------------------------------------------- */
+/* --- requests, replies and data on their way
+ * ---------------------------------------------------- */
 
 #define ACCEPTOR(l)      (1 - links[l].dialer)
 #define WILL_CONNECT(l)  (links[l].used && links[l].stage == CONNECTING && !blocked[links[l].dialer])
@@ -119,15 +120,15 @@ byte resets = RESETS, kills = KILLS, cuts = CUTS, evictions = EVICTIONS, early =
 #define SENT_OURS(e)     (attempt[e] != NO_LINK && links[attempt[e]].stage != CONNECTING)
 #define IS_BOUND(l, e)   (links[l].stage == AGREED || (links[l].stage == ACCEPTED && links[l].dialer != e))
 
-/* Timers. The time limit ends a dial that hangs. */
+/* Timers: the time limit ends a dial that hangs. */
 #define MAY_DIAL(e)  (WAITS(e) && attempt[e] == NO_LINK && !stopped[e])
 #define HANGS(e)     (WAITS(e) && attempt[e] != NO_LINK && links[attempt[e]].stage == CONNECTING && blocked[e])
 #define MAY_YIELD(e) (state[e] == DIALING && SENT_OURS(e) && PEER_IS_PARKED(e) && !MUTATED(NO_YIELD))
 /* The retry clock of requests that a lost stream left without an Ack. */
 #define RETRIES(e)   (state[e] == LOST && owes[e] && !MUTATED(LOST_UNTIMED))
 #define TIMER(e)     (MAY_DIAL(e) || HANGS(e) || MAY_YIELD(e) || RETRIES(e))
-/* If two ends look for each other, their timers expire in turns. The pause between two dials is
- * not longer than the wait. */
+/* End e resets the connection. Data on their way to this end are lost at once, data on their way to
+ * the other end when the reset arrives. */
 #define TURN(e)      (!RIGHT || ((fired[e] <= fired[1 - e] || !TIMER(1 - e)) && \
 				 !(state[e] == AWAITING && state[1 - e] == DIALING && MAY_DIAL(1 - e))))
 
@@ -365,7 +366,8 @@ inline on_timer(e) {
 	fi
 }
 
-/* --- the network ------------------------------------------------------------------------------------ */
+/* --- disturbances
+ * -------------------------------------------------------------------------------------- */
 
 inline connect(l) {
 	l3 = links[l].dialer;
@@ -412,7 +414,8 @@ inline read_ack(l, e) {
 	owes[e] = false
 }
 
-/* --- what disturbs ------------------------------------------------------------------------------------- */
+/* --- invariants
+ * ------------------------------------------------------------------------------------------ */
 
 #define CALM fired[0] = 0; fired[1] = 0
 
@@ -448,11 +451,11 @@ inline cut(l) {
 
 /* --- what holds in every state ---------------------------------------------------------------------------- */
 
-/* Open dials and streams of end e; a parked dial belongs to the other end. */
+/* Each end has accepted the other end's dial, and neither end gave up its own dial before. */
 #define OURS(l, e) (links[l].used && links[l].is_open[e] && \
 		    (links[l].dialer == e || links[l].stage == ACCEPTED || links[l].stage == AGREED))
 #define N_OURS(e)  (OURS(0, e) + OURS(1, e) + OURS(2, e) + OURS(3, e))
-/* Each end has accepted the other end's dial, and neither end had given up its own dial before. */
+/* Only an end with blocked dials should need the other end's fallback, or give up its dial. */
 #define CROSSED    (state[0] == GREETING && state[1] == GREETING && links[attempt[0]].dialer == 1 && \
 		    links[attempt[1]].dialer == 0 && links[attempt[0]].incarnation == incarnation[1] && \
 		    links[attempt[1]].incarnation == incarnation[0])
@@ -471,7 +474,7 @@ inline check() {
 	assert(BLOCKED == 2 || cuts < CUTS || !CROSSED)
 }
 
-/* Only an end with blocked dials needs the other end's fallback, or has to give up its dial. */
+/* Steps of the network. */
 inline count_timer(e) {
 	if
 	:: RIGHT ->
@@ -508,7 +511,7 @@ end:
 		:: l = 3
 		fi;
 		if
-		/* The network. */
+		/* Disturbances of the network. */
 		:: d_step { WILL_CONNECT(l) -> connect(l); skip }
 		:: d_step { REQUEST(l) -> read_request(l); skip }
 		:: d_step { REPLY(l) -> read_reply(l); skip }
@@ -520,7 +523,7 @@ end:
 		:: d_step { links[l].data[1] && links[l].live[1] -> read_data(l, 1); skip }
 		:: d_step { links[l].ack[0] -> read_ack(l, 0); skip }
 		:: d_step { links[l].ack[1] -> read_ack(l, 1); skip }
-		/* What disturbs. */
+		/* Steps of the user. */
 		:: d_step { cuts > 0 && links[l].is_open[0] && links[l].is_open[1] -> cuts--; CALM; cut(l); skip }
 		:: d_step { evictions > 0 && (PARKED(l, 0) || PARKED(l, 1)) ->
 			printf("%d is dropped\n", l);
@@ -543,13 +546,14 @@ end:
 		:: e = 1
 		fi;
 		if
-		/* The user. */
+		/* Disturbances of the ends. */
 		:: d_step { state[e] == NONE && !down[e] -> CALM; peer[e] = name[1 - e]; on_rtr(e); skip }
 		:: d_step { SELF && e == 0 && state[e] == NONE && !down[e] -> CALM; peer[e] = name[e]; on_rtr(e); skip }
 		:: d_step { resets > 0 && state[e] != NONE -> resets--; CALM; leave(e); skip }
 		:: d_step { posts > 0 && state[e] == MET && attempt[e] < LINKS && !owes[e] -> posts--; CALM; post(e); skip }
 		:: d_step { posts > 0 && state[e] == LOST && !owes[e] -> posts--; CALM; owes[e] = true; skip }
-		/* What disturbs. */
+		/* Steps of time. Unless an end is blocked, the search leaves out dials that get no
+		 * reply for seconds. */
 		:: d_step { kills > 0 && !down[e] -> kills--; CALM; kill(e); skip }
 		:: d_step { down[e] -> printf("end %d comes again\n", e); CALM; down[e] = false; skip }
 		:: d_step { NAMES && e == 0 && down[e] ->

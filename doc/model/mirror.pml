@@ -75,9 +75,10 @@ bool current[MEMBERS];
 byte pending[MEMBERS];  /* the write under way; 0: none */
 byte holders[MEMBERS];  /* members that have this write */
 
-/* The register: one value, changed by compare-and-swap. */
+/* The register has one value, which is changed by compare-and-swap. */
 byte reg_epoch, reg_insync;
-/* A swap without an answer; it may still be carried out as long as no other swap was. */
+/* A swap without an answer. It may still be carried out as long as no other swap was carried
+ * out. */
 bool late;
 byte late_insync;
 
@@ -108,8 +109,8 @@ byte successor[MEMBERS];       /* index + 1 of the copy that has replaced this o
 #if ORDERS
 /*
  * An operator has looked at the set, orders to promote member ordered - 1 by force, and waits. The
- * order gives up only the writes that this copy lacks. An order whose tool has ended gives up
- * nothing.
+ * order gives up only the writes that this copy lacks. If the operator's tool has ended its order
+ * gives up nothing.
  */
 byte orders, ordered;
 bool waits;       /* the operator's tool waits */
@@ -127,14 +128,15 @@ bool config_read, config_current;
 byte config_epoch, config_insync;
 
 #if TICKS
-/* Lease of the primary of reg_epoch. Ticks since the alive key changed; since the last confirmed
- * renewal was sent, counted by the primary; since the renewal under way was sent. */
+/* The lease of the primary of reg_epoch. The ages are the ticks since the alive key changed, since
+ * the last confirmed renewal was sent (as the primary counts them), and since the renewal under way
+ * was sent. */
 byte key_age, held[MEMBERS], sent_age;
 bool renewal, landed; /* a renewal is under way; it has reached the register */
 byte decided;         /* candidates that found the lease over some time ago */
 byte renewer, ticks;
-/* One read of an application: the member that loads, the writes acknowledged at the read's
- * begin, the writes seen. */
+/* One read of an application: the member whose mapping it loads from, the writes acknowledged at
+ * the read's begin, and the writes that it has seen. */
 byte reader, read_began, read_saw;
 bool reading, loaded, confirmed_early;
 #endif
@@ -154,7 +156,7 @@ inline forget(i)
 	knows[i] = 0;
 #endif
 #if TICKS
-	/* A load from the mapping of one epoch is not confirmed in another epoch. */
+	/* A load from the mapping of one epoch must not be confirmed in another epoch. */
 	reading = reading && reader != i;
 	loaded = loaded && reading; confirmed_early = confirmed_early && reading;
 	reader = (reading -> reader : 0); read_began = (reading -> read_began : 0);
@@ -184,8 +186,8 @@ inline swapped(i)
 	changed(i)
 }
 
-/* Acknowledge the write of primary i if all members it waits for have the write. The others then
- * need no record of an acknowledged write any more. */
+/* Acknowledge the write of primary i if all members for which it waits have the write. The other
+ * members then need no record of the acknowledged write any more. */
 inline settle(i)
 {
 	if
@@ -250,7 +252,7 @@ inline crash_steps()
 	:: up[n] && crashes < CRASHES && named[n] && !serving[n] ->
 		crashes++; up[n] = 0; forget(n); named[n] = 0; unclean[n] = 1;
 		printf("%d loses power, and its records\n", n)
-	/* The copy is lost with its medium, but never the last one of S. */
+	/* The copy is lost with its medium. The last copy of S is never lost. */
 	:: losses < LOSSES && (reg_insync & ~BIT(n)) ->
 		losses++; up[n] = 0; forget(n); data[n] = 0; promise[n] = 0; named[n] = 0; unclean[n] = 0;
 		blank[n] = !MUTATED(NEW_COPY_IS_CLEAN);
@@ -279,7 +281,7 @@ inline promote_steps()
 	:: HAS_EPOCH(n) && !IN(joined[n], n) && promise[n] <= epoch[n] ->
 		promise[n] = epoch[n]; joined[n] = joined[n] | BIT(n);
 		printf("%d promises its epoch %d\n", n, epoch[n])
-	/* Serving begins by a swap, and only when all of S are equal. */
+	/* Serving begins by a swap, and only when all copies of S are equal. */
 	:: HAS_EPOCH(n) && !serving[n] && OWN_PROMISE(n) &&
 		(MAY_SWAP(n) || MUTATED(SERVE_WITHOUT_SWAP)) &&
 		(!(insync[n] & ~(joined[n] | (MUTATED(SERVE_BEFORE_PROMISE) -> BIT(n) : 0))) ||
@@ -365,7 +367,7 @@ inline view_steps()
 		printf("%d goes on without %d\n", n, r);
 		insync[n] = insync[n] & ~BIT(r);
 		settle(n)
-	/* r is made equal, gets all further flushes, and flushes wait for it; only then a swap
+	/* r is made equal and gets all further flushes, and flushes wait for it. Only then a swap
 	 * proposes it. */
 	:: n != r && HAS_EPOCH(n) && serving[n] && !IN(insync[n], r) && !IN(joining[n], r) && up[r] &&
 		OBEYS(r, n) && KNOWS(n, r) ->
@@ -391,8 +393,8 @@ inline view_steps()
 			proposed[n] = BIT(r);
 			printf("%d asks to add %d to S, no answer\n", n, r)
 		fi
-	/* Before serving: r is made equal while members of S are away, and takes their place by one
-	 * swap. No record of r names what may differ there. */
+	/* Before it serves, n makes r equal while members of S are away, and r takes their place by
+	 * one swap. No record of r may name ranges in which r differs. */
 	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && !serving[n] && !IN(insync[n], r) &&
 		!IN(joining[n], r) && up[r] && OBEYS(r, n) && KNOWS(n, r) ->
 		data[r] = data[n]; named[r] = 0; blank[r] = 0; unclean[r] = 0;
@@ -438,7 +440,8 @@ inline late_steps()
 		joined[n] = joined[n] & (reg_insync | joining[n] | BIT(n));
 		current[n] = 1;
 		settle(n)
-	/* The register is unchanged: another swap of the same primary ends the wait for the first. */
+	/* The register is unchanged: another swap of the same primary ends the wait for the first
+	 * swap. */
 	:: HAS_EPOCH(n) && proposed[n] && MAY_SWAP(n) ->
 		printf("%d sees no trace of its swap\n", n);
 		if
@@ -481,7 +484,7 @@ inline write_steps()
 }
 
 #if DEMOTES
-/* A planned end: everything was flushed, so the next primary finds nothing to make equal. */
+/* A planned end: everything was flushed, so the next primary finds no differences. */
 inline demote_steps()
 {
 	if

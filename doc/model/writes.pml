@@ -40,20 +40,20 @@
 #define WAITS 1
 #endif
 
-/* The link. */
+/* The state of the link. */
 byte bytes;          /* arrivals that were not received */
 bool reports = true; /* the link reports arrivals */
 bool event;          /* READY_READ is in the poller */
 bool closed;
 
-/* The connection. */
+/* The state of the connection. */
 bool lock, want_read, want_own, want_disown, want_bell;
 bool leased, used, spun, touch = true;
 byte waiting;
 byte refs = 1;       /* the link's reference */
 bool freed;
 
-/* Writes that wait, and the watch. */
+/* The Writes that wait, and the watch. */
 bool since, listed, due, for_write;
 bool expiring;       /* the engine is between the expiry and setting the alarm again */
 
@@ -99,7 +99,8 @@ inline begin_lease() {
 	fi
 }
 
-/* Do the work that others left to the lock's holder. may: this thread may touch the memory. */
+/* Do the work that other threads left to the lock's holder. may: this thread may touch the
+ * memory. */
 inline serve(may) {
 	if
 	:: may ->
@@ -115,7 +116,7 @@ inline serve(may) {
 
 #define WANTED (want_read || want_own || want_disown || want_bell)
 
-/* Serve, release the lock, and leave requests that came in between to the engine. */
+/* Serve, release the lock, and leave to the engine the requests that came in between. */
 inline leave(may) {
 	atomic { serve(may) };
 	lock = false;
@@ -179,7 +180,7 @@ active proctype waiter() {
 	do
 	:: atomic { n < WAITS && !lock && !closed && touch -> lock = true; waiting++; n++; settle() };
 		leave(true);
-		/* poll(2): bytes are here, or the wait is over for another reason */
+		/* poll(2): bytes have arrived, or the wait has ended for another reason */
 		if :: bytes > 0 -> look = true :: true -> look = false fi;
 		waiting--;
 		if
@@ -213,7 +214,7 @@ active proctype poster() {
 		:: closed -> skip
 		:: !closed && since -> since = false /* a second Write takes both along */
 		:: !closed && !since ->
-			/* watch_write(): without its lock where all is as it should be */
+			/* watch_write(): it needs no lock if the state is already right */
 			quick = listed && for_write && due;
 			if
 			:: quick || BROKEN == POST_BEFORE_LISTED -> skip
@@ -300,7 +301,7 @@ end:	do
 	od
 }
 
-/* timeout: no other process can go on. */
+/* timeout: no other process can continue. */
 active proctype judge() {
 	timeout -> assert(closed || (bytes == 0 && !since && !leased && reports))
 }

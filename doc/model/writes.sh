@@ -18,12 +18,12 @@ options_of() {
 	esac
 }
 
-# lines "NUMBER CONFIGURATION TEXT"
+# mutations: prints a line "NUMBER CONFIGURATION TEXT" for each mutation.
 mutations() {
 	sed -nE 's|^#define [A-Z_]+ ([0-9]+) /\* ([a-z]+): (.*) \*/$|\1 \2 \3|p' "$here/writes.pml"
 }
 
-# search CONFIGURATION NUMBER: 0 if nothing is violated in any state, 1 if something is
+# search CONFIGURATION NUMBER: succeeds if no state violates a rule, fails with 1 if a state does.
 search() {
 	local report
 	# shellcheck disable=SC2046
