@@ -68,8 +68,11 @@ static void check_media(unsigned members, uint64_t first, uint64_t second)
 		if (!(members >> i & 1))
 			continue;
 		read_medium(i, words);
-		assert_int_equal(words[0], first);
-		assert_int_equal(words[1], second);
+		if (words[0] != first || words[1] != second)
+			fail_msg("the medium of %c has %llu and %llu instead of %llu and %llu",
+				 'a' + i, (unsigned long long)words[0],
+				 (unsigned long long)words[1], (unsigned long long)first,
+				 (unsigned long long)second);
 	}
 }
 
