@@ -59,10 +59,11 @@ futexes() {
 }
 
 run_all
-for call in msync statx; do
-	expect "file: $call" "$(per_hundred file $call)" 100 100
-	expect "memory: $call" "$(per_hundred memory $call)" 0 0
-done
+expect "file: msync" "$(per_hundred file msync)" 100 100
+expect "memory: msync" "$(per_hundred memory msync)" 0 0
+# Connecting and closing a socket also calls statx() (base/ownfd.h), and not always equally often.
+expect "file: statx" "$(per_hundred file statx)" 98 102
+expect "memory: statx" "$(per_hundred memory statx)" -2 2
 for call in fsync fdatasync sync_file_range; do
 	expect "file: $call" "$(per_hundred file $call)" 0 0
 	expect "memory: $call" "$(per_hundred memory $call)" 0 0
