@@ -12,7 +12,7 @@ static bool op_covers(const struct win_op *op, uint64_t off)
 	return off >= op->off && off - op->off < op->len;
 }
 
-/* NULL: the Write may have changed the byte. */
+/* Returns NULL if the Write may have changed the byte, otherwise the reason why not. */
 static const char *cache_refusal(const struct win_conn *c, const struct win_op *op, uint64_t off)
 {
 	if (!op || op->owner != c || (op->kind != WIN_WRITE && op->kind != WIN_WRITE_IMM))

@@ -3,10 +3,10 @@
  * Walks through the primary's states by random events, expected or not. The register carries out
  * swaps late or without an answer. In every state these rules must hold:
  *
- *   -  The primary waits for each member that is in S, or may be after a swap that can still take
+ *   - The primary waits for each member that is in S, or may be after a swap that can still take
  *      effect.
- *   -  The action SERVE comes once, after the register has `serving` for this epoch.
- *   -  No action follows the end.
+ *   - The action SERVE comes once, after the register has `serving` for this epoch.
+ *   - No action follows the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
