@@ -7,8 +7,8 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* Check the port space. Datagram port spaces are accepted, as by any iWARP device; only the
- * creation of their queue pairs fails. */
+/* Check the port space. IPoIB's is accepted, as by any iWARP device; only the creation of its queue
+ * pairs fails. */
 static int id_check_ps(enum rdma_port_space ps)
 {
 	switch (ps) {
@@ -31,7 +31,8 @@ static struct shim_id *id_create(struct shim_channel *channel, void *context,
 		s = shim_id_new(ch, context, ps);
 	if (s)
 		s->own_channel = channel ? NULL : ch;
-	if (s && !softrnic_create_id(ch->softrnic, &s->inner, s, RDMA_PS_TCP))
+	if (s && !softrnic_create_id(ch->softrnic, &s->inner, s,
+				     ps == RDMA_PS_UDP ? RDMA_PS_UDP : RDMA_PS_TCP))
 		return s;
 	if (s)
 		shim_id_free(s);
@@ -140,7 +141,10 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	struct shim_id *s = shim_id_of(id);
 	OPS_SCOPE ops = s->ops;
 
-	return shim_id_complete(s, ops->cm.accept(s->inner, param));
+	int ret = ops->cm.accept(s->inner, param);
+
+	/* With datagrams no event follows. */
+	return id->ps == RDMA_PS_UDP ? ret : shim_id_complete(s, ret);
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)

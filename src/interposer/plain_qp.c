@@ -73,9 +73,9 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	ops = ops_of(qp->context);
 	if (ops->is_rdma_core)
 		return ops->verbs.destroy_qp(qp);
-	if (softrnic_is_plain_qp(qp))
-		return softrnic_destroy_plain_qp(qp);
 	s = shim_id_with_qp(qp);
+	if (!s && softrnic_is_plain_qp(qp))
+		return softrnic_destroy_plain_qp(qp);
 	if (s)
 		shim_qp_destroy(s);
 	return 0;

@@ -126,6 +126,29 @@ test_ucmatose() {
 	ucmatose_messages 3 200000
 }
 
+# udaddy's port is always 7174, so the test has a network of its own.
+test_udaddy() {
+	need udaddy
+	own_network
+	export SOFTRNIC_IDENTITY=roce
+	serve server 7174 udaddy -c 3 -C 10 -S 1000
+	client client udaddy -s 10.77.0.1 -c 3 -C 10 -S 1000
+	served
+	said client 'return status 0'
+	said server 'return status 0'
+}
+
+# Both ends make their queue pairs by ibv_create_qp() and connect them by rdma_cm.
+test_rping_with_queue_pairs_of_its_own() {
+	need rping
+	local port
+	export SOFTRNIC_IDENTITY=roce
+	port=$(free_port)
+	serve server $port rping -s -q -a 127.0.0.1 -p $port -V -C 10
+	client client rping -c -q -a 127.0.0.1 -p $port -V -C 10
+	served
+}
+
 # cmtime's server never ends by itself.
 test_cmtime() {
 	need cmtime

@@ -11,7 +11,9 @@
 #include <rdma/rdma_verbs.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -165,7 +167,14 @@ static struct sockaddr_in loopback(void)
 				    .sin_port = htons(9)};
 }
 
-static void datagram_queue_pairs_are_refused(void **state)
+static bool is_iwarp(void)
+{
+	const char *identity = getenv("SOFTRNIC_IDENTITY");
+
+	return identity && strcmp(identity, "iwarp") == 0;
+}
+
+static void datagram_queue_pairs_need_a_roce_device(void **state)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct rdma_cm_id *id = unbound(RDMA_PS_UDP);
@@ -173,10 +182,39 @@ static void datagram_queue_pairs_are_refused(void **state)
 
 	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
 	attr.qp_type = IBV_QPT_UD;
-	assert_int_equal(rdma_create_qp(id, NULL, &attr), -1);
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(id->send_cq);
+	if (is_iwarp()) {
+		assert_int_equal(rdma_create_qp(id, NULL, &attr), -1);
+		assert_int_equal(errno, EOPNOTSUPP);
+		assert_null(id->send_cq);
+	} else {
+		assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+		assert_int_equal(id->qp->qp_type, IBV_QPT_UD);
+		rdma_destroy_qp(id);
+	}
 	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* The port space decides the type. */
+static void queue_pairs_of_another_type_than_the_ids_are_refused(void **state)
+{
+	static const struct {
+		enum rdma_port_space ps;
+		enum ibv_qp_type type;
+		int err;
+	} wrong[] = {{RDMA_PS_TCP, IBV_QPT_UD, EOPNOTSUPP}, {RDMA_PS_UDP, IBV_QPT_RC, EINVAL}};
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct rdma_cm_id *id = unbound(wrong[i].ps);
+		struct ibv_qp_init_attr attr = end_qp_attr();
+
+		assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
+		attr.qp_type = wrong[i].type;
+		assert_int_equal(rdma_create_qp(id, NULL, &attr), -1);
+		assert_int_equal(errno, wrong[i].err);
+		assert_null(id->send_cq);
+		assert_int_equal(rdma_destroy_id(id), 0);
+	}
 }
 
 static void a_bound_id_keeps_its_address_when_resolved_with_a_source(void **state)
@@ -371,7 +409,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_the_device_lacks_is_refused, setup, teardown),
 		cmocka_unit_test(a_connect_may_be_a_little_too_early),
 		cmocka_unit_test(a_connect_without_a_listener_is_refused_in_the_end),
-		cmocka_unit_test(datagram_queue_pairs_are_refused),
+		cmocka_unit_test(datagram_queue_pairs_need_a_roce_device),
+		cmocka_unit_test(queue_pairs_of_another_type_than_the_ids_are_refused),
 		cmocka_unit_test(a_bound_id_keeps_its_address_when_resolved_with_a_source),
 		cmocka_unit_test(hints_alone_may_have_the_address),
 		cmocka_unit_test(queues_made_for_the_program_are_reported),

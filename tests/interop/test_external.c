@@ -42,23 +42,28 @@ static void next(struct end *e, enum rdma_cm_event_type type)
 	assert_string_equal(rdma_event_str(e->event->event), rdma_event_str(type));
 }
 
-static void listen_and_resolve(void)
+static void listen_and_resolve_in(enum rdma_port_space ps)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	server.channel = rdma_create_event_channel();
 	client.channel = rdma_create_event_channel();
 	assert_true(server.channel && client.channel);
-	assert_int_equal(rdma_create_id(server.channel, &listener, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_create_id(server.channel, &listener, NULL, ps), 0);
 	assert_int_equal(rdma_bind_addr(listener, (struct sockaddr *)&any), 0);
 	assert_int_equal(rdma_listen(listener, 4), 0);
-	assert_int_equal(rdma_create_id(client.channel, &client.id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_create_id(client.channel, &client.id, NULL, ps), 0);
 	any.sin_port = rdma_get_src_port(listener);
 	assert_int_equal(rdma_resolve_addr(client.id, NULL, (struct sockaddr *)&any, RESOLVE_MS),
 			 0);
 	next(&client, RDMA_CM_EVENT_ADDR_RESOLVED);
 	assert_int_equal(rdma_resolve_route(client.id, RESOLVE_MS), 0);
 	next(&client, RDMA_CM_EVENT_ROUTE_RESOLVED);
+}
+
+static void listen_and_resolve(void)
+{
+	listen_and_resolve_in(RDMA_PS_TCP);
 }
 
 /* --- queue pairs ------------------------------------------------------------------------------ */
@@ -367,6 +372,130 @@ static void the_ack_timeout_of_an_ids_queue_pair_is_reported(void **state)
 	memset(&client, 0, sizeof(client));
 }
 
+/* --- datagrams -------------------------------------------------------------------------------- */
+
+static void make_datagram_qp(struct end *e)
+{
+	struct ibv_qp_init_attr attr;
+
+	make_queues(e);
+	attr = qp_attr(e);
+	attr.qp_type = IBV_QPT_UD;
+	assert_int_equal(rdma_create_qp(e->id, e->pd, &attr), 0);
+	assert_int_equal(e->id->qp->qp_type, IBV_QPT_UD);
+}
+
+static void connect_datagrams(void)
+{
+	struct rdma_conn_param param = {.private_data = "request", .private_data_len = 7};
+
+	listen_and_resolve_in(RDMA_PS_UDP);
+	make_datagram_qp(&client);
+	assert_int_equal(rdma_connect(client.id, &param), 0);
+	next(&server, RDMA_CM_EVENT_CONNECT_REQUEST);
+	server.id = server.event->id;
+	assert_int_equal(server.event->param.ud.private_data_len, 7);
+	assert_memory_equal(server.event->param.ud.private_data, "request", 7);
+}
+
+static void send_datagram(struct end *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)e->buf, .length = 5, .lkey = e->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 2,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = qkey}},
+			   *bad;
+
+	memcpy(e->buf, "hello", 5);
+	assert_int_equal(ibv_post_send(e->id->qp, &wr, &bad), 0);
+	assert_int_equal(completion(e).wr_id, 2);
+}
+
+static void post_datagram_recv(struct end *e)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)e->buf, .length = LEN, .lkey = e->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	assert_int_equal(ibv_post_recv(e->id->qp, &wr, &bad), 0);
+}
+
+/* The initiator learns the path, the number and the key; the answer uses the receive's header. */
+static void ids_for_datagrams_exchange_their_queue_pairs(void **state)
+{
+	const struct rdma_ud_param *ud;
+	struct ibv_ah *ah, *back;
+	struct ibv_wc wc;
+
+	connect_datagrams();
+	make_datagram_qp(&server);
+	post_datagram_recv(&server);
+	assert_int_equal(
+		rdma_accept(server.id, &(struct rdma_conn_param){.private_data = "reply",
+								 .private_data_len = 5,
+								 .qp_num = server.id->qp->qp_num}),
+		0);
+	next(&client, RDMA_CM_EVENT_ESTABLISHED);
+	ud = &client.event->param.ud;
+	assert_int_equal(ud->qp_num, server.id->qp->qp_num);
+	assert_memory_equal(ud->private_data, "reply", 5);
+	ah = ibv_create_ah(client.pd, &client.event->param.ud.ah_attr);
+	assert_non_null(ah);
+	send_datagram(&client, ah, ud->qp_num, ud->qkey);
+	wc = completion(&server);
+	assert_int_equal(wc.byte_len, 40 + 5);
+	assert_int_equal(wc.src_qp, client.id->qp->qp_num);
+	assert_memory_equal(server.buf + 40, "hello", 5);
+	back = ibv_create_ah_from_wc(server.pd, &wc, (struct ibv_grh *)server.buf, 1);
+	assert_non_null(back);
+	post_datagram_recv(&client);
+	send_datagram(&server, back, wc.src_qp, ud->qkey);
+	assert_int_equal(completion(&client).byte_len, 40 + 5);
+	assert_memory_equal(client.buf + 40, "hello", 5);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_ah(back), 0);
+	rdma_destroy_qp(client.id);
+	rdma_destroy_qp(server.id);
+	close_all();
+}
+
+static void connect_client_to_datagrams(void)
+{
+	struct rdma_conn_param param;
+
+	make_qp(&client);
+	param = params(&client, "request");
+	assert_int_equal(rdma_connect(client.id, &param), 0);
+	next(&server, RDMA_CM_EVENT_CONNECT_REQUEST);
+	server.id = server.event->id;
+}
+
+static void a_connected_id_is_not_accepted_for_datagrams(void **state)
+{
+	struct sockaddr_in to;
+	struct rdma_conn_param param;
+
+	listen_and_resolve_in(RDMA_PS_UDP);
+	to = *(struct sockaddr_in *)rdma_get_peer_addr(client.id);
+	assert_int_equal(rdma_ack_cm_event(client.event), 0);
+	client.event = NULL;
+	assert_int_equal(rdma_destroy_id(client.id), 0);
+	assert_int_equal(rdma_create_id(client.channel, &client.id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(client.id, NULL, (struct sockaddr *)&to, RESOLVE_MS), 0);
+	next(&client, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(rdma_resolve_route(client.id, RESOLVE_MS), 0);
+	next(&client, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	connect_client_to_datagrams();
+	make_datagram_qp(&server);
+	param = params(&server, "reply");
+	assert_int_equal(rdma_accept(server.id, &param), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+	rdma_destroy_qp(server.id);
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +504,8 @@ int main(void)
 		cmocka_unit_test(a_rejected_request_names_no_queue_pair),
 		cmocka_unit_test(attributes_of_the_peer_are_unknown_before_its_answer),
 		cmocka_unit_test(queue_pairs_of_both_kinds_are_not_connected),
+		cmocka_unit_test(ids_for_datagrams_exchange_their_queue_pairs),
+		cmocka_unit_test(a_connected_id_is_not_accepted_for_datagrams),
 		cmocka_unit_test(the_ack_timeout_is_an_attribute_of_the_queue_pair),
 		cmocka_unit_test(the_ack_timeout_of_an_ids_queue_pair_is_reported),
 	};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cm_qp.h -- the name of a queue pair that a program made by itself and connects by rdma_cm
- * (doc/wire.md s17). It precedes the program's private data in the request and in the reply.
+ * cm_qp.h -- the name of a queue pair that is connected by rdma_cm, and whose data do not use
+ * the connection of its id (doc/wire.md s17). It precedes the program's private data in the request and in the reply.
  */
 #ifndef PROTO_CM_QP_H
 #define PROTO_CM_QP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@
 #define CM_QP_MAX     0xffffffu /* of both numbers */
 
 struct cm_qp {
+	bool datagram; /* true: of type UD; false: a connected one */
 	uint32_t qpn;
 	uint32_t psn; /* number of the first packet that the queue pair sends */
 	uint8_t gid[CM_QP_GID_LEN];

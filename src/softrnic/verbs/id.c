@@ -40,7 +40,7 @@ static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma
 	id->generation = engine_generation();
 	id->pub.context = context;
 	id->pub.ps = ps;
-	id->pub.qp_type = IBV_QPT_RC;
+	id->pub.qp_type = ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC;
 	id->pub.verbs = verbs;
 	id->pub.port_num = verbs ? 1 : 0;
 	pthread_mutex_lock(&all_lock);
@@ -65,7 +65,7 @@ int softrnic_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **o
 {
 	struct cmid *id;
 
-	if (ps != RDMA_PS_TCP)
+	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP)
 		return id_errno(EPROTONOSUPPORT);
 	if (!softrnic_context())
 		return -1;

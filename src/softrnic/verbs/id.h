@@ -87,6 +87,12 @@ static inline struct chan *chan_of(struct rdma_event_channel *ch)
 }
 
 bool id_is_removed(const struct cmid *id);
+/* Do the id's messages go as datagrams, and not over its connection? */
+static inline bool id_is_datagram(const struct cmid *id)
+{
+	return id->pub.ps == RDMA_PS_UDP;
+}
+
 /* Returns 0 if err is 0; otherwise sets errno to err and returns -1. */
 int id_errno(int err);
 

@@ -46,11 +46,19 @@ static struct stream_params *id_copy_remote(const struct cmid *id, struct stream
 static enum rdma_cm_event_type id_external_reply(struct cmid *id, struct stream_params *reply,
 						 int *status)
 {
-	if (id_external_take(id, reply))
-		return RDMA_CM_EVENT_CONNECT_RESPONSE;
+	if (id_external_take(id, reply) && id->external.peer.datagram == id_is_datagram(id))
+		return id_is_datagram(id) ? RDMA_CM_EVENT_ESTABLISHED
+					  : RDMA_CM_EVENT_CONNECT_RESPONSE;
 	LOG_WARNING_LIMITED("the peer's reply does not name a queue pair");
 	*status = -EPROTO;
 	return RDMA_CM_EVENT_CONNECT_ERROR;
+}
+
+/* After the exchange of names, the connection of an id for datagrams has no meaning. */
+static bool id_hides_event(const struct cmid *id, enum stream_event event)
+{
+	return event == STREAM_EV_DISCONNECTED || event == STREAM_EV_LOST ||
+	       (event == STREAM_EV_ESTABLISHED && id->passive);
 }
 
 /* Queue the event of rdma_cm. Its status is 0 for ESTABLISHED and DISCONNECTED, and the stream's
@@ -64,6 +72,8 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 
 	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST)
 		return; /* the request has vanished unanswered; accept will report the error */
+	if (id_is_datagram(id) && id_hides_event(id, event))
+		return;
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
 		remote = id_copy_remote(id, &copy);
 	if (event == STREAM_EV_ESTABLISHED) {
@@ -134,10 +144,13 @@ int softrnic_set_owner(struct rdma_cm_id *pub, const void *name, size_t len)
 	return -id_apply_settings(id);
 }
 
-/* Does the program connect a queue pair that it made by itself? */
-static bool id_is_external(const struct cmid *id, const struct rdma_conn_param *param)
+/* Number of the queue pair whose name the peer gets, because the queue pair does not use the id's
+ * connection; 0: there is none. */
+static uint32_t id_external_qpn(const struct cmid *id, const struct rdma_conn_param *param)
 {
-	return !id->pub.qp && param && param->qp_num;
+	if (id_is_datagram(id) && id->pub.qp)
+		return id->pub.qp->qp_num;
+	return !id->pub.qp && param ? param->qp_num : 0;
 }
 
 static int id_connect_start(struct cmid *id, const struct stream_params *params)
@@ -161,12 +174,12 @@ int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
 	if (id->passive || id->listener || !pub->route.addr.dst_addr.sa_family ||
-	    !(pub->qp || id_is_external(id, param)))
+	    !(pub->qp || id_external_qpn(id, param)))
 		return id_errno(EINVAL);
 	id_params_from(&params, param ? param : &none);
 	ret = id_need_conn(id);
-	if (!ret && id_is_external(id, param))
-		ret = -id_external_begin(id, param, &params);
+	if (!ret && id_external_qpn(id, param))
+		ret = -id_external_begin(id, id_external_qpn(id, param), &params);
 	if (!ret)
 		ret = id_connect_start(id, &params);
 	if (ret)
@@ -194,9 +207,12 @@ void softrnic_abandon(struct rdma_cm_id *pub)
 /* Both ends have made their queue pairs in the same way. */
 static int id_check_accept(const struct cmid *id, const struct rdma_conn_param *param)
 {
-	if (!id->passive || !(id->pub.qp || id_is_external(id, param)))
+	bool external = id_external_qpn(id, param);
+
+	if (!id->passive || !(id->pub.qp || external))
 		return -EINVAL;
-	if (id->external.has_peer == id_is_external(id, param))
+	if (id->external.has_peer == external &&
+	    (!external || id->external.peer.datagram == id_is_datagram(id)))
 		return 0;
 	LOG_WARNING_LIMITED("one end has made its queue pair by rdma_create_qp(), the other by "
 			    "ibv_create_qp(): softrnic connects only two of the same kind");
@@ -206,7 +222,8 @@ static int id_check_accept(const struct cmid *id, const struct rdma_conn_param *
 int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cmid *id = cmid_of(pub);
-	struct stream_params params;
+	struct stream_params params = {.ird = 0};
+	bool external;
 	int ret;
 
 	if (id_is_removed(id))
@@ -216,14 +233,16 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 		return id_errno(-ret);
 	if (param)
 		id_params_from(&params, param);
-	if (id_is_external(id, param))
-		ret = -id_external_begin(id, param, &params);
+	external = id_external_qpn(id, param);
+	if (external)
+		ret = -id_external_begin(id, id_external_qpn(id, param), &params);
 	if (!ret)
-		ret = conn_accept(id->conn, param ? &params : NULL);
+		ret = conn_accept(id->conn, param || external ? &params : NULL);
 	id_request_done(id);
 	if (ret)
 		return id_errno(-ret);
-	return id->sync ? id_wait(id) : 0;
+	/* No event follows where messages are datagrams. */
+	return id->sync && !id_is_datagram(id) ? id_wait(id) : 0;
 }
 
 int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)

@@ -94,6 +94,16 @@ static struct cmev *id_event_from_reserve(struct cmid *id)
 	return NULL;
 }
 
+/* The structures for connections and for datagrams begin with the same members. */
+static void id_event_fill_datagram(struct cmev *e, const struct cmid *id)
+{
+	struct rdma_ud_param *ud = &e->pub.param.ud;
+
+	ud->qp_num = id->external.peer.qpn;
+	ud->qkey = RDMA_UDP_QKEY;
+	(void)id_external_path(id, &ud->ah_attr); /* the id has an address of its own */
+}
+
 static struct cmev *id_event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_event_type type,
 				  int status, const struct stream_params *params)
 {
@@ -107,6 +117,10 @@ static struct cmev *id_event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_
 		memcpy(e->pdata, params->pdata, params->pdata_len);
 		e->pub.param.conn.private_data = params->pdata_len ? e->pdata : NULL;
 		e->pub.param.conn.private_data_len = params->pdata_len;
+	}
+	if (params && id_is_datagram(id) && id->external.has_peer) {
+		id_event_fill_datagram(e, id);
+	} else if (params) {
 		e->pub.param.conn.responder_resources = (uint8_t)params->ird;
 		e->pub.param.conn.initiator_depth = (uint8_t)params->ord;
 		e->pub.param.conn.qp_num = id->external.has_peer ? id->external.peer.qpn : 0;
@@ -144,7 +158,10 @@ int id_post_request(struct cmid *listener, struct cmid *child, const struct stre
 		return -ENOMEM;
 	id_event_fill(e, listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, params);
 	e->pub.id = &child->pub;
-	e->pub.param.conn.qp_num = child->external.has_peer ? child->external.peer.qpn : 0;
+	if (id_is_datagram(child) && child->external.has_peer)
+		id_event_fill_datagram(e, child);
+	else
+		e->pub.param.conn.qp_num = child->external.has_peer ? child->external.peer.qpn : 0;
 	e->pub.listen_id = &listener->pub;
 	id_event_push(listener, e);
 	return 0;

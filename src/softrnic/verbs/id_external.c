@@ -92,10 +92,9 @@ static int external_find_gid(const struct cmid *id, union ibv_gid *gid, uint8_t 
 	return EADDRNOTAVAIL;
 }
 
-int id_external_begin(struct cmid *id, const struct rdma_conn_param *param,
-		      struct stream_params *params)
+int id_external_begin(struct cmid *id, uint32_t qpn, struct stream_params *params)
 {
-	struct cm_qp name = {.qpn = param->qp_num, .psn = external_psn(id)};
+	struct cm_qp name = {.datagram = id_is_datagram(id), .qpn = qpn, .psn = external_psn(id)};
 	union ibv_gid gid;
 	uint8_t index;
 	int err = config_get()->roce ? external_find_gid(id, &gid, &index) : EOPNOTSUPP;
@@ -146,8 +145,7 @@ static int external_to_init(struct ibv_qp_attr *attr)
 	return IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 }
 
-/* Fill in the path to the peer. Returns 0 or an errno value. */
-static int external_fill_path(const struct cmid *id, struct ibv_ah_attr *ah)
+int id_external_path(const struct cmid *id, struct ibv_ah_attr *ah)
 {
 	struct link_addr to = link_addr_from(&id->pub.route.addr.dst_addr);
 	union ibv_gid own;
@@ -201,7 +199,7 @@ static int external_attr(struct cmid *id, enum ibv_qp_state to, struct ibv_qp_at
 		*mask |= external_to_init(attr);
 	} else if (to == IBV_QPS_RTR) {
 		*mask |= external_to_rtr(id, attr);
-		err = external_fill_path(id, &attr->ah_attr);
+		err = id_external_path(id, &attr->ah_attr);
 	} else {
 		*mask |= external_to_rts(id, attr);
 	}
@@ -215,6 +213,8 @@ int softrnic_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *attr, int 
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
+	if (id_is_datagram(id))
+		return id_errno(EOPNOTSUPP);
 	if (!pub->verbs || (to != IBV_QPS_INIT && to != IBV_QPS_RTR && to != IBV_QPS_RTS))
 		return id_errno(EINVAL);
 	/* The peer's number comes with its request or its reply. */

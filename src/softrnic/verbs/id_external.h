@@ -3,7 +3,8 @@
  * id_external.h -- ids whose program makes the queue pair by itself (ibv_create_qp()), and moves it
  * with the attributes of rdma_init_qp_attr().
  *
- * Such a queue pair meets its peer as one without rdma_cm does. The id's connection only carries
+ * Such a queue pair meets its peer as one without rdma_cm does. The queue pair of an id for datagrams
+ * (RDMA_PS_UDP) is made by rdma_create_qp(), but it does not use the id's connection, either. The id's connection only carries
  * the names of both queue pairs, the programs' private data, and the end. It has a queue pair of
  * its own, which no program sees.
  */
@@ -28,10 +29,11 @@ struct id_external {
 	struct ibv_qp *qp; /* the connection's own queue pair; NULL: there is none */
 };
 
-/* Make the connection's own queue pair, and put the name of the program's queue pair before the
- * private data. Returns 0 or an errno value. */
-int id_external_begin(struct cmid *id, const struct rdma_conn_param *param,
-		      struct stream_params *params);
+/* Make the connection's own queue pair, and put the name of the program's queue pair, whose number
+ * is `qpn`, before the private data. Returns 0 or an errno value. */
+int id_external_begin(struct cmid *id, uint32_t qpn, struct stream_params *params);
+/* Fill in the path to the peer, whose name was received. Returns 0 or an errno value. */
+int id_external_path(const struct cmid *id, struct ibv_ah_attr *ah);
 /* Take the name of the peer's queue pair off the private data. Returns true if there was one. */
 bool id_external_take(struct cmid *id, struct stream_params *params);
 /* Delete the connection's own queue pair. */

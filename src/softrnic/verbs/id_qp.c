@@ -5,6 +5,7 @@
 #include "softrnic/verbs/id.h"
 #include "softrnic/verbs/id_qp_num.h"
 #include "softrnic/verbs/qp_ex.h"
+#include "softrnic/verbs/ud_qp.h"
 #include "softrnic/softrnic.h"
 
 static int id_check_qp(const struct cmid *id, const struct ibv_pd *pd,
@@ -12,7 +13,9 @@ static int id_check_qp(const struct cmid *id, const struct ibv_pd *pd,
 {
 	if (id->listener || id->pub.qp || id->external.qp || !id->pub.verbs || !pd)
 		return EINVAL;
-	return qp_attr_check(attr);
+	if (!id_is_datagram(id))
+		return qp_attr_check(attr);
+	return attr->qp_type == IBV_QPT_UD ? 0 : EINVAL;
 }
 
 static void id_publish_qp(struct cmid *id, struct ibv_qp *ibv)
@@ -49,6 +52,32 @@ give_num:
 	return ret;
 }
 
+/* The queue pair of an id for datagrams is ready for use. Returns 0 or an errno value. */
+static int id_move_datagram_qp(struct ibv_qp *ibv)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = RDMA_UDP_QKEY};
+	int err = softrnic_modify_qp(ibv, &attr,
+				     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!err)
+		err = softrnic_modify_qp(ibv, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	return err ? err : softrnic_modify_qp(ibv, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+static int id_make_datagram_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_t ops,
+			       struct ibv_qp **out)
+{
+	struct ibv_qp *ibv = vud_new(pd, attr, ops, &attr->cap);
+	int err = ibv ? id_move_datagram_qp(ibv) : errno;
+
+	if (ibv && err)
+		vud_delete(ibv);
+	*out = ibv;
+	return err;
+}
+
 int id_make_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_t ops,
 	       struct ibv_qp **out)
 {
@@ -75,7 +104,9 @@ static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_a
 	struct ibv_qp *ibv;
 	int err = id_check_qp(id, pd, &attr);
 
-	if (!err)
+	if (!err && id_is_datagram(id))
+		err = id_make_datagram_qp(pd, &attr, ops, &ibv);
+	else if (!err)
 		err = id_make_qp(id, pd, &attr, ops, &ibv);
 	if (err)
 		return id_errno(err);
@@ -119,7 +150,10 @@ void id_end_qp(struct cmid *id, struct ibv_qp *ibv)
 
 void id_destroy_qp(struct cmid *id)
 {
-	id_end_qp(id, id->pub.qp);
+	if (vud_is(id->pub.qp))
+		softrnic_destroy_plain_qp(id->pub.qp);
+	else
+		id_end_qp(id, id->pub.qp);
 	id->pub.qp = NULL;
 }
 

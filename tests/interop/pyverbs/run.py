@@ -7,6 +7,7 @@ whose name contains one. Succeeds if no test failed, and exactly the tests of th
 The files for devices of two vendors (mlx5, efa) are left out: they skip all of their tests on any other device."""
 
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -16,6 +17,7 @@ import sys
 PYTHON = "/usr/bin/python3"  # the bindings are built for Debian's
 DEPENDS = "On some machines:"  # such a reason is no promise that the test skips
 TEST_S = 30  # one test; the longest takes 2 s
+SETTINGS = {"test_rdmacm": {"SOFTRNIC_SYSFS": "device"}}  # it looks for a network device there
 FILE_S = 300  # all tests of a file, and a process that does not end
 
 
@@ -35,7 +37,7 @@ def run_file(folder, module, runner, names):
     here = pathlib.Path(__file__).resolve().parent
     command = [*runner, PYTHON, str(here / "one_file.py"), str(folder), module, str(TEST_S), *names]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               cwd=folder, start_new_session=True)
+                               cwd=folder, start_new_session=True, env={**os.environ, **SETTINGS.get(module, {})})
     try:
         out, err = process.communicate(timeout=FILE_S)
     except subprocess.TimeoutExpired:
