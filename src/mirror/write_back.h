@@ -3,9 +3,9 @@
  * write_back.h -- the write-back of this host's copy for flushes that were only begun.
  *
  * A caller with several tickets begins the next flush instead of waiting for the disk. One
- * write-back then serves all flushes that were begun meanwhile. It is made by a thread that waits
- * for one of these flushes, or else by a thread of the library's own, so a flush also ends if no
- * thread waits for it. The set's lock protects all of this.
+ * write-back then serves all flushes that were begun meanwhile. A thread that waits without a time
+ * limit for one of these flushes makes it, or else a thread of the library's own does, so a flush
+ * also ends if no thread waits for it. The set's lock protects all of this.
  */
 #ifndef MIRROR_WRITE_BACK_H
 #define MIRROR_WRITE_BACK_H

@@ -15,6 +15,7 @@
 
 #include <librpma.h>
 
+#include "base/clock.h"
 #include "mirror/wire/message.h"
 
 enum { THREADS = 4, FLUSHES = 200, MANY = 1000, SHARERS = 8, SHARED_FLUSHES = 20, SYNC_US = 2000 };
@@ -353,6 +354,7 @@ static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 /* Replaces libc's fdatasync(): writing back this host's copy fails, or is slow. */
 static const struct stat *bad_file;
 static bool syncs_are_slow;
+static bool syncs_stall; /* until it is false again */
 static unsigned fdatasyncs;
 
 int fdatasync(int fd)
@@ -363,6 +365,8 @@ int fdatasync(int fd)
 		__atomic_add_fetch(&fdatasyncs, 1, __ATOMIC_RELAXED);
 		usleep(SYNC_US);
 	}
+	while (__atomic_load_n(&syncs_stall, __ATOMIC_ACQUIRE))
+		usleep(SYNC_US);
 	if (bad_file && !fstat(fd, &st) && st.st_ino == bad_file->st_ino) {
 		errno = EIO;
 		return -1;
@@ -534,7 +538,8 @@ static void test_threads_share_write_backs(void **state)
 		assert_flushed(7, (size_t)i * 8192, 4096);
 }
 
-enum { TICKETS = 16, TICKETS_MANY = FLUSH_MAX + 50 };
+enum { TICKETS = 16, TICKETS_MANY = FLUSH_MAX + 50, STALLS = 4 };
+#define STALL_NS (2 * NSEC_PER_SEC)
 
 static uint64_t begin_at(unsigned page)
 {
@@ -602,6 +607,48 @@ static void test_a_wait_without_time_does_not_write_back(void **state)
 	__atomic_store_n(&syncs_are_slow, false, __ATOMIC_RELEASE);
 	assert_int_equal(rc, RPMIRROR_E_AGAIN);
 	assert_int_equal(rpmirror_flush_wait(m, second, -1, NULL), 0);
+	assert_int_equal(rpmirror_flush_wait(m, first, -1, NULL), 0);
+}
+
+/* Ends a stall that a waiting thread does not survive, so that the test fails instead of hanging. */
+static void *end_a_long_stall(void *arg)
+{
+	uint64_t until = clock_now_ns() + STALL_NS;
+
+	while (__atomic_load_n(&syncs_stall, __ATOMIC_ACQUIRE) && clock_now_ns() < until)
+		usleep(SYNC_US);
+	*(bool *)arg = __atomic_exchange_n(&syncs_stall, false, __ATOMIC_ACQ_REL);
+	return NULL;
+}
+
+static void wait_while_the_disk_stalls(unsigned page)
+{
+	bool was_long = false;
+	pthread_t thread;
+	uint64_t ticket;
+	int rc;
+
+	__atomic_store_n(&syncs_stall, true, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_create(&thread, NULL, end_a_long_stall, &was_long), 0);
+	ticket = begin_at(page);
+	rc = rpmirror_flush_wait(m, ticket, 1, NULL);
+	__atomic_store_n(&syncs_stall, false, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	assert_false(was_long);
+	assert_int_equal(rc, RPMIRROR_E_AGAIN);
+	assert_int_equal(rpmirror_flush_wait(m, ticket, -1, NULL), 0);
+}
+
+/* Several times, because a thread of the library may be the first to write back. */
+static void test_a_wait_with_a_limit_ends_while_the_disk_stalls(void **state)
+{
+	uint64_t first;
+
+	if (writes_nothing_back())
+		skip();
+	first = begin_at(0);
+	for (unsigned i = 0; i < STALLS; i++)
+		wait_while_the_disk_stalls(1 + i);
 	assert_int_equal(rpmirror_flush_wait(m, first, -1, NULL), 0);
 }
 
@@ -721,6 +768,7 @@ int main(void)
 		MAPPED(test_flushes_that_one_thread_begins_share_write_backs),
 		MAPPED(test_flushes_end_without_a_thread_that_waits),
 		MAPPED(test_a_wait_without_time_does_not_write_back),
+		MAPPED(test_a_wait_with_a_limit_ends_while_the_disk_stalls),
 		MAPPED(test_a_shared_write_back_that_fails_is_reported_for_each_flush),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_store8_is_whole_and_follows_the_earlier_flushes),
