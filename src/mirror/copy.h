@@ -65,11 +65,10 @@ int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n);
 bool copy_knows_losses(const struct copy *copy, int *error);
 
 /* Returns true if the copy is a file with a page cache and a medium. */
-/* Does one copy_persist() make everything durable that was put before its begin, whatever the
- * ranges? */
-bool copy_persists_all(const struct copy *copy);
-
 bool copy_has_cache(const struct copy *copy);
+/* Returns true if one copy_persist() makes everything durable that was put before its begin,
+ * whatever its ranges are. */
+bool copy_persists_all(const struct copy *copy);
 /* Returns true if, of several calls of copy_persist() at the same time, perhaps only one returns
  * an error that concerns all. */
 bool copy_shares_errors(const struct copy *copy);
