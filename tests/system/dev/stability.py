@@ -20,6 +20,7 @@ VERSIONS = (
     ("`rpma serve` and its clients", "src/regions/hello.h", r"#define HELLO_VERSION +(\d+)"),
     ("queue pairs without", "src/softrnic/proto/meet.c", r"#define MEET_VERSION (\d+)u"),
     ("queue pairs without", "src/softrnic/proto/ud.c", r"#define UD_VERSION +(\d+)u"),
+    ("queue pairs without", "src/softrnic/proto/cm_qp.c", r"#define CM_QP_VERSION +(\d+)u"),
     ("record of a served file", "src/regions/file_record.c", r"#define FILE_RECORD_VERSION (\d+)"),
     ("metadata of a copy", "doc/mirror-format.md", r"format \((\d+)\): the format of the register's record"),
     ("record of a set", "doc/mirror-format.md", r'\{"format":(\d+),'),
