@@ -169,6 +169,25 @@ void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 			act_lost(m, slot, "it was made equal by a copy that has failed");
 }
 
+static void flush_add_error(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
+			    const char *text)
+{
+	for (uint32_t i = 0; i < n; i++)
+		set_add_error(m, v[i], (struct set_loss){.dirty = true}, text);
+}
+
+static void flush_add_errors(struct rpmirror *m, const struct flush_written *written,
+			     const char *text)
+{
+	flush_add_error(m, written->v, written->n, text);
+	for (uint32_t i = 0; !written->v && i < written->count; i++) {
+		uint32_t n;
+		const struct mirror_range *v = repair_flush_ranges(m, written->seqs[i], &n);
+
+		flush_add_error(m, v, n, text);
+	}
+}
+
 void flush_write_back(struct rpmirror *m, const struct flush_written *written)
 {
 	int rc = copy_persist(&m->copy, written->v, written->n);
@@ -190,9 +209,7 @@ void flush_write_back(struct rpmirror *m, const struct flush_written *written)
 		if (!m->failed_seq)
 			flush_lose_joined(m, first);
 		set_local_failed(m, first, rc);
-		for (uint32_t i = 0; i < written->n; i++)
-			set_add_error(m, written->v[i], (struct set_loss){.dirty = true},
-				      strerror(-rc));
+		flush_add_errors(m, written, strerror(-rc));
 	}
 	for (uint32_t i = 0; i < written->count; i++)
 		flush_on_local(&m->flush, written->seqs[i], shares_errors);
@@ -204,12 +221,10 @@ void flush_write_back(struct rpmirror *m, const struct flush_written *written)
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
 			const struct flush_round *round)
 {
-	const struct mirror_range *last = &v[n - 1];
-	struct mirror_range span = {v->offset, last->offset + last->len - v->offset};
 	struct flush_written written = {v, n, round->seqs, round->count};
 
 	if (round->kind != FLUSH_BEGUN || !copy_persists_all(&m->copy) ||
-	    !write_back_defer(m, round->seqs, round->count, span))
+	    !write_back_defer(m, round->seqs, round->count))
 		flush_write_back(m, &written);
 }
 

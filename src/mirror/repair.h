@@ -57,6 +57,10 @@ void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired);
 void repair_note_equal(struct rpmirror *m, unsigned slot);
 /* Returns the number of bytes that the member certainly lacks. */
 uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot);
+/* Returns the ranges of the flush, of which close ones may be merged; valid until it is acknowledged.
+ */
+const struct mirror_range *repair_flush_ranges(const struct rpmirror *m, uint64_t seq,
+					       uint32_t *count);
 /* Returns the range from the flush's first byte to its last byte. */
 struct mirror_range repair_flush_span(const struct rpmirror *m, uint64_t seq);
 /* Returns the time in us since the flush began; valid while fewer than FLUSH_MAX later flushes

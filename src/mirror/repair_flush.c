@@ -87,6 +87,15 @@ void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t 
 	}
 }
 
+const struct mirror_range *repair_flush_ranges(const struct rpmirror *m, uint64_t seq,
+					       uint32_t *count)
+{
+	const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
+
+	*count = sent->count;
+	return sent->ranges;
+}
+
 struct mirror_range repair_flush_span(const struct rpmirror *m, uint64_t seq)
 {
 	const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];

@@ -250,7 +250,7 @@ void flush_lose_joined(struct rpmirror *m, uint64_t seq);
 /* flush.c: not locked. Write back the ranges in the own file, and count the flushes with these
  * numbers as durable here, or the copy as failed. */
 struct flush_written {
-	const struct mirror_range *v;
+	const struct mirror_range *v; /* NULL: one write-back makes everything durable */
 	uint32_t n;
 	const uint64_t *seqs;
 	uint32_t count;

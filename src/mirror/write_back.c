@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mirror/write_back.h"
 
+#include <string.h>
+
 #include "base/poll.h"
 #include "base/thread.h"
 #include "mirror/set.h"
@@ -22,14 +24,10 @@ static void write_back_run(struct rpmirror *m)
 {
 	struct write_back *w = &m->write_back;
 	struct flush_written written;
-	struct mirror_range spans[FLUSH_MAX];
 	uint64_t seqs[FLUSH_MAX];
 
-	for (uint32_t i = 0; i < w->count; i++) {
-		seqs[i] = w->due[i].seq;
-		spans[i] = w->due[i].span;
-	}
-	written = (struct flush_written){spans, w->count, seqs, w->count};
+	memcpy(seqs, w->due, w->count * sizeof(*seqs));
+	written = (struct flush_written){NULL, 0, seqs, w->count};
 	w->running_first = w->due_first;
 	w->count = 0;
 	w->due_first = 0;
@@ -67,8 +65,7 @@ static bool write_back_start(struct rpmirror *m)
 	return w->has_thread;
 }
 
-bool write_back_defer(struct rpmirror *m, const uint64_t *seqs, uint32_t count,
-		      struct mirror_range span)
+bool write_back_defer(struct rpmirror *m, const uint64_t *seqs, uint32_t count)
 {
 	struct write_back *w = &m->write_back;
 	bool is_deferred;
@@ -78,7 +75,7 @@ bool write_back_defer(struct rpmirror *m, const uint64_t *seqs, uint32_t count,
 	for (uint32_t i = 0; is_deferred && i < count; i++) {
 		if (!w->due_first || seqs[i] < w->due_first)
 			w->due_first = seqs[i];
-		w->due[w->count++] = (struct write_back_flush){seqs[i], span};
+		w->due[w->count++] = seqs[i];
 	}
 	if (is_deferred)
 		pthread_cond_signal(&w->work);

@@ -20,10 +20,7 @@ struct write_back {
 	pthread_t thread;
 	bool has_thread, stopping;
 	pthread_cond_t work, ended; /* awaited by the thread; by threads that wait for flushes */
-	struct write_back_flush {
-		uint64_t seq;
-		struct mirror_range span; /* all ranges of the flush lie in it */
-	} due[FLUSH_MAX];
+	uint64_t due[FLUSH_MAX];    /* numbers of flushes, in any order */
 	uint32_t count;
 	/* the lowest number that is due, and that the write-back under way is for; 0: none */
 	uint64_t due_first, running_first;
@@ -32,8 +29,7 @@ struct write_back {
 void write_back_init(struct write_back *w);
 void write_back_fini(struct write_back *w);
 /* Returns false if the caller has to write back the flush itself: the thread cannot be started. */
-bool write_back_defer(struct rpmirror *m, const uint64_t *seqs, uint32_t count,
-		      struct mirror_range span);
+bool write_back_defer(struct rpmirror *m, const uint64_t *seqs, uint32_t count);
 /* Locked, with gaps. Wait until no write-back for a flush up to seq is due or under way, or the
  * deadline has passed (CLOCK_NEVER: none). Returns false if there was none. */
 bool write_back_await(struct rpmirror *m, uint64_t seq, uint64_t deadline_ns);

@@ -680,6 +680,30 @@ static void test_a_shared_write_back_that_fails_is_reported_for_each_flush(void 
 	assert_true(e.dirty);
 }
 
+/* The ranges between which nothing was flushed are reported one by one. */
+static void test_a_shared_write_back_that_fails_names_the_ranges(void **state)
+{
+	struct rpmirror_range v[2] = {{addr + 64, 128}, {addr + (4 << 20), 256}};
+	struct rpmirror_error e = {.size = sizeof(e)};
+	uint64_t first, second;
+	struct stat st;
+
+	if (writes_nothing_back())
+		skip();
+	first = begin_at(10);
+	fail_write_backs(&st);
+	assert_int_equal(rpmirror_flush_start(m, v, 2, 0, &second), 0);
+	assert_int_equal(rpmirror_flush_wait(m, second, -1, NULL), RPMIRROR_E_MEDIUM);
+	assert_int_equal(rpmirror_flush_wait(m, first, -1, NULL), 0);
+	bad_file = NULL;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(rpmirror_get_error(m, &e), 0);
+		assert_ptr_equal(addr + e.offset, v[i].addr);
+		assert_int_equal(e.len, v[i].len);
+	}
+	assert_int_equal(rpmirror_get_error(m, &e), RPMIRROR_E_NO_EVENT);
+}
+
 static int setup_impatient(void **state)
 {
 	setup(state);
@@ -770,6 +794,7 @@ int main(void)
 		MAPPED(test_a_wait_without_time_does_not_write_back),
 		MAPPED(test_a_wait_with_a_limit_ends_while_the_disk_stalls),
 		MAPPED(test_a_shared_write_back_that_fails_is_reported_for_each_flush),
+		MAPPED(test_a_shared_write_back_that_fails_names_the_ranges),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_store8_is_whole_and_follows_the_earlier_flushes),
 		MAPPED(test_store8_follows_what_was_only_begun_to_each_medium),
