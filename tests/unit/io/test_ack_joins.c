@@ -8,17 +8,37 @@
 #include "writes.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shm_state.h"
 
-enum { POLLS = 64, ROUNDS = 4 };
+enum { POLLS = 64, ROUNDS = 4, PATIENCE_MS = 10000 };
 
 static void poll_empty(struct end *e)
 {
 	struct ibv_wc wc;
 
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+}
+
+static bool uses_rings(struct end *e)
+{
+	return counter_of(e, "shm_state") == SHM_USED;
+}
+
+/* If the environment demands rings, wait until both ends use them. */
+static void await_rings(struct pair *p)
+{
+	const char *shm = getenv("SOFTRNIC_SHM");
+
+	for (int ms = 0; strcmp(shm, "0") != 0; ms++) {
+		if (uses_rings(&p->ends.client) && uses_rings(&p->ends.server))
+			break;
+		assert_true(ms < PATIENCE_MS);
+		usleep(1000);
+	}
 }
 
 static void open_polled(struct pair *p)
@@ -28,6 +48,7 @@ static void open_polled(struct pair *p)
 	assert_int_equal(softrnic_listen(p->ends.listener.id, 4), 0);
 	assert_int_equal(softrnic_connect(p->ends.client.id, NULL), 0);
 	ends_establish(&p->ends);
+	await_rings(p);
 	stop_clock();
 	for (int i = 0; i < POLLS; i++) {
 		poll_empty(&p->ends.client);
@@ -213,6 +234,7 @@ static void open_watching(struct pair *p)
 	assert_int_equal(softrnic_connect(p->ends.client.id, NULL), 0);
 	ends_establish(&p->ends);
 	pair_register(p);
+	await_rings(p);
 	stop_clock();
 }
 
@@ -223,15 +245,21 @@ static void close_watching(struct pair *p)
 	ends_close(&p->ends);
 }
 
-/* Poll seldom, because polls in a loop would begin a lease. */
+/*
+ * Give the engine time to receive the completion: a poll that comes before it finds nothing, and
+ * then the thread seems to wait for the completion, not for its memory. The clock advances, because
+ * quick polls would begin a lease, which does not end while the clock stands still.
+ */
 static void await_own_completion(struct end *e)
 {
 	struct ibv_wc wc;
+	int tries = 0;
 
-	for (int tries = 0; ibv_poll_cq(e->cq, 1, &wc) == 0; tries++) {
-		assert_true(tries < TRIES);
-		usleep(1000);
-	}
+	do {
+		assert_true(tries++ < TRIES);
+		advance_clock(NSEC_PER_MS);
+		usleep(5000);
+	} while (ibv_poll_cq(e->cq, 1, &wc) == 0);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	poll_empty(e);
 }

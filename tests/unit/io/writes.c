@@ -79,7 +79,7 @@ void pair_close(struct pair *p)
 	ends_close(&p->ends);
 }
 
-static uint64_t counter(struct end *e, const char *name)
+uint64_t counter_of(struct end *e, const char *name)
 {
 	const char *const *names;
 	uint64_t values[64];
@@ -94,7 +94,7 @@ static uint64_t counter(struct end *e, const char *name)
 
 uint64_t sends_of(struct end *e)
 {
-	return counter(e, "tx_gathers");
+	return counter_of(e, "tx_gathers");
 }
 
 uint64_t sends(struct pair *p)

@@ -30,6 +30,7 @@ void pair_close(struct pair *p);
 /* Register the words as a region of the server. */
 void pair_register(struct pair *p);
 
+uint64_t counter_of(struct end *e, const char *name);
 uint64_t sends_of(struct end *e);
 uint64_t sends(struct pair *p); /* returns how often the client has sent */
 /* Post a Write of the next value to the first word, or of `len` bytes. */
