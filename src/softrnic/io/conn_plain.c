@@ -23,6 +23,7 @@ int conn_plain_rtr(struct conn *c, const struct conn_plain_rtr *with)
 		return ret;
 	p->rtr = *with;
 	p->has_rts = false;
+	qp_set_rnr_timer(stream_qp(c->stream), with->min_rnr_timer);
 	meeting_on_rtr(&p->meeting, &p->rtr.ends, clock_now_ns(), &todo);
 	conn_plain_do(c, &todo);
 	conn_settle(c);
@@ -42,6 +43,8 @@ int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with)
 		return ret;
 	p->rts = *with;
 	p->has_rts = true;
+	qp_set_rnr_timer(stream_qp(c->stream), with->min_rnr_timer);
+	qp_set_rnr_retry(stream_qp(c->stream), with->rnr_retry);
 	retry_ns = p->rtr.ends.uc ? CLOCK_NEVER : meeting_retry_ns(with->timeout, with->retry_cnt);
 	meeting_on_retry_limits(&p->meeting, retry_ns, config_get()->retry_ns, clock_now_ns(),
 				&todo);

@@ -22,6 +22,7 @@ struct conn_plain_rtr {
 	uint32_t rq_psn;
 	uint8_t path_mtu;
 	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
 };
 
 /* The attributes that a move to RTS, or a change in RTS, states. */
@@ -29,6 +30,7 @@ struct conn_plain_rts {
 	uint32_t sq_psn;
 	uint8_t max_rd_atomic;
 	uint8_t timeout, retry_cnt;
+	uint8_t min_rnr_timer, rnr_retry;
 };
 
 /*

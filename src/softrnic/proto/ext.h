@@ -155,7 +155,9 @@ static inline bool ext_is_durability(uint32_t value)
  * placed or delivered in order, without a gap. Whole Writes and messages of queue 0 count. */
 #define EXT_ACK_LEN 12
 struct ext_ack {
-	struct ext_word word; /* `arg` of this word is 0 */
+	/* `arg` is 0; or 1 + the code of the receiver's time until a retry, if the message after
+	 * `count` is a Send that waits for a receive */
+	struct ext_word word;
 	uint64_t count;
 };
 

@@ -25,24 +25,33 @@ void ack_rewind(struct qp *qp)
 		.before = qp->counters.sends_in + qp->counters.writes_in,
 		.next = qp->sq.head,
 	};
+	rnr_rewind(qp);
 }
 
 /* Update the count before a failure is settled, not when the Ack is built, because a failed queue
  * pair has dropped its parked Sends. */
 void ack_update_count(struct qp *qp)
 {
-	qp->acks.taken = ack_count(qp);
-	qp->acks.due = qp->acks.taken > qp->acks.sent;
+	struct qp_acks *a = &qp->acks;
+
+	a->taken = ack_count(qp);
+	a->waits = qp->rnr.told && !park_is_empty(&qp->recv.park);
+	a->due = a->taken > a->sent || (a->waits && qp->rnr.for_next != a->taken + 1);
 }
 
 bool ack_build(struct qp *qp)
 {
-	struct ext_ack msg = {.word = {.kind = EXT_ACK}, .count = qp->acks.taken};
+	struct ext_ack msg = {
+		.word = {.kind = EXT_ACK, .arg = qp->acks.waits ? qp->rnr.told : 0},
+		.count = qp->acks.taken,
+	};
 	uint8_t bytes[EXT_ACK_LEN];
 
 	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes, ext_ack_encode(bytes, sizeof(bytes), &msg)))
 		return false;
 	qp->acks.sent = msg.count;
+	if (msg.word.arg)
+		qp->rnr.for_next = msg.count + 1;
 	qp->acks.due = false;
 	qp->counters.acks_out++;
 	return true;
@@ -107,7 +116,7 @@ static void ack_refuse(struct qp *qp, const struct rx_seg *seg, const char *why,
 	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
 }
 
-static void ack_take(struct qp *qp, const struct rx_seg *seg, uint64_t count)
+static void ack_take(struct qp *qp, const struct rx_seg *seg, uint64_t count, uint32_t told)
 {
 	struct qp_acks *a = &qp->acks;
 
@@ -121,6 +130,7 @@ static void ack_take(struct qp *qp, const struct rx_seg *seg, uint64_t count)
 		a->came = count;
 		qp->sq.proven = a->next > qp->sq.proven ? a->next : qp->sq.proven;
 		qp_sq_retire(qp);
+		rnr_take(qp, told);
 	}
 }
 
@@ -130,7 +140,7 @@ static enum rx_verdict ack_whole(struct qp *qp, struct rx_seg *seg, const uint8_
 
 	ext_ack_decode(bytes, seg->payload, &msg);
 	qp->counters.acks_in++;
-	ack_take(qp, seg, msg.count);
+	ack_take(qp, seg, msg.count, msg.word.arg);
 	return RX_DONE;
 }
 

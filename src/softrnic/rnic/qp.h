@@ -222,6 +222,18 @@ void qp_rewind(struct qp *qp);
 /* Set the limit of outstanding Reads, atomics and other requests, after the stream has reached full
  * operation. */
 void qp_limit_requests(struct qp *qp, uint32_t ord);
+/*
+ * Set what the user has chosen for a Send that finds no receive: this end's time until a retry, as
+ * InfiniBand's code, and the number of retries of this end's own Sends. Without these calls a Send
+ * waits for ever. Effective if both ends send Acks.
+ */
+void qp_set_rnr_timer(struct qp *qp, uint8_t code);
+void qp_set_rnr_retry(struct qp *qp, uint8_t retries);
+/* Returns true once after each change. *ns is the time that a Send may still wait; UINT64_MAX: no
+ * Send waits. The owner calls qp_rnr_fail() after this time. */
+bool qp_rnr_changed(struct qp *qp, uint64_t *ns);
+/* Fail the queue pair: the Send that waits ends with RNR_RETRY_EXC_ERR. */
+void qp_rnr_fail(struct qp *qp);
 /* Returns a count that grows with each message of either user. */
 uint64_t qp_traffic(const struct qp *qp);
 bool qp_has_posted(const struct qp *qp);         /* are there sends without a completion? */
@@ -251,6 +263,7 @@ enum {
 	QP_DUE_SEND = 4,    /* the owner may send: the QP has bytes to send */
 	QP_DUE_JOB = 8,     /* a job is due: qp_next_job() */
 	QP_DUE_LINK = 16,   /* a message about the link is due: qp_link_take() */
+	QP_DUE_RNR = 64,    /* a Send waits for a receive, or no longer: qp_rnr_changed() */
 	QP_DUE_AGAIN = 32,  /* call qp_due() again soon: a memory window is in use */
 };
 unsigned qp_due(const struct qp *qp);

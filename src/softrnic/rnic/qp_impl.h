@@ -65,6 +65,7 @@ struct qp_origin {
 struct qp_acks {
 	bool on;         /* both HELLOs announce Acks */
 	bool due;        /* an Ack must be sent */
+	bool waits;      /* the message after `taken` is a Send that waits for a receive */
 	uint64_t before; /* number of the peer's messages on former streams of this queue pair */
 	/* number of the peer's messages that are placed or delivered without a gap */
 	uint64_t taken;
@@ -72,6 +73,16 @@ struct qp_acks {
 	uint64_t came;    /* count in the last Ack of the peer */
 	uint64_t next;    /* index of the first request without an Ack or answer */
 	uint64_t covered; /* number of messages of the work requests before `next` */
+};
+
+/* A Send that waits for a receive: see rnr.c. */
+struct qp_rnr {
+	uint32_t told;     /* 1 + the code of this end's time; 0: the peer is not told */
+	uint32_t tries;    /* of this end's Sends; 0: no limit */
+	uint64_t for_next; /* the count of the last Ack that told the peer, plus 1 */
+	uint32_t code;     /* the peer's time, while `waits` */
+	bool waits;        /* a Send of this end waits for a receive of the peer */
+	bool is_new;       /* `waits` or `code` is news for the owner */
 };
 
 struct qp_heartbeat {
@@ -150,6 +161,7 @@ struct qp {
 	struct qp_origin origin;
 	struct qp_heartbeat heartbeat;
 	struct qp_acks acks;
+	struct qp_rnr rnr;
 	struct qp_link link;
 };
 
@@ -413,6 +425,9 @@ static inline void ack_pass_local(struct qp *qp)
 	if (qp->acks.on)
 		ack_pass_local_ones(qp);
 }
+/* Handle the 24 bits of the peer's Ack: qp_rnr.told of the peer, or 0. */
+void rnr_take(struct qp *qp, uint32_t told);
+void rnr_rewind(struct qp *qp);
 void ack_rewind(struct qp *qp); /* for another stream; called after the queues are ready for it */
 /* The work request with this index is answered, so the peer has also executed all earlier ones. */
 void ack_on_answer(struct qp *qp, uint64_t index);

@@ -137,6 +137,8 @@ void qp_give_away(struct qp *qp)
 void qp_lose_peer(struct qp *qp)
 {
 	qp_tx_shut(qp);
+	if (qp->acks.on) /* at the peer, Sends without an Ack have failed */
+		qp_recv_rewind(qp);
 	qp_give_away(qp);
 }
 

@@ -10,7 +10,7 @@ static inline bool turn_is_rare_but_for(const struct qp *qp, bool acks)
 	unsigned rare = tx->shut | tx->held | tx->rtr_due | tx->term_due | qp->link.tx_switching |
 			qp->link.out_due | qp->hello.due | qp->hello.awaited |
 			qp->heartbeat.ping_due | qp->heartbeat.pong_due | (qp->acks.due & !acks) |
-			tx->window_awaited;
+			tx->window_awaited | qp->rnr.is_new;
 
 	return rare || qp->state != IBV_QPS_RTS;
 }
@@ -89,6 +89,8 @@ unsigned qp_due(const struct qp *qp)
 		due |= QP_DUE_LINK;
 	if (turn_awaits_window(qp))
 		due |= QP_DUE_AGAIN;
+	if (qp->rnr.is_new && !qp_is_failed(qp))
+		due |= QP_DUE_RNR;
 	return due;
 }
 

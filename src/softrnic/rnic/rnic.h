@@ -13,6 +13,7 @@
 #define RNIC_MAX_INLINE  1024
 #define RNIC_MAX_CQE     1048576
 #define RNIC_MAX_SRQ_WR  32768
+#define RNIC_RNR_TIMES   32            /* InfiniBand's codes of the time until a retry */
 #define RNIC_MAX_RD_ATOM 128           /* greatest IRD and ORD; siw has the same limit */
 #define RNIC_MAX_MSG     0xffffffffull /* RFC 5041 s5: a message is shorter than 2^32 bytes */
 /* limit for a QP's Sends that arrived before their receives, in bytes */

@@ -63,7 +63,7 @@ void stream_set_state(struct stream *s, enum stream_state to, const char *why)
 		 stream_state_str(to), why);
 	s->state = to;
 	if (to == STREAM_LIVE || to == STREAM_CLOSED) {
-		s->deadline = CLOCK_NEVER;
+		s->deadline = s->rnr_at = CLOCK_NEVER;
 		stream_free_buffers(s);
 	}
 	if (to != STREAM_LIVE) {
@@ -108,7 +108,7 @@ int stream_new(const struct stream_config *cfg, struct stream **out)
 	s->cfg = *cfg;
 	s->state = STREAM_IDLE;
 	s->deadline = CLOCK_NEVER;
-	s->hold_notice = CLOCK_NEVER;
+	s->hold_notice = s->rnr_at = CLOCK_NEVER;
 	liveness_off(&s->liveness);
 	if (cfg->revision == MPA_REVISION_1)
 		s->attempt = STREAM_ATTEMPT_REV1;

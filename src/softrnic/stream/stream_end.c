@@ -414,6 +414,22 @@ static void stream_explain_hold(struct stream *s)
 	s->hold_notice = CLOCK_NEVER;
 }
 
+/* A Send of this end may wait for a receive of the peer. */
+static void stream_rnr_on_time(struct stream *s, uint64_t now)
+{
+	uint64_t ns;
+
+	if (!stream_runs_qp(s) || qp_is_failed(s->qp))
+		return;
+	if (qp_rnr_changed(s->qp, &ns))
+		s->rnr_at = stream_after(now, ns);
+	if (s->rnr_at > now)
+		return;
+	s->rnr_at = CLOCK_NEVER;
+	if (s->state == STREAM_LIVE || s->state == STREAM_DRAINING)
+		qp_rnr_fail(s->qp);
+}
+
 void stream_on_time(struct stream *s, uint64_t now, struct stream_update *u)
 {
 	stream_watch_link(s);
@@ -425,6 +441,7 @@ void stream_on_time(struct stream *s, uint64_t now, struct stream_update *u)
 				   (unsigned long long)(s->cfg.liveness_ns / NSEC_PER_MS));
 		stream_on_lost(s, ETIMEDOUT);
 	}
+	stream_rnr_on_time(s, now);
 	stream_settle(s, now);
 	if (s->hold_notice <= now)
 		stream_explain_hold(s);

@@ -187,6 +187,8 @@ void stream_look(const struct stream *s, struct stream_update *u)
 		u->deadline = 0;
 	if (__builtin_expect(!(due & QP_DUE_RECEIVE), 0) && stream_stall_is_new(s))
 		u->deadline = 0;
+	if (__builtin_expect(due & QP_DUE_RNR, 0))
+		u->deadline = 0;
 	if (__builtin_expect(due & QP_DUE_AGAIN, 0))
 		u->deadline = stream_sooner(s, u->deadline);
 }
@@ -225,5 +227,6 @@ uint64_t stream_deadline(const struct stream *s)
 {
 	uint64_t at = s->deadline < s->hold_notice ? s->deadline : s->hold_notice;
 
+	at = at < s->rnr_at ? at : s->rnr_at;
 	return at < s->liveness.due ? at : s->liveness.due;
 }

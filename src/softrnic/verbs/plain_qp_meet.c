@@ -22,6 +22,7 @@ static int plain_qp_look(struct plain_qp *p, const struct gid_row *own,
 		.rq_psn = p->attr.rq_psn,
 		.path_mtu = (uint8_t)p->attr.path_mtu,
 		.max_dest_rd_atomic = p->attr.max_dest_rd_atomic,
+		.min_rnr_timer = p->attr.min_rnr_timer,
 	};
 
 	memcpy(with.ends.own.gid, own->gid.raw, MEET_GID_LEN);
@@ -48,6 +49,8 @@ int plain_qp_limit(struct plain_qp *p)
 		.max_rd_atomic = p->attr.max_rd_atomic,
 		.timeout = p->attr.timeout,
 		.retry_cnt = p->attr.retry_cnt,
+		.min_rnr_timer = p->attr.min_rnr_timer,
+		.rnr_retry = p->attr.rnr_retry,
 	};
 
 	return conn_plain_rts(p->home, &with);

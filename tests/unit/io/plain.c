@@ -43,6 +43,8 @@ void plain_open_as(struct plain *p, enum ibv_qp_type type)
 	p->type = type;
 	p->rd_atomic = 4;
 	p->sq_psn = 1;
+	p->rnr_retry = 7;
+	p->min_rnr_timer = 12;
 	p->pd = softrnic_alloc_pd(ctx);
 	assert_non_null(p->pd);
 	p->cq = softrnic_create_cq(ctx, 4 * PLAIN_DEPTH, NULL, NULL, 0);
@@ -102,7 +104,7 @@ void plain_rtr(struct plain *p, uint32_t peer)
 				   .dest_qp_num = peer,
 				   .rq_psn = 1,
 				   .max_dest_rd_atomic = p->rd_atomic,
-				   .min_rnr_timer = 12,
+				   .min_rnr_timer = p->min_rnr_timer,
 				   .ah_attr = {.is_global = 1, .port_num = 1}};
 	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
@@ -118,7 +120,7 @@ void plain_rts(struct plain *p)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
 				   .timeout = p->timeout,
 				   .retry_cnt = p->retry_cnt,
-				   .rnr_retry = 7,
+				   .rnr_retry = p->rnr_retry,
 				   .sq_psn = p->sq_psn,
 				   .max_rd_atomic = p->rd_atomic};
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
