@@ -149,12 +149,12 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-#define RETRY_MS 268 /* timeout 16: 4.096 us * 2^16 */
+#define RETRY_MS 536 /* timeout 17: 4.096 us * 2^17 */
 
 /* Of three messages, the peer has a receive for the first one. */
 static void post_three(void)
 {
-	dials.timeout = 16;
+	dials.timeout = 17;
 	plain_ready(&dials, awaits.qp->qp_num);
 	plain_ready(&awaits, dials.qp->qp_num);
 	plain_talk(&dials, &awaits);
@@ -177,7 +177,7 @@ static void expect_end(uint64_t wr_id, enum ibv_wc_status status)
 static void expect_failure_after_the_retries(uint64_t ended)
 {
 	expect_end(3, IBV_WC_RETRY_EXC_ERR);
-	assert_in_range(now_ms() - ended, RETRY_MS, 3000); /* the machine may be busy */
+	assert_in_range(now_ms() - ended, RETRY_MS, 9000); /* the machine may be busy */
 	expect_end(4, IBV_WC_WR_FLUSH_ERR);
 	expect_end(9, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(plain_state(&dials), IBV_QPS_ERR);
@@ -192,7 +192,6 @@ static void outstanding_requests_fail_after_the_retries_and_not_with_the_peer(vo
 	ended = now_ms();
 	plain_destroy_qp(&awaits);
 	expect_end(2, IBV_WC_SUCCESS);
-	plain_expect_none(&dials, RETRY_MS / 2);
 	assert_int_equal(plain_state(&dials), IBV_QPS_RTS);
 	expect_failure_after_the_retries(ended);
 }
