@@ -375,7 +375,8 @@ int requests_tick(struct daemon *d, uint64_t now_ms)
 		if (c->wait_until_ms <= now_ms && c->wait == CLIENT_WAITS_PRIMARY)
 			request_give_promotion_up(c);
 		else if (c->wait_until_ms <= now_ms)
-			request_refuse(c, CODE_TIMEOUT, NULL, "%s", request_awaited[c->wait]);
+			request_refuse(c, CODE_TIMEOUT, "--timeout waits longer", "%s",
+				       request_awaited[c->wait]);
 		else if (c->wait_until_ms < nearest)
 			nearest = c->wait_until_ms;
 	}

@@ -147,13 +147,22 @@ enum growth_step growth_order_next(const struct growth_order *order,
 				   const struct growth_answer answers[MIRROR_MEMBERS_MAX],
 				   uint64_t now_ms, uint8_t *slot)
 {
-	for (*slot = 0; *slot < MIRROR_MEMBERS_MAX; ++*slot) {
-		enum growth_step step =
-			growth_judge(order, rec->config.members[*slot].id, &answers[*slot], now_ms);
+	enum growth_step step = GROWTH_SWAP;
 
-		if (rec->view.insync & MIRROR_BIT(*slot) && step != GROWTH_SWAP)
+	*slot = 0;
+	for (uint8_t i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		enum growth_step of_member =
+			growth_judge(order, rec->config.members[i].id, &answers[i], now_ms);
+
+		if (!(rec->view.insync & MIRROR_BIT(i)) || of_member == GROWTH_SWAP)
+			continue;
+		if (step == GROWTH_SWAP || of_member != GROWTH_WAITS)
+			*slot = i;
+		step = of_member;
+		if (step != GROWTH_WAITS)
 			return step;
 	}
-	killpoint(KILLPOINT_grow_all_have_room);
-	return GROWTH_SWAP;
+	if (step == GROWTH_SWAP)
+		killpoint(KILLPOINT_grow_all_have_room);
+	return step;
 }

@@ -101,8 +101,9 @@ enum growth_step {
 	GROWTH_REFUSED /* a member cannot extend its files: nothing changes */
 };
 
-/* Returns the next step of an order. The caller asks all members of the in-sync set, in the order
- * of their slots. *slot: the member that decides the step. */
+/* Returns the next step of an order. The caller asks all members of the in-sync set. A member that
+ * is silent or has no room ends the order at once, even while other members still extend their
+ * files. *slot: the member that decides the step. */
 enum growth_step growth_order_next(const struct growth_order *order,
 				   const struct mirror_record *rec,
 				   const struct growth_answer answers[MIRROR_MEMBERS_MAX],

@@ -187,6 +187,22 @@ static void a_member_that_is_silent_or_has_no_room_ends_it(void **state)
 	expect_step(1000, GROWTH_SWAP, 0);
 }
 
+/* On a slow disk the other members may need longer than the operator waits. */
+static void a_refusal_waits_for_no_other_member(void **state)
+{
+	memset(answers, 0, sizeof(answers));
+	rec.view.insync = 7;
+	says(0, GROWTH_UNDER_WAY);
+	says(1, GROWTH_UNDER_WAY);
+	says(2, GROWTH_HAS_ROOM);
+	expect_step(1000, GROWTH_WAITS, 0);
+	says(2, GROWTH_FAILED);
+	expect_step(1000, GROWTH_REFUSED, 2);
+	answers[2].answers = false;
+	expect_step(1000, GROWTH_WAITS, 0);
+	expect_step(1000 + GROWTH_SILENT_MS, GROWTH_SILENT, 2);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, member_setup, member_teardown)
@@ -200,6 +216,7 @@ int main(void)
 		TEST(a_daemon_that_starts_gives_back_nothing_at_once),
 		TEST(the_register_is_asked_when_all_in_sync_have_room),
 		TEST(a_member_that_is_silent_or_has_no_room_ends_it),
+		TEST(a_refusal_waits_for_no_other_member),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
