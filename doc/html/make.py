@@ -53,7 +53,7 @@ SUBJECTS = (
     ("Architecture", "How it is built: rooms, threads, rules.", (),
      tuple(f"doc/{page}.md" for page in ("architecture/overview", "architecture/softrnic", "architecture/meeting",
                                          "architecture/datagrams", "architecture/persist", "architecture/io", "policy",
-                                         "architecture/rpmem", "architecture/mirror"))),
+                                         "architecture/rpmem", "architecture/mirror", "architecture/extend"))),
 )
 
 
