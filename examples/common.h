@@ -3,7 +3,7 @@
  * common.h -- code that every example needs: start, connect, wait, end.
  *
  * A failure ends the program with one line that explains it, which is enough for an example.
- * Functions that return a failure instead say so in their comment.
+ * A function that returns a failure instead has a comment about this.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H

@@ -89,7 +89,7 @@ static void client(char **args)
 
 	must(rpma_conn_req_new(peer, args[0], args[1], NULL, &req), args[0]);
 	must(rpma_conn_req_connect(&req, &hello, &conn), "connect");
-	/* The call only begins the connection. The first event tells whether the connection
+	/* The call only begins the connection. The first event shows whether the connection
 	 * succeeded. */
 	must(rpma_conn_next_event(conn, &event), "wait for the connection");
 	printf("%s\n", rpma_utils_conn_event_2str(event));

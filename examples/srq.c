@@ -4,8 +4,8 @@
  *
  * With a receive queue for each connection, a server needs memory for the busiest moment of every
  * client. A shared receive queue (SRQ) needs memory only for the messages of all clients together.
- * The server's private data tell each client how many messages it may send (its credits), so that
- * all fit.
+ * The server's private data contain each client's credits, the number of messages that the client
+ * may send, so that all messages fit.
  */
 #include <err.h>
 #include <stdio.h>

@@ -196,7 +196,7 @@ static const char *compare_mended_text(const struct rpmirror *m, unsigned slot)
 	return compare_is_repair(&m->compare) ? " (repaired)" : "";
 }
 
-/* Returns the text that says which copy is wrong. */
+/* Returns the text that names the wrong copy. */
 static const char *compare_verdict_text(const struct compare *c)
 {
 	if (c->repair)

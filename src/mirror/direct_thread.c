@@ -93,7 +93,7 @@ static int direct_give_up_slot(struct direct *d, uint32_t extent)
 	return rc;
 }
 
-/* Make one extent cold. Returns false if none can be made cold now. */
+/* Make one extent cold. Returns false if no extent can be made cold now. */
 static bool direct_cool_one(struct direct *d)
 {
 	struct rpmirror *m = d->m;

@@ -74,7 +74,7 @@ struct flush_cursor {
 };
 
 enum flush_kind {
-	FLUSH_OF_LIBRARY, /* also made, and counts, while the set is given up */
+	FLUSH_OF_LIBRARY, /* also made, and valid, while the set is being given up */
 	FLUSH_AWAITED,    /* its caller waits for it at once */
 	FLUSH_BEGUN,      /* its caller may begin others before it waits */
 };
@@ -195,7 +195,7 @@ void flush_write_back(struct rpmirror *m, const struct flush_written *written)
 
 	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
-	if (files_look(m)) { /* if so, the result of the write-back says nothing */
+	if (files_look(m)) { /* descriptors of the set are lost, so rc proves nothing */
 		set_notify(m);
 		pthread_mutex_unlock(&m->lock);
 		return;
@@ -254,8 +254,9 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n,
 }
 
 /* Begin a flush of all ranges. The list is normal, and is changed by the call. *seq is the number
- * of the last part; 0: there were no ranges. While the set is given up, a flush of the application
- * waits for the end of the set, and fails, because the file lacks stores that were made since. */
+ * of the last part; 0: there were no ranges. While the set is being given up, a flush of the
+ * application waits for the end of the set, and then fails, because the file lacks stores that were
+ * made since the begin. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n,
 			   enum flush_kind kind, uint64_t *seq)
 {

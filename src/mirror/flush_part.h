@@ -9,7 +9,7 @@ struct flush_part {
 	/* a normal list of at most SET_PART_RANGES ranges and SET_PART_BYTES bytes */
 	const struct mirror_range *v;
 	uint32_t n;
-	/* a flush of the library itself, which is also made while the set is given up */
+	/* a flush of the library itself, which is also made while the set is being given up */
 	bool is_own;
 	/* the call may wait for space, for a piece of a resync, or for a page that is restored */
 	bool may_wait;

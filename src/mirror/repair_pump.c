@@ -257,7 +257,8 @@ static void repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		repair_pump_free(r, w);
 		return;
 	}
-	/* Read the piece again: flushes that come from now on count as later. */
+	/* Read the piece's bytes again. A flush that begins from now on counts as later than the
+	 * piece. */
 	r->filled[w->buffer] = false;
 	w->waits = true;
 }

@@ -268,10 +268,10 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 int flush_verdict(const struct rpmirror *m, uint64_t seq);
 
 /* flush.c: flushes a normal list of ranges and waits until they are acknowledged, also while the
- * set is given up. Called with the set's lock. 0 or an RPMIRROR_E_*. */
+ * set is being given up. Called with the set's lock. 0 or an RPMIRROR_E_*. */
 int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
-/* Like flush_whole(), for the application: while the set is given up the call waits, and fails at
- * the end. */
+/* Like flush_whole(), for a flush of the application: while the set is being given up, the call
+ * waits for the end of the set, and then fails. */
 int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 
 /* Called with the set's lock, which is released during waits. Wait until the flushes of

@@ -299,8 +299,9 @@ static bool status_progresses(const struct set *s, const struct status_words *ou
 	       (is_silent || (words->status && !(words->status->flags & MESSAGE_STATUS_STUCK)));
 }
 
-/* Returns the remedy where the register has no space, or NULL. Hosts without the primary write
- * nothing: they know it from etcd's alarm, and see only that the lease ends. */
+/* Returns the remedy if the register has no space, else NULL. Only the primary's host writes to the
+ * register. The other hosts learn of missing space from etcd's alarm; without the alarm they only
+ * see the lease end. */
 static const char *status_next_of_full(const struct set *s)
 {
 	const struct error *why = s->register_answers ? &s->write_why : &s->read_why;

@@ -44,7 +44,7 @@ struct settext {
 	unsigned options; /* bits of enum settext_option */
 	struct settext_part *parts;
 	unsigned nparts;
-	unsigned nreplicas;    /* number of replicas with the first section; at least 1 */
+	unsigned nreplicas;    /* number of replicas, including the first section; at least 1 */
 	unsigned nremotes;     /* number of remote replicas among the nreplicas */
 	unsigned replica_line; /* line of the first REPLICA; 0: there is none */
 };

@@ -30,7 +30,7 @@ struct data {
 	uint64_t deserted;
 	struct rpma_mr_local *mr;
 	struct wire_lane_reply reply; /* valid after the registration */
-	struct rpma_cq *cq;           /* queue of lanes that get no completions at this end */
+	struct rpma_cq *cq;           /* the lanes' queue if this end has no workers; stays empty */
 	struct worker *workers;       /* threads of the general method */
 	unsigned worker_count;
 	uint8_t *states; /* enum data_lane_state, indexed by the lane's number */

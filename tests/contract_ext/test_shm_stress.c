@@ -182,8 +182,7 @@ static void dial(struct stress *s, struct rpma_conn_cfg *cfg)
 	connected(s);
 }
 
-/* --- the operations
- * ----------------------------------------------------------------------------- */
+/* --- the operations ----------------------------------------------------------------------- */
 
 enum what { WRITE, READ, SEND };
 

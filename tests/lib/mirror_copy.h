@@ -13,7 +13,7 @@ struct mirror_uuid copy_uuid(uint8_t first);
 struct mirror_epoch copy_epoch(uint64_t number);
 /* Make a record: three in-sync members, no primary, epoch 0. */
 void copy_record(struct mirror_record *rec);
-/* Make the superblock for that record, of the copy in COPY_SLOT. */
+/* Make the superblock of the copy in COPY_SLOT, for the record of copy_record(). */
 void copy_super(struct meta_super *super);
 void copy_members(struct meta_members *members);
 /* Make new metadata, and make them durable. */

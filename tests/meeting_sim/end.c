@@ -16,8 +16,7 @@ void end_come_up(struct end *e)
 	meeting_init(&e->m);
 }
 
-/* --- requests of the meeting
- * -------------------------------------------------------------------- */
+/* --- requests of the meeting -------------------------------------------------------------- */
 
 static void end_close_attempt(struct end *e, bool leaves)
 {
@@ -75,7 +74,7 @@ static void end_fail(struct end *e)
 	end_leave(e, MEETING_LEAVE_ERR);
 }
 
-/* Break a rule in modes that do so by changing the meeting's state. */
+/* Break the mode's rule, if the mode breaks it by a change of the meeting's state. */
 static void end_break(struct end *e, struct meeting_todo *todo)
 {
 	enum sim_mode mode = e->sim->mode;
@@ -205,8 +204,7 @@ void end_post(struct end *e)
 	end_perform(e, &todo);
 }
 
-/* --- events of the network and the clock
- * -------------------------------------------------------- */
+/* --- events of the network and the clock -------------------------------------------------- */
 
 void end_on_timer(struct end *e, uint32_t timer)
 {

@@ -52,8 +52,7 @@ uint64_t sim_delay(struct sim *sim)
 			  prng_chance(&sim->prng, 80) ? sim->delay_ns / 4 + 1 : sim->delay_ns);
 }
 
-/* --- events, kept in a heap
- * --------------------------------------------------------------------- */
+/* --- events, kept in a heap --------------------------------------------------------------- */
 
 static bool event_is_before(const struct sim_event *a, const struct sim_event *b)
 {

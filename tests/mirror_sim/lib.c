@@ -377,8 +377,8 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 static void lib_on_promised(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 {
 	if (slot == lib->host)
-		/* this process itself maps the copy, so the report must not say that another one
-		 * does */
+		/* this process itself maps the copy, so the report must not name another process
+		 * as the holder */
 		m->report.held = false;
 	m->report.tail_unknown =
 		m->size > lib->size && m->unknown && w->mode != SIM_GROW_TAIL_TRUSTED;

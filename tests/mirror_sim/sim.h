@@ -456,7 +456,7 @@ void growth_orders(struct world *w, struct event *e);
 void growth_make_disk(struct world *w, struct host *h);
 bool growth_give_order(struct world *w, struct host *h, uint64_t size);
 void growth_forget(struct host *h); /* called when the daemon ends */
-/* Let the copy take the register's size, or extend its files for that size. */
+/* Give the copy the size in the register, or extend the copy's files to this size. */
 void growth_look(struct world *w, struct host *h, const struct mirror_record *rec);
 bool growth_is_in_the_way(const struct world *w, const struct host *h,
 			  const struct mirror_record *rec);

@@ -348,7 +348,7 @@ void dg_on_read(struct datagrams *d, struct dg_port *p)
 
 /* --- a stranger ----------------------------------------------------------------------------- */
 
-/* The stranger knows numbers, and some keys. */
+/* Most forged packets name real queue pairs, and half of them contain the right Q_Key. */
 static struct ud_header forge_header(struct datagrams *d)
 {
 	struct prng *rng = dg_rng(d);

@@ -199,8 +199,7 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 	struct pipe *p = link_out(&sim->link, node);
 	uint64_t from = p->written;
 
-	if (tcp->end !=
-	    PIPE_NEVER) /* after the cut the peer's port is closed: the peer sends a RST */
+	if (tcp->end != PIPE_NEVER) /* the peer's port is closed, so the peer sends a RST */
 		return;
 	for (int i = 0; i < n && len > 0; i++) {
 		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;

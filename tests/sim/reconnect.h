@@ -83,10 +83,10 @@ struct reconnect {
 	/* the run has a barrier: the network may lose and delay, and stores to the place may be
 	 * stuck */
 	bool barrier;
-	bool takes_part[2];             /* whether each end takes part in the barrier */
-	bool named;                     /* the initiator's processes have the same owner's name */
-	bool stopped;                   /* the network delivers no byte... */
-	uint64_t stopped_at, resume_at; /* ...between these two times */
+	bool takes_part[2]; /* whether each end takes part in the barrier */
+	bool named;         /* the initiator's processes have the same owner's name */
+	bool stopped;       /* the network delivers no byte from stopped_at to resume_at */
+	uint64_t stopped_at, resume_at;
 	/* if the network keeps order: from this time on, no byte of a former connection arrives */
 	uint64_t quiet_at;
 	uint64_t done_at; /* time at which the initiator ended the connection; 0: not yet */

@@ -49,7 +49,7 @@ enum sim_mode {
 	SIM_READ_TWICE,     /* the header in a ring is read again after the check */
 	SIM_HASTY_ACK,      /* messages are acknowledged before their placement */
 	/* Connections in a row: one layer, or all of them, is missing. */
-	SIM_GRACEFUL_CLOSE, /* an end that is given up goes on sending */
+	SIM_GRACEFUL_CLOSE, /* an end whose peer has given up continues to send */
 	SIM_NO_MARK,        /* rings have no word "given up" */
 	SIM_NO_LOOK,        /* earlier bytes are placed although the end is known */
 	SIM_NO_BARRIER,     /* the new connection does not name the former ones */

@@ -53,7 +53,7 @@ static void win_poll(struct node *n)
 	}
 }
 
-/* An unreliable queue pair whose peer is gone: what is posted is lost. */
+/* The peer of an unreliable queue pair is gone, so posted operations are lost. */
 static void win_give_away(struct node *n)
 {
 	struct stream_update u;

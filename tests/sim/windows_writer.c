@@ -7,9 +7,9 @@
 #include "windows.h"
 #include "workload.h"
 
-#define WRITER_TURNS 2000 /* then the writer leaves what is not posted */
+#define WRITER_TURNS 2000 /* after these turns the writer posts nothing more */
 
-/* --- what is posted --------------------------------------------------------------------------- */
+/* --- the operations of a post ----------------------------------------------------------------- */
 
 static enum win_kind op_choose_kind(struct node *n)
 {

@@ -244,8 +244,8 @@ const struct openmetrics_family *metrics_family(unsigned index)
 	return index - 2 < METRICS_ROWS ? &metrics_rows[index - 2].family : NULL;
 }
 
-/* If a key is absent, the daemon does not know the state, and no sample is written. Exception: if
- * the key of the refusals is absent, nothing is refused, and all its samples are 0. */
+/* If a key is absent, the state is unknown, and no sample is written. The key of the refusals is an
+ * exception: if this key is absent, nothing is refused, and all its samples are 0. */
 static void metrics_write_states(struct openmetrics *om, const struct metrics_row *row,
 				 struct metrics_at *at)
 {

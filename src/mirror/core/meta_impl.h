@@ -24,7 +24,7 @@
 enum meta_found {
 	META_FOUND,         /* the body is the newest record */
 	META_FOUND_NOTHING, /* both slots are all zero */
-	META_FOUND_OLDER,   /* damage; the body is the older record, if that one remains */
+	META_FOUND_OLDER,   /* damage; the body is the older record, if that record remains */
 	META_FOUND_DAMAGED  /* damage; no record is left */
 };
 

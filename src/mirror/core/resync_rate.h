@@ -69,7 +69,7 @@ struct resync_rate {
 	uint64_t throughput;               /* bytes a second, measured over the last second */
 };
 
-/* piece: largest size of a piece. calm_us: the calm p99 if it is known, else 0. */
+/* piece: largest size of a piece. calm_us: the p99 of flushes without a resync; 0: unknown. */
 void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limits, uint32_t piece,
 		      uint64_t calm_us, uint64_t now_us);
 /* Returns true if a piece of `len` bytes may be sent now, with in_flight bytes in flight.

@@ -69,9 +69,9 @@ struct register_health {
  * NULL after the last member, or if the store is a file. */
 const char *register_next_address(const char *uri, const char **at, size_t *len);
 
-/* Open a register, without sending anything yet. uri: as above. set: name of the set. limit_ms:
- * time limit of each call, for all members of the store together. Returns 0 or an error kind: the
- * uri cannot be parsed, or a file cannot be read. */
+/* Open a register, without sending anything yet. uri: see the head of this file. set: name of the
+ * set. limit_ms: time limit of each call, for all members of the store together. Returns 0 or an
+ * error kind: the uri cannot be parsed, or a file cannot be read. */
 int register_open(const char *uri, const char *set, unsigned limit_ms, struct mirror_register **r,
 		  struct error *err);
 void register_close(struct mirror_register *r); /* r may be NULL */

@@ -101,8 +101,8 @@ static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 	c->job.digest = &c->job_digest;
 }
 
-/* If `here` is not NULL, *here tells whether this thread must run the job. If `here` is NULL, a
- * thread of the pool runs it. */
+/* If `here` is not NULL, *here becomes true if this thread must run the job. If `here` is NULL, a
+ * thread of the pool runs the job. */
 static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 {
 	int status = 0;

@@ -437,8 +437,9 @@ void conn_plain_compare_psns(struct conn *c)
 }
 
 /*
- * Complete posted requests of an unreliable queue pair whose peer is gone, because nothing else
- * will. If a Bind has to wait for another connection that uses its window, try again later.
+ * Complete posted requests of an unreliable queue pair whose peer is gone: they need no answer, so
+ * no other event completes them. If a Bind has to wait for another connection that uses its window,
+ * try again later.
  */
 static void plain_give_away(struct conn *c)
 {

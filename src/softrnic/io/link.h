@@ -128,8 +128,8 @@ struct link_connecting {
 	/* Returns 0 if the link is connected, or -EINPROGRESS if not yet (READY_WRITE is reported
 	 * later). A link that TCP connected to itself returns -ECONNREFUSED. */
 	int (*dialed)(struct link *l);
-	/* Report the link's readiness to this source from now on, and to no other; READY_WRITE only
-	 * if `write`. For a link that was accepted, listens or dials. */
+	/* From now on report the link's readiness only to this source, and READY_WRITE only if
+	 * `write` is true. Called for an accepted link, a listening link, or a link that dials. */
 	int (*watch)(struct link *l, struct eng_source *src, bool write);
 };
 

@@ -252,7 +252,8 @@ static int shm_woken(struct link_shm *s, unsigned polled)
 	return 1;
 }
 
-/* The Unix socket and the link below share one source, so check which of them is ready. */
+/* The Unix socket and the link below report to the same event source of the engine, so check which
+ * of them is ready. */
 unsigned link_shm_ready(struct link *l, unsigned polled)
 {
 	struct link_shm *s = link_shm_of(l);

@@ -17,8 +17,7 @@ static const struct memory_files {
 } memory_v1 = {"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
   memory_v2 = {"", "memory.max", "memory.current", "inactive_file"};
 
-/* --- one cgroup
- * ------------------------------------------------------------------------------ */
+/* --- one cgroup --------------------------------------------------------------------------- */
 
 static FILE *memory_open(const char *folder, const char *name)
 {

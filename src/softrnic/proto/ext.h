@@ -48,8 +48,8 @@ struct ext_word {
 /*
  * One row for each kind. `request` and `response` are the lengths of whole messages after the DDP
  * header. A message of a control kind (queue DDP_QN_CONTROL) takes no credit and is not for the
- * user, and a longer message than this version knows is accepted. Messages of the other kinds are
- * executed in turn, and have exactly the length in their row.
+ * user. It may be longer than the length in its row; bytes after the known fields are ignored.
+ * Messages of the other kinds are executed in turn, and have exactly the length in their row.
  */
 struct ext_row {
 	const char *name; /* NULL: the kind does not exist */

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-/* period of the checks; a user that posts receives one by one does so more often than this */
+/* period of the checks; a user that posts receives one by one posts more often than this */
 #define STALL_LOOK_NS NSEC_PER_SEC
 
 static bool stall_is_on(const struct stream *s)

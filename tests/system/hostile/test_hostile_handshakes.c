@@ -265,8 +265,7 @@ static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 	connect_honestly();
 }
 
-/* --- lines in the target's log
- * ---------------------------------------------------------------------- */
+/* --- lines in the target's log ------------------------------------------------------------ */
 
 /* Returns how many periods of the log's limit may have begun since begin_ms, including the
  * first. */

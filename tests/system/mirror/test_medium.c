@@ -87,7 +87,7 @@ static void local_metadata_are_full(void **state)
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=meta:28:1:1");
 }
 
-/* ---- faults that begin when the test says so ---- */
+/* ---- faults that begin at a call of the test ---- */
 
 static char arm_file[300], arm_env[320];
 
@@ -666,8 +666,8 @@ static void a_replica_that_cannot_be_mended_is_excluded(void **state)
 static struct register_entry now;
 
 /*
- * A flush waits for the medium of the primary's host, longer than the lease. No member may be
- * excluded for that, and no other may take the role.
+ * A flush waits for the medium of the primary's host for longer than the lease. The wait must not
+ * cause the exclusion of a member, or another primary.
  */
 static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 {

@@ -318,8 +318,7 @@ static void put_until_thaw(struct lane lanes[], unsigned n)
 		lane_expect_put(&lanes[i]);
 }
 
-/* --- the ways to end that wait
- * ----------------------------------------------------------------- */
+/* --- connections that end, and the next ones ------------------------------------------------- */
 
 static void end_and_put_again(struct lane lanes[], unsigned n, bool freezes, bool is_lost)
 {

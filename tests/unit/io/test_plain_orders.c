@@ -106,8 +106,8 @@ static void without_messages(struct plain *a, struct plain *b)
 	go_on_to_rts(b, a);
 }
 
-/* With messages both ends are reset at the end: an earlier message belongs to an earlier
- * connection, so one end alone cannot go on. */
+/* Exchange messages, and reset both ends afterwards. If only one end is reset, the other end keeps
+ * messages of the earlier connection. */
 static void with_messages(struct plain *a, struct plain *b)
 {
 	for (unsigned n = below(12); n > 0; n--) {

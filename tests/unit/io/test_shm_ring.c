@@ -118,8 +118,7 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_false(ring_wakes_writer(&r));
 }
 
-/* --- the reader polls; the writer fills the ring and sleeps each time
- * -------------------------- */
+/* --- the reader polls; the writer fills the ring and sleeps each time --------------------- */
 
 #define FILLS  20000u
 #define WAKE_S 30 /* seconds after which a wake-up counts as lost */

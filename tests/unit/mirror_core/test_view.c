@@ -324,7 +324,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(view_compare(&rec, &shrunk), VIEW_BRANCH);
 	shrunk.seq++;
 	assert_int_equal(view_compare(&backup, &shrunk), VIEW_NEWER);
-	/* The history keeps who was in-sync for each member that is promoted then. */
+	/* For each promotion the history keeps the set of members that were in-sync. */
 	assert_int_equal(view_promote(&backup, 2, 14, NULL), 0);
 	assert_int_equal(backup.history[0].insync, 7);
 	assert_int_equal(view_compare(&backup, &two), VIEW_BRANCH);

@@ -14,7 +14,7 @@
 static const struct hello_begin file = {.is_file = true, .length = LENGTH, .time_ns = 77};
 static const struct hello_content whole = {HELLO_CONTENT_WHOLE, LENGTH, 77, {1, 2, 3}};
 
-/* Returns what the server tells a new client about the first region. */
+/* Returns the content of the first region that the server reports to a new client. */
 static struct hello_content content_of(const struct running *r)
 {
 	struct session_opts opts = running_client(r, HELLO_LIST);

@@ -145,8 +145,7 @@ static void overrun_is_reported_once_and_stays(void **state)
 	cq_fini(&cq);
 }
 
-/* --- completions that go straight to the polling thread
- * ---------------------------------------- */
+/* --- completions that go straight to the polling thread ----------------------------------- */
 
 static bool take(struct cq_taker *t, uint64_t wr_id)
 {

@@ -146,7 +146,7 @@ static void peers_do_not_wait_for_each_other(void **state)
 	assert_int_equal(take(1000), UD_WINDOW);
 	for (unsigned port = 1024; port < 2048; port++)
 		assert_true(take_to(2, (uint16_t)port));
-	assert_int_equal(take(1), 0); /* the peer has kept its entry, because the port uses it */
+	assert_int_equal(take(1), 0); /* no other port has replaced the first peer's entry */
 	now += UD_PATIENCE_NS;
 	assert_int_equal(take(1), 1);
 	for (unsigned port = 1024; port < 2048; port++)

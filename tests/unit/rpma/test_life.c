@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_life.c -- common queues, limits, cancelling and rejections, on the scripted provider. */
+/* test_life.c -- connections with a common completion queue, time limits, cancellations and
+ * rejections. The provider is the scripted one (script.h). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>

@@ -160,8 +160,7 @@ static void test_states_have_names(void **state)
 	assert_string_equal(meeting_state_str(MEETING_LOST + 1), "?");
 }
 
-/* --- dials of the peer
- * ------------------------------------------------------------------------- */
+/* --- dials of the peer -------------------------------------------------------------------- */
 
 static void test_a_dial_without_reply_gives_way_after_five_seconds(void **state)
 {
