@@ -3,9 +3,9 @@
  * conn_plain_impl.h -- the additional state of a home connection, and functions for the files of
  * this folder.
  *
- * The home is the connection of a plain queue pair (conn_plain.h). A dial is a request of the peer's
- * queue pair for a connection. It arrives on a connection of its own, the carrier. The dial is
- * parked in a table until the home takes over the carrier's link, or the dial is rejected.
+ * The home is the connection of a plain queue pair (conn_plain.h). A dial is a request of the
+ * peer's queue pair for a connection. It arrives on a connection of its own, the carrier. The dial
+ * is parked in a table until the home takes over the carrier's link, or the dial is rejected.
  */
 #ifndef IO_CONN_PLAIN_IMPL_H
 #define IO_CONN_PLAIN_IMPL_H
