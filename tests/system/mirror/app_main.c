@@ -9,7 +9,7 @@
  *   get OFFSET                    print the number
  *   store OFFSET NUMBER           store a number without a flush
  *   flush OFFSET LEN
- *   pair OFFSET OFFSET LEN        flush two ranges by one call
+ *   pair OFFSET OFFSET LEN        flush two ranges by one call; an error names the members, too
  *   store8 OFFSET NUMBER | verify OFFSET LEN | confirm | state
  *   age                           print how old, in ms, the data of a reader are, and the health
  *   events                        ask for the descriptor for events
@@ -108,8 +108,13 @@ static void app_flush(uint64_t offset, uint64_t len)
 static void app_flush_pair(uint64_t one, uint64_t other, uint64_t len)
 {
 	struct rpmirror_range ranges[] = {{app_word(one), len}, {app_word(other), len}};
+	int rc = rpmirror_flush(app_set, ranges, 2, 0, &app_result);
 
-	app_print_result(rpmirror_flush(app_set, ranges, 2, 0, &app_result));
+	if (rc && rc != RPMIRROR_E_INVAL)
+		printf("%s: durable %u flags %u: %s\n", rpmirror_err_2str(rc),
+		       app_result.durable_mask, app_result.flags, rpmirror_errormsg());
+	else
+		app_print_result(rc);
 }
 
 /* Returns a block that was not flushed before. Its neighbours are returned much later. */

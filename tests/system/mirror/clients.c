@@ -13,7 +13,7 @@
 #include "history_file.h"
 #include "system/lib/check.h"
 
-#define CLIENTS_WAIT_MS 30000
+#define CLIENTS_WAIT_MS 60000
 #define CLIENTS_LOOK_MS 10
 /* distance of the registers in words, which spreads them over all extents */
 #define CLIENTS_STRIDE "130000"
