@@ -217,7 +217,7 @@ void flush_write_back(struct rpmirror *m, const struct flush_written *written)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Make the ranges of a round's parts durable in the own file, or have them made durable. */
+/* Make the ranges of a round's parts durable in the own file, or let another thread do this. */
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
 			const struct flush_round *round)
 {

@@ -68,12 +68,12 @@ struct op {
 	bool changing;
 	bool reads_flush; /* READ: the peer makes earlier Writes durable before it answers */
 	bool done;
-	bool staged;    /* the source is in this end's AREA_STAGE... */
-	uint64_t stage; /* ...at this offset, until the operation is complete */
+	bool staged;    /* the source is in this end's AREA_STAGE until the operation is complete */
+	uint64_t stage; /* offset of the source in AREA_STAGE */
 	uint32_t imm;
 	uint32_t alg;              /* VERIFY */
-	bool matches;              /* CMP_SWAP: the compared value equals the word... */
-	uint64_t mismatch;         /* ...otherwise it differs from the word in this bit */
+	bool matches;              /* CMP_SWAP: the compared value equals the word */
+	uint64_t mismatch;         /* if !matches: the bit in which the two differ */
 	uint64_t operand;          /* the value to add, swap in or write */
 	uint8_t after[8];          /* the word after the operation */
 	uint64_t original;         /* the word before the operation */

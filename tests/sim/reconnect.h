@@ -105,13 +105,13 @@ struct reconnect {
 	X(later) /* connections that begin after another connection */                             \
 	X(rings)                                                                                   \
 	X(acknowledged) /* acknowledged flushes of later connections */                            \
-	/* at the begin of a later connection, bytes of a former one are in the network */         \
-	X(in_network)                                                                              \
-	X(in_queue)        /* ... in the queue of the target's kernel */                           \
-	X(in_ring)         /* ... in the ring */                                                   \
-	X(in_buffer)       /* ... in the target's receive buffer */                                \
-	X(in_placement)    /* ... in the middle of a store */                                      \
-	X(atomics_waiting) /* ... in an atomic Write that waits for a flush */                     \
+	/* where bytes of a former connection are at the begin of a later connection */            \
+	X(in_network)      /* in the network */                                                    \
+	X(in_queue)        /* in the queue of the target's kernel */                               \
+	X(in_ring)         /* in the ring */                                                       \
+	X(in_buffer)       /* in the target's receive buffer */                                    \
+	X(in_placement)    /* in the middle of a store */                                          \
+	X(atomics_waiting) /* in an atomic Write that waits for a flush */                         \
 	X(questions)       /* connections that name former connections, or their owner */          \
 	X(waits)           /* the target has to cut some of the named connections first */         \
 	X(cut)                                                                                     \

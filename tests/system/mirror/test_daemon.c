@@ -393,11 +393,11 @@ static void a_restarted_daemon_finds_its_primary_again(void **state)
 	host_kill(&hosts, 0);
 	player_close(&a);
 	host_start(&hosts, 0, NULL);
-	/* No other process gets the set, ... */
+	/* No other process gets the set. */
 	player_open(&b, &hosts, 0);
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
-	/* ... and the process that has it works on: its alive key is renewed. */
+	/* The process that has the set continues to work: its alive key is renewed. */
 	player_open(&a, &hosts, 0);
 	memset(&out, 0, sizeof(out));
 	out.type = PACKET_MAP;

@@ -116,14 +116,14 @@ static void the_margin_covers_clocks_that_drift(void **state)
 
 	(void)state;
 	for (uint32_t lease = 100; lease <= 60000; lease += 700) {
-		uint64_t at = 0; /* the true time; the primary's clock is 5 % slow ... */
+		uint64_t at = 0; /* the true time; the primary's clock is 5 % slow */
 
 		lease_init(&l, lease);
 		candidate_init(&c, lease);
 		lease_on_confirmed(&l, 0);
 		assert_false(candidate_on_alive(&c, epoch, 1, 1, at_once(0)));
 		while (!candidate_on_alive(&c, epoch, 1, 1, at_once(at * 105 / 100)))
-			at++; /* ... and the candidate's clock is 5 % fast */
+			at++; /* the candidate's clock is 5 % fast */
 		assert_false(lease_holds(&l, at * 95 / 100));
 	}
 }
