@@ -96,7 +96,7 @@ static int copy_missing(const struct set *s, struct error *err)
 		err, err->kind, ENOENT,
 		"%s; mount its disk, or make a new copy: if the copy is lost, first 'rpmirror "
 		"member replace %s %s' on the primary's host, then here 'rpmirror init %s "
-		"--join %s --register %s'",
+		"--join %s --register \"%s\"'",
 		err->text, set, member, set, member, s->conf->register_uri);
 }
 

@@ -32,6 +32,9 @@ static const char *status_reason_of_down(const struct set *s)
 
 	if (view->phase == MIRROR_PHASE_RECOVERING)
 		return "the primary makes the copies equal";
+	if (!s->has_entry && !s->register_answers)
+		return "the register has not been read yet, so it is not known which process is "
+		       "primary";
 	return s->has_entry && !view->epoch.number ? "the set is new: no process has mapped it yet"
 						   : "no process is primary";
 }
@@ -166,6 +169,9 @@ static const char *status_next_of_closed(const struct set *s)
 {
 	uint8_t own = set_own_slot(s);
 
+	if (s->is_secret_bad)
+		return "put the secret file of another host here, with mode 600; the daemon opens "
+		       "the copy within seconds, and no new copy is needed";
 	if (own != MIRROR_NO_SLOT && status_insync(s) == MIRROR_BIT(own))
 		return "only this host's copy has all that was acknowledged: put both of its files "
 		       "back; if they are lost, 'rpmirror promote --force' on another host goes on "
@@ -188,6 +194,8 @@ const char *status_next_of_down(const struct set *s)
 }
 
 /* ---- the advice ---- */
+
+#define STATUS_NEXT_OF_REGISTER "look at the register, and at this host's way to it"
 
 /* Returns true if a primary does not serve yet because the host of an in-sync copy does not
  * answer. */
@@ -227,10 +235,12 @@ static const char *status_next(const struct set *s, const struct primary_words *
 			       "member: its copy is filled first then; if a host is lost for ever: "
 			       "rpmirror member replace; to serve with fewer copies until one "
 			       "returns: rpmirror set SET min-copies=1";
+		if (!s->register_answers)
+			return STATUS_NEXT_OF_REGISTER;
 		return status_next_of_down(s);
 	case MIRROR_HEALTH_DEGRADED:
 		if (!s->register_answers)
-			return "look at the register, and at this host's way to it";
+			return STATUS_NEXT_OF_REGISTER;
 		if (status_is_paused(words))
 			return "an operator keeps a member away: rpmirror resume MEMBER";
 		if (status_has_failed(s))

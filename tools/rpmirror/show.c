@@ -300,7 +300,8 @@ static void show_explain_member(const json_t *member, uint64_t set_size, bool is
 		{"unknown",
 		 "is consistent, but its daemon cannot be asked whether it is the newest"},
 		{"in-sync", "has every acknowledged flush"},
-		{"failed", "has failed: its medium or a write-back reported an error"},
+		{"failed", "cannot be used: its medium or a write-back reported an error, or it "
+			   "cannot be opened"},
 		{"excluded", "was equal when it was excluded; flushes are acknowledged without it"},
 	};
 	const char *copy = show_copy(member, is_serving);

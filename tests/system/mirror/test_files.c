@@ -184,6 +184,9 @@ static void an_open_secret_file_is_not_called_a_lost_copy(void **state)
 	assert_int_equal(chmod(hosts.secret, 0644), 0);
 	host_start(&hosts, 1, NULL);
 	expect_said(1, "open to others than its owner .mode 0644.", "explain orders");
+	expect_said(1, "Next: put the secret file of another host here, with mode 600",
+		    "explain orders");
+	assert_false(has_said("member replace"));
 	expect_said(0, "its secret file cannot be used", "status orders");
 	expect_said(0, "Next: put the same secret file on each host, with mode 600",
 		    "explain orders");
@@ -312,6 +315,25 @@ static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
+/* A daemon that starts without its register must not advise to start the application, which cannot
+ * become the primary without a register. */
+static void a_daemon_that_starts_without_its_register_names_the_register(void **state)
+{
+	const char *path;
+	char still[320];
+
+	(void)state;
+	path = strchr(hosts.register_uri, ':') + 1;
+	snprintf(still, sizeof(still), "%s.still", path);
+	host_kill(&hosts, 1);
+	assert_int_equal(mkfifo(still, 0600), 0);
+	assert_int_equal(rename(still, path), 0);
+	host_start(&hosts, 1, NULL);
+	expect_said(1, "Why: the register has not been read yet", "explain orders");
+	expect_said(1, "Next: look at the register", "explain orders");
+	assert_int_equal(host_stop(&hosts, 1), 0);
+}
+
 /* A new etcd answers, but does not have the set; the copies have the data that are needed to
  * restore it. */
 static void a_register_without_the_set_names_the_way_back(void **state)
@@ -401,6 +423,8 @@ int main(void)
 		APPS_TEST(a_register_that_never_answers_is_noticed_and_not_waited_for, .count = 2,
 			  .lease_ms = 2500, .register_timeout_ms = 600),
 		TEST(a_register_that_refuses_is_named_with_its_refusal),
+		APPS_TEST(a_daemon_that_starts_without_its_register_names_the_register, .count = 2,
+			  .register_timeout_ms = 600),
 		TEST(a_register_without_the_set_names_the_way_back),
 		APPS_TEST(a_lost_right_to_write_shows_before_it_is_needed, .count = 2,
 			  .lease_ms = 10000),

@@ -234,7 +234,7 @@ a_name_of_another_host() {
 	daemon_stop 1
 	rm b/data b/data.rpmirror
 	daemon_start 1
-	await 1 "does not exist; mount its disk, or .*'rpmirror member replace orders b'.*'rpmirror init orders --join b --register" \
+	await 1 "does not exist; mount its disk, or .*'rpmirror member replace orders b'.*'rpmirror init orders --join b --register \"[^ ]*\"'" \
 		explain orders
 	daemon_stop 1
 	join || fail "no copy of b"
