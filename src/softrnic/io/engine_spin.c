@@ -184,13 +184,21 @@ static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
 	return src;
 }
 
+/* During the callback another thread may have replaced this thread, and have ended the checks of the
+ * source. This thread's look() may have begun them again afterwards, so it ends them, too. Otherwise
+ * neither the poller nor a leader would find the source's next bytes. */
 static void spin_end_look(struct eng_runner *me, struct eng_source *src, bool stays)
 {
-	if (!stays) {
-		pthread_mutex_lock(&me->loop->lock);
-		spin_forget(&me->loop->spin, src);
-		pthread_mutex_unlock(&me->loop->lock);
-	}
+	struct eng_spin *s = &me->loop->spin;
+	bool is_late;
+
+	pthread_mutex_lock(&me->loop->lock);
+	is_late = stays && spin_find(s, src) < 0;
+	if (!stays)
+		spin_forget(s, src);
+	pthread_mutex_unlock(&me->loop->lock);
+	if (is_late)
+		src->look_end(src);
 	runner_finish(me);
 }
 
