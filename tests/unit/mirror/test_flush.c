@@ -434,13 +434,17 @@ static void msync_wait(void)
 		usleep(1000);
 }
 
+/* Valid while msync_stalls or msync_holds is set: msync_thread is written before these. */
+static bool msync_is_chosen(void)
+{
+	return pthread_equal(pthread_self(), msync_thread);
+}
+
 __attribute__((visibility("default"))) int msync(void *at, size_t len, int flags)
 {
-	bool is_chosen = pthread_equal(pthread_self(), msync_thread);
-
-	if (__atomic_load_n(&msync_holds, __ATOMIC_ACQUIRE) && !is_chosen)
+	if (__atomic_load_n(&msync_holds, __ATOMIC_ACQUIRE) && !msync_is_chosen())
 		msync_wait();
-	if (__atomic_load_n(&msync_stalls, __ATOMIC_ACQUIRE) && is_chosen && ++msyncs == 2)
+	if (__atomic_load_n(&msync_stalls, __ATOMIC_ACQUIRE) && msync_is_chosen() && ++msyncs == 2)
 		usleep(1500 * 1000);
 	return (int)syscall(SYS_msync, at, len, flags);
 }
