@@ -353,6 +353,19 @@ static void *bind_again(void *arg)
 	return (void *)(intptr_t)ibv_bind_mw(owner.qp, window, &bind);
 }
 
+/* The description of the window's last binding, which the table's mutex guards. */
+static struct mr *last_binding(uint32_t *key)
+{
+	struct mw *mw = container_of(window, struct mw, ibv);
+	struct mr *now;
+
+	pthread_mutex_lock(&mw->table->lock);
+	now = mw->now;
+	*key = now->ibv.rkey;
+	pthread_mutex_unlock(&mw->table->lock);
+	return now;
+}
+
 /* Do what mr_release() does, which the library does not export. */
 static void release(struct mr *mr)
 {
@@ -460,7 +473,7 @@ static void post_read(void)
 static void a_bind_waits_for_the_use_of_the_one_before(void **state)
 {
 	struct mr *first;
-	uint32_t key;
+	uint32_t key, bound;
 
 	make(IBV_MW_TYPE_1);
 	begin_anew();
@@ -471,7 +484,7 @@ static void a_bind_waits_for_the_use_of_the_one_before(void **state)
 	key = post_bind(4, OPEN_AT, IBV_SEND_FENCE);
 	plain_ready(&user, owner.qp->qp_num);
 	expect_done(&owner, 1);
-	first = container_of(window, struct mw, ibv)->now;
+	first = last_binding(&bound);
 	mr_hold_again(first);
 	plain_recv(&user, 5);
 	expect_done(&owner, 2);
@@ -479,7 +492,8 @@ static void a_bind_waits_for_the_use_of_the_one_before(void **state)
 	plain_expect_none(&owner, 20);
 	release(first);
 	usleep(100000);
-	assert_int_equal(container_of(window, struct mw, ibv)->now->ibv.rkey, key);
+	last_binding(&bound);
+	assert_int_equal(bound, key);
 	expect_done(&owner, 4);
 	expect_done(&user, 5);
 	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
