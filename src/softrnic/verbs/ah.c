@@ -105,17 +105,6 @@ static bool ah_parse_grh(const struct ibv_grh *grh, union ibv_gid *from, union i
 	return true;
 }
 
-/* Returns the index of the row that has this GID, or -1. */
-static int ah_find_gid(const union ibv_gid *gid)
-{
-	struct gid_row row;
-
-	for (unsigned i = 0; i < GID_ROWS; i++)
-		if (!gids_get(i, &row) && !memcmp(&row.gid, gid, sizeof(*gid)))
-			return (int)i;
-	return -1;
-}
-
 static int ah_fail(int err)
 {
 	errno = err;
@@ -133,7 +122,7 @@ int softrnic_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct i
 	*attr = (struct ibv_ah_attr){.sl = wc->sl, .port_num = port, .is_global = 1};
 	if (!(wc->wc_flags & IBV_WC_GRH) || !ah_parse_grh(grh, &attr->grh.dgid, &to, &attr->grh))
 		return ah_fail(EINVAL);
-	index = ah_find_gid(&to);
+	index = gids_find(&to);
 	if (index < 0)
 		return ah_fail(EINVAL);
 	attr->grh.sgid_index = (uint8_t)index;

@@ -48,6 +48,8 @@ void gid_table_fill(struct gid_table *t, const struct link_interface *primary,
 /* Read a row of the device's current table. Returns 0, -ENODATA for an empty row, or -EINVAL for an
  * index outside of the table. */
 int gids_get(unsigned index, struct gid_row *row);
+/* Returns the index of the row with this GID, or -1. */
+int gids_find(const union ibv_gid *gid);
 /* Find a route from the address of row grh->sgid_index to the address grh->dgid. Returns 0, EINVAL
  * for an index outside of the table, or an errno value that explains why there is no route. */
 int gids_route(const struct ibv_global_route *grh, struct gid_row *own, struct link_addr *peer);

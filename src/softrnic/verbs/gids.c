@@ -2,6 +2,7 @@
 /* gids.c -- the device's table of GIDs: made at its first use, and extended later. */
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -112,6 +113,19 @@ int gids_get(unsigned index, struct gid_row *row)
 		ret = -ENODATA;
 	pthread_mutex_unlock(&gids.lock);
 	return ret;
+}
+
+int gids_find(const union ibv_gid *gid)
+{
+	int found = -1;
+
+	pthread_mutex_lock(&gids.lock);
+	gids_refresh_locked();
+	for (unsigned i = 0; i < gids.table.n && found < 0; i++)
+		if (!memcmp(&gids.table.rows[i].gid, gid, sizeof(*gid)))
+			found = (int)i;
+	pthread_mutex_unlock(&gids.lock);
+	return found;
 }
 
 int gids_route(const struct ibv_global_route *grh, struct gid_row *own, struct link_addr *peer)

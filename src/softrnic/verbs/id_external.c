@@ -80,16 +80,14 @@ static uint32_t external_psn(struct cmid *id)
 static int external_find_gid(const struct cmid *id, union ibv_gid *gid, uint8_t *index)
 {
 	struct link_addr own = link_addr_from(&id->pub.route.addr.src_addr);
-	struct gid_row row;
+	int row;
 
 	*gid = gid_of_addr(&own);
-	for (unsigned i = 0; i < GID_ROWS; i++) {
-		if (!gids_get(i, &row) && !memcmp(&row.gid, gid, sizeof(*gid))) {
-			*index = (uint8_t)i;
-			return 0;
-		}
-	}
-	return EADDRNOTAVAIL;
+	row = gids_find(gid);
+	if (row < 0)
+		return EADDRNOTAVAIL;
+	*index = (uint8_t)row;
+	return 0;
 }
 
 int id_external_begin(struct cmid *id, uint32_t qpn, struct stream_params *params)
