@@ -17,22 +17,12 @@
 #include "softrnic/proto/ud.h"
 #include "softrnic/rnic/ud_flow.h"
 #include "softrnic/softrnic.h"
+#include "ud_end.h"
 
-#define QKEY  0x11111111u
 #define DEPTH 64
-#define SLOT  256u
 
-struct end {
-	struct ibv_comp_channel *channel;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr;
-	struct ibv_ah *ah; /* address handle of this host */
-	struct ibv_qp *qp;
-	uint8_t buf[DEPTH * SLOT];
-};
-
-static struct end a, b;
+static struct ud_end a, b;
+static uint8_t bytes_of_a[DEPTH * UD_END_SLOT], bytes_of_b[DEPTH * UD_END_SLOT];
 
 /* The next so many calls of sendmmsg() send nothing, as on a full socket. */
 static atomic_int busy_calls;
@@ -78,86 +68,21 @@ static void set_buffer(int size)
 	assert_int_equal(__real_setsockopt(udp_fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
 }
 
-/* --- ends ----------------------------------------------------------------------------------- */
-
-static void move(struct end *e, enum ibv_qp_state to, int mask)
-{
-	struct ibv_qp_attr attr = {.qp_state = to, .port_num = 1, .qkey = QKEY};
-
-	assert_int_equal(softrnic_modify_qp(e->qp, &attr, IBV_QP_STATE | mask), 0);
-}
-
-static void make_qp(struct end *e)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = e->cq,
-		.recv_cq = e->cq,
-		.cap = {.max_send_wr = DEPTH,
-			.max_recv_wr = DEPTH,
-			.max_send_sge = 1,
-			.max_recv_sge = 1},
-		.qp_type = IBV_QPT_UD,
-		.sq_sig_all = 1,
-	};
-
-	e->qp = softrnic_create_plain_qp(e->pd, &attr);
-	assert_non_null(e->qp);
-	move(e, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-	move(e, IBV_QPS_RTR, 0);
-	move(e, IBV_QPS_RTS, IBV_QP_SQ_PSN);
-}
-
-static void open_end(struct end *e)
-{
-	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-	struct ibv_context *ctx = softrnic_context();
-
-	e->channel = softrnic_create_comp_channel(ctx);
-	e->pd = softrnic_alloc_pd(ctx);
-	e->cq = softrnic_create_cq(ctx, 4 * DEPTH, NULL, e->channel, 0);
-	assert_true(e->channel && e->pd && e->cq);
-	e->mr = softrnic_reg_mr(e->pd, e->buf, sizeof(e->buf), IBV_ACCESS_LOCAL_WRITE);
-	assert_non_null(e->mr);
-	assert_int_equal(softrnic_query_gid(ctx, 1, 0, &attr.grh.dgid), 0);
-	e->ah = softrnic_create_ah(e->pd, &attr);
-	assert_non_null(e->ah);
-	make_qp(e);
-}
-
-static void close_end(struct end *e)
-{
-	assert_int_equal(softrnic_destroy_plain_qp(e->qp), 0);
-	assert_int_equal(softrnic_destroy_ah(e->ah), 0);
-	assert_int_equal(softrnic_dereg_mr(e->mr), 0);
-	assert_int_equal(softrnic_destroy_cq(e->cq), 0);
-	assert_int_equal(softrnic_dealloc_pd(e->pd), 0);
-	assert_int_equal(softrnic_destroy_comp_channel(e->channel), 0);
-}
-
 static int setup(void **state)
 {
-	open_end(&a);
-	open_end(&b);
+	ud_end_open(&a, bytes_of_a, DEPTH);
+	ud_end_open(&b, bytes_of_b, DEPTH);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	close_end(&a);
-	close_end(&b);
+	ud_end_close(&a);
+	ud_end_close(&b);
 	return 0;
 }
 
-static void post_recv(struct end *e, unsigned slot)
-{
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)e->buf + slot * SLOT, .length = SLOT, .lkey = e->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
-
-	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);
-}
-
-static int send_to(struct end *e, uint32_t qpn, const char *text)
+static int send_to(struct ud_end *e, uint32_t qpn, const char *text)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)text, .length = (uint32_t)strlen(text)};
 	struct ibv_send_wr wr = {
@@ -166,30 +91,14 @@ static int send_to(struct end *e, uint32_t qpn, const char *text)
 		.opcode = IBV_WR_SEND_WITH_IMM,
 		.send_flags = IBV_SEND_INLINE | IBV_SEND_SOLICITED,
 		.imm_data = htonl(7),
-		.wr.ud = {.ah = e->ah, .remote_qpn = qpn, .remote_qkey = QKEY},
+		.wr.ud = {.ah = e->ah, .remote_qpn = qpn, .remote_qkey = UD_END_QKEY},
 	};
 	struct ibv_send_wr *bad;
 
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-/* Wait at most 10 s for the next completion. */
-static struct ibv_wc wait_for(struct end *e)
-{
-	const struct timespec pause = {.tv_nsec = 100000};
-	struct ibv_wc wc = {0};
-	int n = 0;
-
-	for (int i = 0; i < 100000 && !n; i++) {
-		n = ibv_poll_cq(e->cq, 1, &wc);
-		if (!n)
-			nanosleep(&pause, NULL);
-	}
-	assert_int_equal(n, 1);
-	return wc;
-}
-
-static void expect_none(struct end *e, int ms)
+static void expect_none(struct ud_end *e, int ms)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	struct ibv_wc wc;
@@ -200,10 +109,10 @@ static void expect_none(struct end *e, int ms)
 	}
 }
 
-static void expect_message(struct end *e, uint32_t from, const char *text)
+static void expect_message(struct ud_end *e, uint32_t from, const char *text)
 {
-	struct ibv_wc wc = wait_for(e);
-	const uint8_t *at = e->buf + wc.wr_id * SLOT;
+	struct ibv_wc wc = ud_end_wait(e);
+	const uint8_t *at = e->buf + wc.wr_id * UD_END_SLOT;
 
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
@@ -216,11 +125,11 @@ static void expect_message(struct end *e, uint32_t from, const char *text)
 	assert_memory_equal(at + UD_GRH_LEN, text, strlen(text));
 }
 
-static void talk(struct end *from, struct end *to)
+static void talk(struct ud_end *from, struct ud_end *to)
 {
-	post_recv(to, 0);
+	ud_end_recv(to, 0);
 	assert_int_equal(send_to(from, to->qp->qp_num, "hello"), 0);
-	assert_int_equal(wait_for(from).opcode, IBV_WC_SEND);
+	assert_int_equal(ud_end_wait(from).opcode, IBV_WC_SEND);
 	expect_message(to, from->qp->qp_num, "hello");
 }
 
@@ -242,9 +151,9 @@ static void the_device_reports_that_it_has_address_handles(void **state)
 
 static void one_sends_to_itself(void **state)
 {
-	post_recv(&a, 0);
+	ud_end_recv(&a, 0);
 	assert_int_equal(send_to(&a, a.qp->qp_num, "hello"), 0);
-	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	assert_int_equal(ud_end_wait(&a).opcode, IBV_WC_SEND);
 	expect_message(&a, a.qp->qp_num, "hello");
 }
 
@@ -269,7 +178,7 @@ static void a_message_has_the_handles_traffic_class_and_hop_limit(void **state)
 	assert_int_equal(b.buf[28], 64);
 }
 
-static void expect_event(struct end *e)
+static void expect_event(struct ud_end *e)
 {
 	struct ibv_cq *cq;
 	void *context;
@@ -280,16 +189,16 @@ static void expect_event(struct end *e)
 
 static void a_message_wakes_a_thread_that_waits(void **state)
 {
-	post_recv(&b, 0);
+	ud_end_recv(&b, 0);
 	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
 	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
 	expect_event(&b);
-	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	assert_int_equal(ud_end_wait(&a).opcode, IBV_WC_SEND);
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
 /* Poll so often that only the polls receive. */
-static void poll_in_a_loop(struct end *e)
+static void poll_in_a_loop(struct ud_end *e)
 {
 	struct ibv_wc wc;
 
@@ -299,12 +208,12 @@ static void poll_in_a_loop(struct end *e)
 
 static void a_message_wakes_a_thread_that_polled_before_it_waited(void **state)
 {
-	post_recv(&b, 0);
+	ud_end_recv(&b, 0);
 	poll_in_a_loop(&b);
 	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
 	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
 	expect_event(&b);
-	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	assert_int_equal(ud_end_wait(&a).opcode, IBV_WC_SEND);
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
@@ -312,12 +221,12 @@ static void a_message_wakes_a_thread_that_polled_before_it_waited(void **state)
 static void a_message_wakes_a_thread_after_another_has_stopped_to_poll(void **state)
 {
 	assert_int_equal(ud_port_of(a.qp->qp_num), ud_port_of(b.qp->qp_num));
-	post_recv(&b, 0);
+	ud_end_recv(&b, 0);
 	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
 	poll_in_a_loop(&a);
 	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
 	expect_event(&b);
-	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	assert_int_equal(ud_end_wait(&a).opcode, IBV_WC_SEND);
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
@@ -333,8 +242,8 @@ static void two_threads_wait_at_one_port(void **state)
 	pthread_t thread;
 
 	for (int i = 0; i < 100; i++) {
-		post_recv(&a, 0);
-		post_recv(&b, 0);
+		ud_end_recv(&a, 0);
+		ud_end_recv(&b, 0);
 		assert_int_equal(ibv_req_notify_cq(a.cq, 1), 0);
 		assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
 		assert_int_equal(pthread_create(&thread, NULL, wait_in_a_thread, &a), 0);
@@ -343,8 +252,8 @@ static void two_threads_wait_at_one_port(void **state)
 		assert_int_equal(send_to(&b, a.qp->qp_num, "hello"), 0);
 		assert_int_equal(pthread_join(thread, NULL), 0);
 		for (int n = 0; n < 2; n++) {
-			assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
-			assert_int_equal(wait_for(&b).status, IBV_WC_SUCCESS);
+			assert_int_equal(ud_end_wait(&a).status, IBV_WC_SUCCESS);
+			assert_int_equal(ud_end_wait(&b).status, IBV_WC_SUCCESS);
 		}
 	}
 }
@@ -355,14 +264,14 @@ static void a_message_wakes_a_thread_after_another_has_stopped_to_wait(void **st
 	struct ibv_cq *cq;
 	void *context;
 
-	post_recv(&b, 0);
+	ud_end_recv(&b, 0);
 	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
 	assert_int_equal(softrnic_wait_cq_event(a.channel, 10, &cq, &context), -1);
 	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
 	assert_int_equal(poll(&(struct pollfd){.fd = b.channel->fd, .events = POLLIN}, 1, 10000),
 			 1);
 	expect_event(&b);
-	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	assert_int_equal(ud_end_wait(&a).opcode, IBV_WC_SEND);
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
@@ -371,14 +280,14 @@ static void what_the_socket_does_not_take_leaves_later_in_order(void **state)
 	static const char *const texts[] = {"1", "22", "333", "4444"};
 
 	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
-		post_recv(&b, i);
+		ud_end_recv(&b, i);
 	atomic_store(&busy_calls, 7);
 	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
 		assert_int_equal(send_to(&a, b.qp->qp_num, texts[i]), 0);
 	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
 		expect_message(&b, a.qp->qp_num, texts[i]);
 	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
-		assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+		assert_int_equal(ud_end_wait(&a).opcode, IBV_WC_SEND);
 	assert_int_equal(atomic_load(&busy_calls), 0);
 }
 
@@ -389,7 +298,7 @@ static void a_burst_waits_for_room_in_the_receivers_socket(void **state)
 	static const char *const texts[] = {"1", "22", "333", "4444"};
 
 	for (unsigned i = 0; i < DEPTH; i++)
-		post_recv(&b, i);
+		ud_end_recv(&b, i);
 	set_buffer(16000);
 	poll_in_a_loop(&b);
 	for (unsigned i = 0; i < DEPTH; i++)
@@ -397,7 +306,7 @@ static void a_burst_waits_for_room_in_the_receivers_socket(void **state)
 	for (unsigned i = 0; i < DEPTH; i++)
 		expect_message(&b, a.qp->qp_num, texts[i % ARRAY_LEN(texts)]);
 	for (unsigned i = 0; i < DEPTH; i++)
-		assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
+		assert_int_equal(ud_end_wait(&a).status, IBV_WC_SUCCESS);
 	set_buffer(1 << 20);
 }
 
@@ -408,7 +317,7 @@ static void a_message_to_no_queue_pair_completes(void **state)
 
 	for (unsigned i = 0; i < ARRAY_LEN(nowhere); i++) {
 		assert_int_equal(send_to(&a, nowhere[i], "hello"), 0);
-		assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
+		assert_int_equal(ud_end_wait(&a).status, IBV_WC_SUCCESS);
 	}
 	assert_int_equal(send_to(&a, 0x1000000, "hello"), EINVAL);
 	talk(&a, &b);
@@ -445,7 +354,7 @@ static void tell(int fd, const struct ud_header *h, size_t payload)
 	assert_int_equal(send(fd, bytes, UD_HEADER_LEN + payload, 0), UD_HEADER_LEN + payload);
 }
 
-static uint64_t counter(struct end *e, const char *name)
+static uint64_t counter(struct ud_end *e, const char *name)
 {
 	const char *const *names;
 	uint64_t values[16];
@@ -461,11 +370,12 @@ static uint64_t counter(struct end *e, const char *name)
 static void what_strangers_send_has_no_effect(void **state)
 {
 	int fd = stranger();
-	struct ud_header good = {.to_qpn = b.qp->qp_num, .from_qpn = number_of(fd), .qkey = QKEY};
+	struct ud_header good = {
+		.to_qpn = b.qp->qp_num, .from_qpn = number_of(fd), .qkey = UD_END_QKEY};
 	struct ud_header bad;
 
-	post_recv(&b, 0);
-	memset(b.buf, 0xaa, SLOT);
+	ud_end_recv(&b, 0);
+	memset(b.buf, 0xaa, UD_END_SLOT);
 	assert_int_equal(send(fd, "", 0, 0), 0);
 	assert_int_equal(send(fd, "sRUD", 4, 0), 4);
 	assert_int_equal(send(fd, "what is this? 24 bytes..", 24, 0), 24);
@@ -486,10 +396,10 @@ static void what_strangers_send_has_no_effect(void **state)
 	expect_none(&b, 50);
 	assert_int_equal(counter(&b, "too_long"), 1);
 	assert_int_equal(counter(&b, "bad_qkey"), 1);
-	for (unsigned i = 0; i < SLOT; i++)
+	for (unsigned i = 0; i < UD_END_SLOT; i++)
 		assert_int_equal(b.buf[i], 0xaa);
 	tell(fd, &good, 3);
-	assert_int_equal(wait_for(&b).byte_len, UD_GRH_LEN + 3);
+	assert_int_equal(ud_end_wait(&b).byte_len, UD_GRH_LEN + 3);
 	close(fd);
 	talk(&a, &b);
 }
@@ -547,7 +457,7 @@ static void messages_to_a_peer_that_grants_no_credit_leave_after_a_while(void **
 	grant(fd, serial);
 	assert_int_equal(completed(), UD_WINDOW);
 	for (unsigned i = 2 * UD_WINDOW; i < DEPTH; i++)
-		assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
+		assert_int_equal(ud_end_wait(&a).status, IBV_WC_SUCCESS);
 	close(fd);
 	talk(&a, &b);
 }
@@ -559,7 +469,7 @@ static void a_queue_pair_that_waits_for_a_credit_is_destroyed(void **state)
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(send_to(&a, number_of(fd), "hello"), 0);
 	assert_int_equal(softrnic_destroy_plain_qp(a.qp), 0);
-	make_qp(&a);
+	ud_end_make_qp(&a);
 	grant(fd, UD_ASK_EACH);
 	close(fd);
 	talk(&a, &b);
@@ -591,18 +501,18 @@ static void one_is_destroyed_while_messages_come(void **state)
 	atomic_store(&target, b.qp->qp_num);
 	assert_int_equal(pthread_create(&thread, NULL, fire, NULL), 0);
 	for (int i = 0; i < 200; i++) {
-		post_recv(&b, 0);
-		post_recv(&b, 1);
-		assert_int_equal(wait_for(&b).status, IBV_WC_SUCCESS);
+		ud_end_recv(&b, 0);
+		ud_end_recv(&b, 1);
+		assert_int_equal(ud_end_wait(&b).status, IBV_WC_SUCCESS);
 		assert_int_equal(softrnic_destroy_plain_qp(b.qp), 0);
-		make_qp(&b);
+		ud_end_make_qp(&b);
 		atomic_store(&target, b.qp->qp_num);
 		assert_int_equal(ibv_poll_cq(b.cq, 1, &wc), 0);
 	}
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);
 	for (; fired; fired--)
-		assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+		assert_int_equal(ud_end_wait(&a).opcode, IBV_WC_SEND);
 	talk(&b, &a);
 }
 
@@ -615,8 +525,8 @@ static int in_child(void)
 
 	if (err != ENODEV || softrnic_destroy_plain_qp(b.qp) || softrnic_destroy_plain_qp(a.qp))
 		return 1;
-	open_end(&a);
-	open_end(&b);
+	ud_end_open(&a, bytes_of_a, DEPTH);
+	ud_end_open(&b, bytes_of_b, DEPTH);
 	if (ud_port_of(b.qp->qp_num) == ud_port_of(parents))
 		return 2;
 	talk(&a, &b);

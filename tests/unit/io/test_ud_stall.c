@@ -13,22 +13,12 @@
 
 #include "softrnic/proto/ud.h"
 #include "softrnic/softrnic.h"
+#include "ud_end.h"
 
-#define QKEY  0x11111111u
 #define DEPTH 8
-#define SLOT  256u
-#define LEN   (DEPTH * SLOT)
+#define LEN   (DEPTH * UD_END_SLOT)
 
-struct end {
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr;
-	struct ibv_ah *ah; /* address handle of this host */
-	struct ibv_qp *qp;
-	uint8_t *buf;
-};
-
-static struct end a, b, slow; /* the memory of `slow` is a file */
+static struct ud_end a, b, slow; /* the memory of `slow` is a file */
 
 /* While the gate is shut, accesses to the memory of `slow` wait. */
 static atomic_bool shut;
@@ -62,62 +52,18 @@ int __wrap_safecopy(void *dst, const void *src, size_t len)
 	return __real_safecopy(dst, src, len);
 }
 
-/* --- ends ----------------------------------------------------------------------------------- */
-
-static void move(struct end *e, enum ibv_qp_state to, int mask)
+static void open_end(struct ud_end *e, int fd)
 {
-	struct ibv_qp_attr attr = {.qp_state = to, .port_num = 1, .qkey = QKEY};
-
-	assert_int_equal(softrnic_modify_qp(e->qp, &attr, IBV_QP_STATE | mask), 0);
-}
-
-static void make_qp(struct end *e)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = e->cq,
-		.recv_cq = e->cq,
-		.cap = {.max_send_wr = DEPTH,
-			.max_recv_wr = DEPTH,
-			.max_send_sge = 1,
-			.max_recv_sge = 1},
-		.qp_type = IBV_QPT_UD,
-		.sq_sig_all = 1,
-	};
-
-	e->qp = softrnic_create_plain_qp(e->pd, &attr);
-	assert_non_null(e->qp);
-	move(e, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-	move(e, IBV_QPS_RTR, 0);
-	move(e, IBV_QPS_RTS, IBV_QP_SQ_PSN);
-}
-
-static void open_end(struct end *e, int fd)
-{
-	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-	struct ibv_context *ctx = softrnic_context();
 	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	uint8_t *buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE, flags, fd, 0);
 
-	e->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE, flags, fd, 0);
-	assert_ptr_not_equal(e->buf, MAP_FAILED);
-	e->pd = softrnic_alloc_pd(ctx);
-	e->cq = softrnic_create_cq(ctx, 4 * DEPTH, NULL, NULL, 0);
-	assert_true(e->pd && e->cq);
-	e->mr = softrnic_reg_mr(e->pd, e->buf, LEN, IBV_ACCESS_LOCAL_WRITE);
-	assert_non_null(e->mr);
-	assert_int_equal(softrnic_query_gid(ctx, 1, 0, &attr.grh.dgid), 0);
-	e->ah = softrnic_create_ah(e->pd, &attr);
-	assert_non_null(e->ah);
-	make_qp(e);
+	assert_ptr_not_equal(buf, MAP_FAILED);
+	ud_end_open(e, buf, DEPTH);
 }
 
-static void close_end(struct end *e)
+static void close_end(struct ud_end *e)
 {
-	if (e->qp)
-		assert_int_equal(softrnic_destroy_plain_qp(e->qp), 0);
-	assert_int_equal(softrnic_destroy_ah(e->ah), 0);
-	assert_int_equal(softrnic_dereg_mr(e->mr), 0);
-	assert_int_equal(softrnic_destroy_cq(e->cq), 0);
-	assert_int_equal(softrnic_dealloc_pd(e->pd), 0);
+	ud_end_close(e);
 	munmap(e->buf, LEN);
 }
 
@@ -148,16 +94,7 @@ static int teardown(void **state)
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-static void post_recv(struct end *e, unsigned slot)
-{
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)e->buf + slot * SLOT, .length = SLOT, .lkey = e->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
-
-	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);
-}
-
-static void send_to(struct end *e, struct end *to, uint8_t value)
+static void send_to(struct ud_end *e, struct ud_end *to, uint8_t value)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)&value, .length = 1};
 	struct ibv_send_wr wr = {
@@ -165,39 +102,30 @@ static void send_to(struct end *e, struct end *to, uint8_t value)
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_INLINE,
-		.wr.ud = {.ah = e->ah, .remote_qpn = to->qp->qp_num, .remote_qkey = QKEY},
+		.wr.ud = {.ah = e->ah, .remote_qpn = to->qp->qp_num, .remote_qkey = UD_END_QKEY},
 	};
 	struct ibv_send_wr *bad;
 
 	assert_int_equal(ibv_post_send(e->qp, &wr, &bad), 0);
 }
 
-/* Wait at most 10 s for the next completion. */
-static struct ibv_wc wait_for(struct end *e)
+static struct ibv_wc wait_for(struct ud_end *e)
 {
-	const struct timespec pause = {.tv_nsec = 100000};
-	struct ibv_wc wc = {0};
-	int n = 0;
+	struct ibv_wc wc = ud_end_wait(e);
 
-	for (int i = 0; i < 100000 && !n; i++) {
-		n = ibv_poll_cq(e->cq, 1, &wc);
-		if (!n)
-			nanosleep(&pause, NULL);
-	}
-	assert_int_equal(n, 1);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	return wc;
 }
 
-static void expect_message(struct end *e, unsigned slot, uint8_t value)
+static void expect_message(struct ud_end *e, unsigned slot, uint8_t value)
 {
 	assert_int_equal(wait_for(e).wr_id, slot);
-	assert_int_equal(e->buf[slot * SLOT + UD_GRH_LEN], value);
+	assert_int_equal(e->buf[slot * UD_END_SLOT + UD_GRH_LEN], value);
 }
 
-static void talk(struct end *from, struct end *to)
+static void talk(struct ud_end *from, struct ud_end *to)
 {
-	post_recv(to, 0);
+	ud_end_recv(to, 0);
 	send_to(from, to, 'x');
 	assert_int_equal(wait_for(from).opcode, IBV_WC_SEND);
 	expect_message(to, 0, 'x');
@@ -210,7 +138,7 @@ static void send_to_shut_memory(void)
 
 	atomic_store(&shut, true);
 	for (unsigned i = 0; i < 3; i++)
-		post_recv(&slow, i);
+		ud_end_recv(&slow, i);
 	for (unsigned i = 0; i < 3; i++) {
 		send_to(&a, &slow, (uint8_t)(i + 1));
 		assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
@@ -245,16 +173,19 @@ static void *send_from_shut_memory(void *arg)
 	struct ibv_send_wr *bad;
 
 	for (unsigned i = 0; i < 3; i++) {
-		struct ibv_sge sge = {
-			.addr = (uintptr_t)slow.buf + i * SLOT, .length = 1, .lkey = slow.mr->lkey};
+		struct ibv_sge sge = {.addr = (uintptr_t)slow.buf + i * UD_END_SLOT,
+				      .length = 1,
+				      .lkey = slow.mr->lkey};
 		struct ibv_send_wr wr = {
 			.sg_list = &sge,
 			.num_sge = 1,
 			.opcode = IBV_WR_SEND,
-			.wr.ud = {.ah = slow.ah, .remote_qpn = b.qp->qp_num, .remote_qkey = QKEY},
+			.wr.ud = {.ah = slow.ah,
+				  .remote_qpn = b.qp->qp_num,
+				  .remote_qkey = UD_END_QKEY},
 		};
 
-		slow.buf[i * SLOT] = (uint8_t)(i + 1);
+		slow.buf[i * UD_END_SLOT] = (uint8_t)(i + 1);
 		assert_int_equal(ibv_post_send(slow.qp, &wr, &bad), 0);
 	}
 	return NULL;
@@ -277,7 +208,7 @@ static void a_send_that_waits_for_a_file_delays_no_other_queue_pair(void **state
 		assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		post_recv(&b, i);
+		ud_end_recv(&b, i);
 	assert_int_equal(atomic_load(&waiting), 1);
 	atomic_store(&shut, false);
 	assert_int_equal(pthread_join(thread, NULL), 0);
