@@ -282,7 +282,7 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 }
 
 /* Returns the piece whose digest failed because of the member's medium; NULL: another operation
- * failed. Operations behind the failed one never ran. */
+ * failed. Operations after the failed one never ran. */
 static const struct resync_piece *repair_pump_unreadable(const struct repair_member *rm,
 							 const struct ibv_wc *wc)
 {

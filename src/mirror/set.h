@@ -137,7 +137,7 @@ struct rpmirror {
 	/* begin of each flush, indexed by number % FLUSH_MAX; after a flush operation covers the
 	 * flush, the time of that operation */
 	uint64_t begun_ms[FLUSH_MAX];
-	/* a flush operation was posted behind all flushes up to this number */
+	/* a flush operation was posted after all flushes up to this number */
 	uint64_t covered;
 	mirror_mask durable[FLUSH_MAX]; /* members that had the flush when it was acknowledged */
 	uint64_t staged_to[FLUSH_MAX];

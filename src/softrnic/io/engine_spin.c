@@ -163,9 +163,7 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 	pthread_mutex_unlock(&me->loop->lock);
 }
 
-/*
- * --- checking ----------------------------------------------------------------------------------
- */
+/* --- checking ------------------------------------------------------------------------------ */
 
 /* Begin a callback of source number `i`. Returns NULL if there is no such source, or if another
  * thread leads now. */

@@ -33,9 +33,7 @@ static struct vcontext *context_of(struct ibv_context *context)
 	return container_of(context, struct vcontext, vctx.context);
 }
 
-/*
- * --- creation and destruction -------------------------------------------------------------------
- */
+/* --- creation and destruction ---------------------------------------------------------------- */
 
 /* The device supports on-demand paging, because it pins no memory and each copy reports missing
  * memory. Only programs that use libibverbs see this capability. librpma registers any mapping
