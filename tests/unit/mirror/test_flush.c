@@ -16,6 +16,7 @@
 #include <librpma.h>
 
 #include "base/clock.h"
+#include "lib/medium.h"
 #include "mirror/wire/message.h"
 
 enum { THREADS = 4, FLUSHES = 200, MANY = 1000, SHARERS = 8, SHARED_FLUSHES = 20, SYNC_US = 2000 };
@@ -573,6 +574,7 @@ static void test_flushes_that_one_thread_begins_share_write_backs(void **state)
 	for (unsigned i = 0; i < TICKETS; i++) {
 		assert_int_equal(rpmirror_flush_wait(m, tickets[i], -1, &res), 0);
 		assert_int_equal(res.durable_mask, 7);
+		assert_int_equal(medium_dirty(m->copy.fd, (off_t)i * 4096, 4096), 0);
 	}
 	__atomic_store_n(&syncs_are_slow, false, __ATOMIC_RELEASE);
 	print_message("%d flushes: %u write-backs here\n", TICKETS, fdatasyncs);
