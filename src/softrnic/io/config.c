@@ -22,7 +22,7 @@
 
 #define OVERFLOW_UID 65534 /* the overflow user number that Linux uses by default */
 
-/* Default size of a ring. A large message then keeps both ends busy at the same time; see
+/* Default size of a ring. With this size both ends work on a large message at the same time; see
  * doc/architecture/io.md. */
 #define SHM_KIB     1024
 #define SHM_KIB_MIN 64
@@ -74,7 +74,7 @@ static enum config_ack config_ack(void)
 }
 
 /* Returns the name of the trace file. A set-user-ID program gets none, because its user must not be
- * able to read its connections. */
+ * able to read the bytes of its connections. */
 static const char *config_trace(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_TRACE");

@@ -21,7 +21,7 @@ struct config {
 	uint64_t spin_ns;    /* SOFTRNIC_SPIN_US */
 	bool spins_on_spare; /* spin only on a CPU that seems to be spare */
 	unsigned threads;    /* SOFTRNIC_THREADS: greatest number of progress threads */
-	uint64_t refused_ns; /* SOFTRNIC_REFUSED_MS: how long a refused dial is repeated */
+	uint64_t refused_ns; /* SOFTRNIC_REFUSED_MS: time for which a refused dial is repeated */
 	/* SOFTRNIC_CONNECT_MS: time limit of dial and start-up together */
 	uint64_t connect_ns;
 	/* SOFTRNIC_REQUEST_MS: time limit for an inbound request to arrive */
@@ -40,7 +40,8 @@ struct config {
 	bool strict_psn;             /* SOFTRNIC_STRICT_PSN */
 	struct link_addr qp_address; /* SOFTRNIC_GIDS if it is a single address; else LINK_NONE */
 	bool extensions;             /* SOFTRNIC_EXTENSIONS=0: do not offer extensions to iWARP */
-	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent support RFC 7306 */
+	/* SOFTRNIC_PEER_RFC7306=1: assume that a peer without consent supports RFC 7306 */
+	bool peer_rfc7306;
 	bool strict_persist; /* RPMA_STRICT_PERSIST */
 	bool shm;            /* SOFTRNIC_SHM */
 	/* SOFTRNIC_SHM_AFTER: number of messages after which a connection gets rings */

@@ -139,7 +139,7 @@ void conn_get(struct conn *c)
 }
 
 /* Get a reference for a callback. Callbacks may run after the last reference is dropped. The
- * connection is not freed while a callback runs; this function prevents that it is freed twice. */
+ * connection is not freed while a callback runs; this function prevents a second free. */
 static bool conn_get_unless_dead(struct conn *c)
 {
 	unsigned refs = atomic_load(&c->refs);
@@ -286,8 +286,8 @@ static void conn_run_task(struct eng_task *task)
 {
 	struct conn *c = container_of(task, struct conn, task);
 
-	/* engine_hand_over() also returns false if the task was queued again meanwhile; that entry
-	 * has its own reference. */
+	/* engine_hand_over() also returns false if the task was queued again meanwhile; the new
+	 * entry in the queue has its own reference. */
 	if (!conn_may_touch(c) && engine_hand_over(task))
 		return;
 	conn_want(c, CONN_AGAIN);

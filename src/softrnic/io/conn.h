@@ -80,14 +80,13 @@ int conn_disconnect(struct conn *c, bool *reports);
  */
 void conn_abort(struct conn *c);
 
-/* Returns the peer's parameters (stream_remote()). For use in an event, so the lock is held. */
+/* Returns the peer's parameters (stream_remote()). Called in an event, with the lock. */
 const struct stream_params *conn_remote(const struct conn *c);
-/* End the connection by a reset, without an event. If it is already ending in good order, and
- * Writes may be on their way, it first gets the time limit of a disconnect. */
+/* Get the address of this end of the link. Called in an event, with the lock. */
 int conn_local(const struct conn *c, struct link_addr *local);
-/* Get both addresses of an inbound connection. For use in an event. */
+/* Get both addresses of an inbound connection. Called in an event, with the lock. */
 void conn_ends(const struct conn *c, struct link_addr *local, struct link_addr *peer);
-/* Set the receiver of all further events. For use in an event. */
+/* Set the receiver of all further events. Called in an event, with the lock. */
 void conn_report_to(struct conn *c, conn_event_fn *event, void *owner);
 
 /* --- the queue pair of a connection --------------------------------------------------------- */
@@ -150,8 +149,8 @@ bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms
 int conn_post_send(struct conn *c, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted);
-/* Another use of a window has ended, for which a posted Bind may wait: look at the send queue
- * again. */
+/* A use of a memory window has ended, and a posted Bind may have waited for this: check the send
+ * queue again. */
 void conn_look_at_sends(struct conn *c);
 
 /*

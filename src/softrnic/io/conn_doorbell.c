@@ -14,8 +14,8 @@ static void doorbell_count(struct conn *c, int by)
 						  memory_order_relaxed);
 }
 
-/* Note the time from which requests are deferred. Returns false if nothing may be deferred, because
- * there is no alarm that would end the wait. */
+/* Record the time from which requests are deferred. Returns false if nothing may be deferred,
+ * because there is no alarm that would end the wait. */
 static bool doorbell_wait_since(struct conn *c, uint64_t now)
 {
 	if (!watch_write(c, now, watch_write_ns()))
@@ -47,8 +47,8 @@ static enum policy_posted doorbell_posted(const struct conn *c)
 
 /* --- Acks ------------------------------------------------------------------------------------ */
 
-/* Requests were posted after an Ack was due. Record whether they followed soon, because the Ack
- * could then be sent with them. The rules are those of a deferred Write. */
+/* Requests were posted after an Ack was due. Record whether they followed so soon that the Ack
+ * could be sent with them. The rules are those for a deferred Write. */
 static void doorbell_ack_followed(struct conn *c)
 {
 	struct policy_send *s = &c->policy.ack;

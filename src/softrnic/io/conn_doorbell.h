@@ -10,13 +10,13 @@
  * Write is complete, and sending completes the Write.
  *
  * The peer may poll its memory for the Write while the application makes no further call. So a
- * Write is deferred only if deferring has recently paid off on this connection.
+ * Write is deferred only if deferring has recently saved sends on this connection.
  *
  * An Ack for bytes that a thread's poll has received may be deferred as well if the poll returns a
  * completion: the thread will probably post an answer now, and the Ack is sent with the answer. The
  * Ack is sent alone after a poll without a completion, when the CQ is armed, and in the cases
- * above. Likewise the Ack of a Write that the engine has received while the program watches its
- * memory: the program sees the Write, and posts.
+ * above. If the program polls its memory, the Ack of a Write that the engine has received may be
+ * deferred, too: the program will probably see the Write and post an answer.
  */
 #ifndef IO_CONN_DOORBELL_H
 #define IO_CONN_DOORBELL_H
@@ -33,7 +33,7 @@ void conn_perform_posted(struct conn *c);
 /* Called with the lock, for a polling thread and a link that gathers sends: calls conn_poll(). The
  * Ack may wait for the thread's next post. */
 void conn_poll_for_user(struct conn *c, unsigned looks);
-/* Called with the lock: does the program watch its memory, and may an Ack wait on this link? */
+/* Called with the lock: does the program poll its memory, and may an Ack wait on this link? */
 bool conn_may_hold_acks(const struct conn *c);
 /* Called with the lock in that case: calls conn_perform_and_read(). The Ack of a Write may wait for
  * the program's next post. */

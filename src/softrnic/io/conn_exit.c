@@ -48,8 +48,8 @@ static bool conn_has_left(const struct conn *c)
 	return !conn_is_open(c) || c->link->ops->has_left(c->link);
 }
 
-/* Send the FIN after all bytes, because after a mere reset the peer drops the bytes that it has not
- * read. Returns false if the FIN was already sent. */
+/* Send the FIN after all bytes, because after a reset without a FIN the peer drops the bytes that
+ * it has not read. Returns false if the FIN was already sent. */
 static bool conn_end_here(struct conn *c)
 {
 	if (!conn_is_open(c) || c->outlives)

@@ -67,7 +67,7 @@ struct conn_policy {
 	bool unfinished;
 	atomic_bool sends;   /* a send is in progress */
 	atomic_uint waiters; /* threads that wait for the link themselves */
-	/* number of those `waiters` that wait for the link that rings have replaced */
+	/* number of `waiters` that still wait for the former link, which rings have replaced */
 	unsigned strays;
 	/* number of polls and waits; only one thread of a CQ at a time writes it */
 	atomic_uint polls;
@@ -78,9 +78,10 @@ struct conn_policy {
 	_Atomic uint64_t since;  /* see conn_doorbell_since() */
 	struct policy_send send; /* decides whether the next Write is deferred */
 	struct policy_send ack;  /* decides whether the next Ack is deferred */
-	/* an Ack alone is not sent now, because conn_doorbell.c decides when */
+	/* an Ack without other bytes is not sent now, because conn_doorbell.c decides when to send
+	 * it */
 	bool holds_ack;
-	/* the engine has made a completion, and a thread may poll the CQ without having seen it */
+	/* the engine has added a completion that the polling thread may not have seen yet */
 	bool unseen;
 	atomic_bool ack_waits; /* `since` is the time of an Ack, not of a Write */
 
@@ -145,7 +146,7 @@ struct conn {
 	conn_event_fn *event;
 	void *owner; /* NULL after the id has released the connection */
 
-	/* addresses of this end and of the peer for a dial; src LINK_NONE: any */
+	/* for a dial: the addresses of this end and of the peer; src LINK_NONE: any address */
 	struct link_addr src, dst;
 
 	struct conn_receive { /* the last receive */
@@ -210,9 +211,9 @@ void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
 /*
- * Takes the lock for a thread of the application, which tries for a short time before it sleeps. If
- * this connection's memory may wait for a file system, another thread may hold the lock for long, so
- * the function then has a time limit. Returns 0 or ETIMEDOUT.
+ * Takes the lock for a thread of the application. The thread tries for a short time before it
+ * sleeps. If an access to this connection's memory can wait for a file system, another thread may
+ * hold the lock for long, so the function has a time limit in this case. Returns 0 or ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
 #define CONN_LOOK_MS   100u /* longer than a busy scheduler pauses the thread that holds the lock */
@@ -220,13 +221,13 @@ int conn_enter_caller(struct conn *c, unsigned ms);
 /* returns false if the lock did not become free within `ms` */
 bool conn_enter_until(struct conn *c, unsigned ms);
 /*
- * May the calling thread access the memory of this connection? If accesses to the memory can wait
- * for a file system, threads of the application may not access it, and no thread may while other
- * threads wait. The engine has worker threads for this case.
+ * May the calling thread access the memory of this connection? If an access to the memory can wait
+ * for a file system, a thread of the application must not make it. While a thread of the engine
+ * waits, only worker threads may access the memory.
  */
 bool conn_may_touch(struct conn *c);
-/* Called with the lock: has the peer given up the connection, so that bytes before its end must not
- * be executed? If the peer's FIN came first, they are executed (conn_io.c). */
+/* Called with the lock: has the peer given up the connection, so that its unread bytes must not be
+ * executed? They are executed if the peer's FIN came before the reset (conn_io.c). */
 bool conn_is_over(struct conn *c);
 /*
  * Set bits of `want`, and cause a thread to do the work. Called from any thread, without the lock.
@@ -266,7 +267,7 @@ static inline void conn_count_poll(struct conn *c)
 }
 void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);
-/* Called without the lock: the answer of conn_may_touch() has changed for threads of the
+/* Called without the lock: the result of conn_may_touch() has changed for threads of the
  * application. */
 void conn_untouchable(struct conn *c);
 /* Called with the lock after a receive was posted: does the same as conn_perform(), and also
@@ -287,7 +288,7 @@ bool conn_abandon_job(struct conn *c, struct stream_update *u);
 /* `bound` is a link that the connection takes over, or NULL. */
 int conn_dial(struct conn *c, struct link *bound);
 int conn_adopt(struct conn *c, struct link *link); /* take over an accepted link */
-void conn_close(struct conn *c);                   /* close the link at once */
+void conn_close(struct conn *c);                   /* close the link immediately */
 /*
  * The owner is being destroyed, so events are dropped from now on. The next conn_settle() ends the
  * connection in good order; if this call comes from an event, the code after the event does so. An
@@ -300,10 +301,10 @@ void conn_set_owner(struct conn *c, const struct conn_owner *owner);
 /* Called with the lock before stream_accept(): list the connection among those that this process
  * has accepted. */
 void conn_origin_arrives(struct conn *c);
-/* Called with the lock when the user is about to see that the connection has ended: note that it is
- * given up. */
+/* Called with the lock before the end of the connection is reported to the user: record that the
+ * connection is given up. */
 void conn_origin_give_up(struct conn *c);
-uint32_t conn_segment(const struct conn *c); /* returns 0 if the connection has no link */
+uint32_t conn_segment(const struct conn *c); /* see link_ops.segment(); 0 without a link */
 /* Called with the lock, in a call that ends the connection: end the quiet state that exit() began
  * (conn_exit.c), if there is one. */
 void conn_end_quiet(struct conn *c);

@@ -105,9 +105,9 @@ static bool conn_finds_end(struct conn *c, struct stream_update *u)
 
 /*
  * Is the link empty after this receive? If fewer bytes arrived than were asked for, the link is
- * empty, and it reports the next byte. This does not hold if the bytes end in registered memory: if
- * that memory has vanished, the kernel stops there as well, and only the next call returns the
- * error.
+ * empty, and it reports the next byte. This is not certain if the last byte was placed in
+ * registered memory: if the rest of this memory has vanished, the kernel also returns fewer bytes,
+ * and only the next call returns the error.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
@@ -332,8 +332,7 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }
 
-/* Must this thread not send, because the due bytes may be in memory whose loads wait for a file
- * system? */
+/* Must another thread send, because a load of the due bytes may wait for a file system? */
 static bool conn_tx_must_wait(struct conn *c)
 {
 	return !conn_may_touch(c) && stream_send_can_stall(c->stream);

@@ -40,8 +40,8 @@ unsigned conn_ready_bits(struct conn *c, unsigned polled)
 
 /*
  * Returns true if a refused dial will be repeated. Some programs send their port to the peer before
- * they listen on it; with rdma_cm on hardware this goes unnoticed, because connecting is slow
- * there. If the next attempt would come after the time limit for connecting, the refusal is
+ * they listen on it; on hardware such a program works, because a connect by rdma_cm takes long
+ * enough. If the next attempt would come after the time limit for connecting, the refusal is
  * reported instead.
  */
 static bool conn_redials_later(struct conn *c, int ret)
@@ -122,7 +122,7 @@ void conn_close(struct conn *c)
 	conn_close_as(c, c->outlives || stream_is_orderly(c->stream));
 }
 
-/* Returns 0 if the link is connected at once, which usually happens only on the same host. If
+/* Returns 0 if the link is connected immediately, which usually happens only on the same host. If
  * `dialing` is set afterwards, the dial is in progress or will be repeated. */
 static int conn_dial_link(struct conn *c)
 {
@@ -145,7 +145,7 @@ static int conn_create_link(struct conn *c)
 
 int conn_dial(struct conn *c, struct link *bound)
 {
-	struct stream_update u; /* not used here: the caller performs the tasks */
+	struct stream_update u; /* not used: the caller performs the tasks */
 	int ret = 0;
 
 	if (!c->patient_until)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_origin.c -- the barrier: bytes of former connections must not be placed after those of later
- * ones. This process has two tables: the connections that it has initiated (stream/former.h), and
- * those that it has accepted (stream/fence.h).
+ * conn_origin.c -- the barrier: bytes of former connections must not be placed after bytes of later
+ * connections. This process has two tables: the connections that it has initiated
+ * (stream/former.h), and those that it has accepted (stream/fence.h).
  *
  * One leaf lock guards both tables; a connection's lock is taken before it. To end a connection, a
  * thread sets a bit of its `want`, and the thread with the connection's lock ends it. So no thread
- * waits for a connection's lock here. A thread that is stuck while it places bytes delays only the
- * answer.
+ * waits for a connection's lock in this file. A thread that is stuck while it places bytes delays
+ * only the answer to the new connection.
  */
 #include <sodium.h>
 #include <string.h>
@@ -126,8 +126,8 @@ void conn_origin_fenced(void *owner, const struct ext_origin *origin)
 	pthread_mutex_unlock(&origin_lock);
 }
 
-/* Note that the connection is given up. Called when the queue pair fails, and again when the end is
- * reported. */
+/* Record that the connection is given up. Called when the queue pair fails, and again when the end
+ * is reported. */
 void conn_origin_give_up(struct conn *c)
 {
 	if (stream_role(c->stream) == STREAM_RESPONDER)

@@ -5,8 +5,8 @@
  * Usually the link reports bytes, which wakes a thread of the engine. A polling thread checks for
  * bytes without a report. So after some polls in quick succession the link stops reporting bytes,
  * and no thread is woken when bytes arrive, until the polls cease (conn_watch.c). When the
- * completion queue is armed, the link reports bytes again at once, because the application is about
- * to wait.
+ * completion queue is armed, the link immediately reports bytes again, because the application is
+ * about to wait.
  *
  * A thread that waits for a completion by poll(2) also waits for the link's descriptor, and owns
  * the connection while it waits: bytes that arrive wake this thread directly, and not the engine's
@@ -242,8 +242,8 @@ void conn_spin_end(struct conn *c)
 
 /* --- threads that wait ---------------------------------------------------------------------- */
 
-/* Can a thread wait for this link by poll(2)? Not if the connection waits for a receive, because
- * its unread bytes would end each wait at once. */
+/* Can a thread wait for this link by poll(2)? No thread can while the connection waits for a posted
+ * receive, because its unread bytes would end each wait immediately. */
 static bool conn_can_be_awaited(const struct conn *c)
 {
 	return conn_can_be_owned(c) && !c->readable;
@@ -253,7 +253,7 @@ static int conn_own_await(struct conn *c)
 {
 	int fd;
 
-	conn_is_awaited(c); /* stray wake-ups of the former link do not count for the new link */
+	conn_is_awaited(c); /* forget waits for a former link: they do not count for this link */
 	atomic_fetch_add(&c->policy.waiters, 1);
 	conn_own_settle(c);
 	fd = c->link->ops->polling->wait_begin(c->link);

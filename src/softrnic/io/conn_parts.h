@@ -92,8 +92,8 @@ void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct strea
 int conn_renew_stream(struct conn *c, enum stream_role role);
 
 /* conn_link.c */
-/* Returns what the bits that the poller reported mean for the link, as READY_* flags. If there is
- * no link, they are returned unchanged. */
+/* Convert the bits that the poller reported into READY_* flags of the link. Without a link the bits
+ * are returned unchanged. */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);
 void conn_dial_done(struct conn *c, struct stream_update *u);
 /* The time limit of a dial has passed. If the dial has been answered meanwhile, handle the answer,

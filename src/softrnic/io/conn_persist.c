@@ -114,8 +114,8 @@ static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 	conn_job_done(c, status, u);
 }
 
-/* Returns true if the caller must call conn_run_job_here() next. The engine has then reserved what
- * that call needs. */
+/* Returns true if the caller must call conn_run_job_here() next. The engine has then reserved a
+ * worker for that call. */
 static bool conn_submit_due_job(struct conn *c, struct stream_update *u)
 {
 	bool may = engine_may_step_aside(), here = false;
@@ -170,7 +170,7 @@ void conn_run_job_here(struct conn *c)
 	conn_here = c;
 	engine_step_aside();
 	persist_run_here();
-	/* the loop is needed, because another thread may have to report the job's end */
+	/* conn_on_job_end() has not done this if another thread reports the end of the job */
 	engine_step_back();
 	conn_here = NULL;
 }

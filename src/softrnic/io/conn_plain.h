@@ -45,8 +45,8 @@ int conn_plain_rtr(struct conn *c, const struct conn_plain_rtr *with);
 int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with);
 /*
  * Move to RESET: posted requests are dropped without completions, and the stream ends by a reset.
- * The new queue pair `fresh`, which the caller made with the same configuration, replaces the old
- * one and must not be used afterwards.
+ * The caller made `fresh`, a new queue pair with the same configuration; its contents replace those
+ * of the old one, and the caller must not use `fresh` afterwards.
  */
 int conn_plain_reset(struct conn *c, struct qp *fresh);
 /* The user has moved the queue pair to ERR, by a call of conn_modify_qp() before this one. */

@@ -5,8 +5,8 @@
  *
  * An event of the present stream occurs in the middle of a call on the stream. So the event is only
  * recorded, and the bit CONN_PLAIN makes the thread that holds the lock report it to the meeting
- * after the call. Each stream is used only once. For each attempt the home gets a new stream, and
- * the queue pair moves to it from the old stream, with all posted requests.
+ * after the call. A stream is used only once: each attempt gives the home a new stream, and the
+ * queue pair moves to the new stream with all posted requests.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -161,14 +161,14 @@ static void plain_ended(struct conn *c, uint32_t attempt, enum meeting_use use)
 		conn_plain_on_post(c);
 }
 
-/* Has an unreliable queue pair lost its peer? It meets no other peer until it is reset. */
+/* Has an unreliable queue pair lost its peer? It connects to no other peer until it is reset. */
 static bool plain_is_alone(const struct conn_plain *p)
 {
 	return p->meeting.state == MEETING_LOST && p->meeting.ends.uc;
 }
 
-/* The attempt failed before it had a stream. This is recorded as its end, because the meeting must
- * not be called from within its own call. */
+/* The attempt failed before it had a stream. Only record the end of the attempt, because the
+ * meeting must not be called from within its own call. */
 static void plain_came_to_nothing(struct conn *c)
 {
 	c->plain->use = MEETING_UNUSED;
@@ -218,7 +218,7 @@ static void plain_dial(struct conn *c, uint32_t attempt)
 	c->src = p->rtr.from;
 	c->dst = p->rtr.to;
 	c->dst.port = (uint16_t)QP_PORT_OF(p->rtr.ends.peer.qpn);
-	/* no repetition by the connection, because the meeting itself repeats a refused dial */
+	/* the connection must not repeat a refused dial, because the meeting repeats it */
 	c->patient_until = 1;
 	plain_params(p, &params);
 	if (conn_plain_renew_stream(c, plain_is_same_host(c)) ||
@@ -403,7 +403,8 @@ static enum meeting_use plain_use(const struct conn *c)
 void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 {
 	struct conn_plain *p = c->plain;
-	struct stream_update u; /* not used here: the caller of the event looks for tasks again */
+	/* not used: the caller of this function asks the stream for its tasks afterwards */
+	struct stream_update u;
 
 	if (event == STREAM_EV_REPLIED && plain_reply_fits(c) && plain_psns_permit(p, &p->peer)) {
 		plain_note(c, PLAIN_REPLIED);

@@ -62,8 +62,8 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 	return ret;
 }
 
-/* Look at the send queue again. If another thread holds the lock for long, that thread does so when
- * it releases the lock. */
+/* Check the send queue again. If another thread holds the lock for long, that thread checks the
+ * queue when it releases the lock. */
 void conn_look_at_sends(struct conn *c)
 {
 	if (conn_enter_to_post(c)) {

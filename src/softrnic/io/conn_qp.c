@@ -24,7 +24,7 @@ static void conn_qp_notify(void *owner)
 	conn_put(owner);
 }
 
-/* Note that the connection is given up. This must precede the first completion in error, because
+/* Record that the connection is given up. This must precede the first completion in error, because
  * the user may connect again as soon as it sees this completion. */
 static void conn_qp_failing(void *owner)
 {

@@ -22,7 +22,7 @@ static struct {
 	struct list conns; /* the list holds a reference to each connection in it */
 	unsigned leases;
 	struct alarm alarm;
-	/* the alarm is also needed for a Write, so renewed leases do not put it off */
+	/* a deferred Write needs the alarm, so a renewal of leases must not put it off */
 	atomic_bool for_write;
 	/* time at which the engine checks the leases next; 0: there are no leases */
 	_Atomic uint64_t look_at;
@@ -287,14 +287,14 @@ static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
 	pthread_mutex_lock(&watch.lock);
 	alarm_has_expired(&watch.alarm);
 	atomic_store(&watch.for_write, false);
-	/* The alarm did not expire earlier than a deferred Write needs. */
+	/* No deferred Write needs an earlier alarm than this one. */
 	*look = watch.look_at && watch.look_at <= now;
 	*n = watch_count_listed();
 	pthread_mutex_unlock(&watch.lock);
 }
 
 /* Set the alarm for the connections that stay listed. One of their leases may have ended just now,
- * perhaps because of this alarm; the next alarm takes that connection off the list. */
+ * perhaps because of this alarm; the next alarm removes that connection from the list. */
 static void watch_end_expiry(uint64_t now, bool look)
 {
 	bool is_set = true;

@@ -190,7 +190,7 @@ void engine_free(struct eng_source *src)
 	src->free(src);
 }
 
-/* Called with the lock: will the leader sleep beyond the time `at`? A leader that is awake looks
+/* Called with the lock: will the leader sleep beyond the time `at`? A leader that is awake checks
  * for new deadlines before it sleeps. */
 static bool engine_sleeps_beyond(struct eng_loop *l, uint64_t at)
 {
@@ -222,7 +222,7 @@ void engine_remove_more(struct eng_source *src, int fd)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Free the source after its last callback. A listener is freed at once, because this closes its
+/* Free the source after its last callback. A listener is freed immediately, because this closes its
  * descriptor. A connection is freed a little later, together with others. */
 void engine_free_later(struct eng_source *src)
 {

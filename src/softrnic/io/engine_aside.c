@@ -3,10 +3,11 @@
  * engine_aside.c -- lets another thread lead while a leader itself writes back the flushed bytes of
  * a connection.
  *
- * The leader first steps aside: the poller for which idle workers wait watches its loop's poller.
- * If an event of the loop comes before the disk has answered, the event wakes a worker, which takes
- * over the loop. If no event comes, no thread is woken, and the leader continues with its loop. If
- * the loop already has work, or soon will, it is handed over at once.
+ * The leader first steps aside: the poller for which idle workers wait now also watches the loop's
+ * poller. If an event of the loop comes before the disk has answered, the event wakes a worker,
+ * which takes over the loop. If no event comes, no thread is woken, and the leader continues with
+ * its loop. If the loop already has work, or will have work soon, the loop is handed over
+ * immediately.
  *
  * The leader holds no lock while it waits. One worker is reserved for each leader that may step
  * aside, and further workers remain for callbacks that stall.

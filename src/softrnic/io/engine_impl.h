@@ -44,7 +44,8 @@ struct eng_runner {
 };
 
 /* A leader that has recently run callbacks sleeps at most this long before it checks the timers
- * again. So a deadline that is further away, as of most time limits, needs no wake-up. */
+ * again. So a deadline that is further away needs no wake-up; most time limits are such
+ * deadlines. */
 #define ENGINE_SOON_NS NSEC_PER_SEC
 
 #define STALL_SPARES 8u /* number of idle workers that are kept once a callback can stall */
@@ -69,7 +70,7 @@ struct eng_spin {
 	_Atomic uint64_t gap_ns;  /* usual time from done_at to the next event */
 	_Atomic uint64_t polled_at, crowded_until;
 	struct policy_spare spare;
-	atomic_bool rests; /* no CPU was spare at the last look */
+	atomic_bool rests; /* no CPU was spare at the last check */
 };
 
 /* A loop: its sources, and the threads that run their callbacks. */
@@ -152,8 +153,8 @@ bool leader_leads(struct eng_runner *me);
 void spin_note(struct eng_runner *me, struct eng_source *src);
 void spin_came(struct eng_spin *s, uint64_t now); /* the poller reported an event */
 void spin_forget(struct eng_spin *s, const struct eng_source *src); /* called with the lock */
-/* Check for events for a while. *now is the time. Returns the number of events. If it returns 0,
- * the caller must ask the poller, and then sleep. */
+/* Check for events for a short time. *now is the time. Returns the number of events. If it returns
+ * 0, the caller must ask the poller, and then sleep. */
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
 /* in engine_stall.c: */

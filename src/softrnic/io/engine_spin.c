@@ -65,7 +65,7 @@ static struct eng_source *spin_drop(struct eng_runner *me)
 	return src;
 }
 
-/* From here on the poller reports all sources again. */
+/* End the checks of all sources: from now on the poller reports them again. */
 static void spin_stop(struct eng_runner *me)
 {
 	struct eng_source *src;
@@ -182,9 +182,9 @@ static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
 	return src;
 }
 
-/* During the callback another thread may have replaced this thread, and have ended the checks of the
- * source. This thread's look() may have begun them again afterwards, so it ends them, too. Otherwise
- * neither the poller nor a leader would find the source's next bytes. */
+/* During the callback another thread may have replaced this thread, and have ended the checks of
+ * the source. This thread's look() may have begun them again afterwards, so this thread ends them,
+ * too. Otherwise neither the poller nor a leader would find the source's next bytes. */
 static void spin_end_look(struct eng_runner *me, struct eng_source *src, bool stays)
 {
 	struct eng_spin *s = &me->loop->spin;

@@ -96,8 +96,8 @@ static void worker_wake_next(void)
 		poller_wake(&eng.work);
 }
 
-/* The mark that a task is queued is guarded by the lock of the task's loop, because the task may be
- * queued there again at once. */
+/* The lock of the task's loop guards the flag `queued`, because another thread may queue the task
+ * again immediately. */
 static struct eng_task *worker_take_task(void)
 {
 	struct eng_task *task = container_of(list_pop(&eng.handed), struct eng_task, link);
@@ -174,8 +174,8 @@ static void worker_lead(struct eng_runner *me)
 	worker_add(me);
 }
 
-/* Make the allocator reserve its memory for this thread, which it does by mmap() at the thread's
- * first call. Later an mmap() may have to wait. */
+/* The allocator reserves memory for a thread by mmap() in the thread's first call. Make this call
+ * now, because a later mmap() may have to wait. */
 static void worker_prepare_allocator(void)
 {
 	void *volatile p = malloc(64);

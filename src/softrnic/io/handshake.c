@@ -63,7 +63,7 @@ static void handshake_evict(struct listener *l)
 	}
 }
 
-/* Take the handshake off the listener's list. Returns false if the listener is closing; the
+/* Remove the handshake from the listener's list. Returns false if the listener is closing; the
  * listener itself ends its handshakes then. */
 static bool handshake_take_back(struct handshake *h)
 {

@@ -33,7 +33,7 @@ enum link_families { LINK_FAMILIES_DEFAULT, LINK_FAMILIES_BOTH, LINK_FAMILIES_ON
  * absent (NULL). The test unit.io.link checks the tables of all links. */
 struct link_ops {
 	const char *name;
-	/* one send call costs much more than its bytes do, so fewer calls are better */
+	/* a send call costs much more than its bytes, so fewer calls are better */
 	bool gathers_sends;
 
 	/* NULL: the link cannot connect; it can only replace another link */
@@ -45,7 +45,7 @@ struct link_ops {
 
 	/* --- readiness --- */
 	/* Report to the source also when the link takes bytes. If the link takes bytes at the time
-	 * of the call, this is reported at once. */
+	 * of the call, this is reported immediately. */
 	void (*watch_write)(struct link *l, bool write);
 	/* Converts bits that the poller reported to the source into READY_* flags of the link. */
 	unsigned (*ready)(struct link *l, unsigned polled);
@@ -79,13 +79,13 @@ struct link_ops {
 	int (*error)(struct link *l);
 	/* Has the peer ended its sending direction? Bytes before the end may still be unread. */
 	bool (*has_ended)(const struct link *l);
-	/* How long the peer's host has acknowledged none of the sent bytes; 0 if all bytes are
-	 * acknowledged, or none were sent. */
+	/* Returns the time for which the peer's host has acknowledged none of the sent bytes; 0 if
+	 * all bytes are acknowledged, or none were sent. */
 	uint64_t (*unacknowledged_ns)(struct link *l);
 	int (*local)(struct link *l, struct link_addr *addr);
 	int (*remote)(struct link *l, struct link_addr *addr);
-	/* The number of bytes that fit into one packet. FPDUs get this length unless the two ends
-	 * agree on a different length. */
+	/* Returns the number of bytes that fit into one packet. FPDUs get this length unless the
+	 * two ends agree on a different length. */
 	uint32_t (*segment)(struct link *l);
 
 	/* --- the end --- */
@@ -103,7 +103,7 @@ struct link_ops {
 /* Operations of a link that is chosen by addresses. Such a link has a row in link_table.c. */
 struct link_connecting {
 	/* Returns 0 if the link does not carry connections to or from this address. If several
-	 * links can, the one that returns the highest number is used. */
+	 * links carry them, the link that returns the highest number is used. */
 	int (*serves)(const struct link_addr *addr);
 	/* Find the source address for a connection to this address. No packet is sent. */
 	int (*route)(const struct link_addr *to, struct link_addr *from);
@@ -120,7 +120,7 @@ struct link_connecting {
 	 * later), -ECONNABORTED if the connection is already gone (call again), or -EMFILE and the
 	 * like (call again later). */
 	int (*accept)(struct link *l, struct link **out);
-	/* Release the address at once, and stop accepting and reporting. */
+	/* Release the address immediately, and stop accepting and reporting. */
 	void (*stop_listening)(struct link *l);
 	/* Begin to connect. May be called again after dialed() returned -ECONNREFUSED. Returns 0 if
 	 * the connect is in progress. */
@@ -158,7 +158,7 @@ struct link_polling {
  * call. */
 struct link_in_place {
 	/* Have bytes or their end possibly arrived, or do they arrive within `looks` checks? May be
-	 * called at any rate. */
+	 * called as often as needed. */
 	bool (*pending)(const struct link *l, unsigned looks);
 	/* Returns the next contiguous bytes in place. Other results are those of recv(). The bytes
 	 * stay valid until consume(), or until the link is closed. */

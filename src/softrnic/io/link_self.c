@@ -8,7 +8,7 @@
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link.h"
 
-#define SELF_RING (256u << 10) /* as many bytes as a queue pair builds at once */
+#define SELF_RING (256u << 10) /* as many bytes as a queue pair builds in one call */
 
 struct link_self {
 	struct link link;

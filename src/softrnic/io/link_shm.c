@@ -122,8 +122,8 @@ void link_shm_switch_tx(struct link *l)
 	link_shm_of(l)->tx_on = true;
 }
 
-/* Receiving uses the ring from now on. The end of the link below may have been reported together
- * with the last bytes there, so check for it. */
+/* Receiving uses the ring from now on. The link below may have reported its end together with its
+ * last bytes, so check for the end. */
 void link_shm_switch_rx(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -156,7 +156,7 @@ static void link_shm_watch_write(struct link *l, bool write)
 
 	if (!s->tx_on)
 		s->below->ops->watch_write(s->below, write);
-	/* if tx_on is set, a send that took nothing has already requested the report */
+	/* if tx_on is set, a send into a full ring has already requested the report */
 }
 
 /* Bytes in the ring cannot be lost. The SWITCH message before them was sent over the link below. */
@@ -175,8 +175,8 @@ static void link_shm_end_sending(struct link *l)
 	s->below->ops->end_sending(s->below);
 }
 
-/* Returns the error of the link below. If the peer has marked its bytes as standing, a reset by the
- * peer counts like a reset after its FIN, so the bytes are still executed. */
+/* Returns the error of the link below. If the peer has set SHM_STANDS, a reset by the peer counts
+ * like a reset after its FIN, so the peer's bytes are still executed. */
 static int link_shm_error(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);

@@ -13,7 +13,7 @@
 #include "softrnic/io/link_shm_memory.h"
 
 /* Allocate the link. This must precede passing the memory to the peer, because the peer may use the
- * memory at once. Returns NULL if out of memory. */
+ * memory immediately. Returns NULL if out of memory. */
 struct link *link_shm_alloc(void);
 void link_shm_free(struct link *l); /* frees a link before link_shm_init(); accepts NULL */
 /* Initialise the link. It takes over the memory, the link `below`, and the socket `fd`, which the

@@ -151,8 +151,8 @@ static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_pa
 }
 
 /*
- * Accept only as many callers as needed. Otherwise a caller might be closed whose nonce has already
- * arrived.
+ * Accept only as many callers as needed. Otherwise a caller whose nonce has already arrived might
+ * be closed.
  */
 enum shm_state shm_callers_next(struct shm_callers *c, int *fd, uint8_t nonce[EXT_LINK_TOKEN],
 				struct shm_packet *call)

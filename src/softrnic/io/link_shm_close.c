@@ -14,8 +14,8 @@
 #define CLOSERS_FEW  2u
 #define CLOSER_STACK (64u << 10)
 #define SPARES       64u
-/* greatest number of unread messages that are read here; if there are more, a closing thread closes
- * the socket */
+/* greatest number of unread messages that the calling thread reads; if there are more, a closing
+ * thread closes the socket */
 #define MESSAGES_MAX  64
 #define MESSAGE_BYTES 4096
 
@@ -57,8 +57,8 @@ static struct shm_closing *closing_pop(void)
 	return first;
 }
 
-/* If no entry is free, the descriptor stays open. The limit of descriptors limits the number of
- * such cases. */
+/* If no entry is free, the descriptor stays open. RLIMIT_NOFILE limits the number of such
+ * descriptors. */
 static void spare_put(int fd)
 {
 	for (unsigned i = 0; i < SPARES; i++) {

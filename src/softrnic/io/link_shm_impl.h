@@ -20,14 +20,14 @@ struct link_shm {
 	bool tx_on, rx_on;                /* the direction is switched to its ring */
 	bool silent;                      /* bytes are not reported to the source */
 	bool awaited;                     /* threads wait for bytes on the socket */
-	/* the last send took nothing, so the link waits until the ring has room */
+	/* the last send found the ring full, so the link waits until the ring has room */
 	bool waits_room;
 	bool room_reported; /* the peer must send a wake-up when the ring has room */
 	bool watched;       /* the source watches the socket */
 	bool looks_below;   /* the end may have arrived on the link below */
 	bool has_end;       /* the end has arrived on the link below */
 	ssize_t end;        /* result of the link below for the end: 0 or -errno */
-	bool is_left;       /* the Unix socket was shut down, so no wake-ups come any more */
+	bool is_left;       /* the Unix socket was shut down, so no wake-ups arrive any more */
 	bool undrained;     /* wake-ups may be unread on the socket */
 	unsigned flags_set; /* greatest number of unread wake-ups, besides two older ones */
 	bool broken;        /* the positions that the peer wrote are impossible */

@@ -99,7 +99,7 @@ static bool shm_is_to_be_woken(const struct link_shm *s)
 	return !s->silent || s->awaited;
 }
 
-/* Have the source get a report when the ring has room. Returns 0, 1 if there is room now, or
+/* Request a report to the source when the ring has room. Returns 0, 1 if there is room now, or
  * -EPROTO. */
 static int shm_report_room(struct link_shm *s)
 {
@@ -181,15 +181,14 @@ void link_shm_wait_end(struct link *l)
 	shm_leave_socket(s);
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
-	/* If the source handles reports, leave the wake-ups to the source, which also gets the
-	 * reports of room. */
+	/* If reports go to the source, the source reads the wake-ups, because they may report
+	 * room. */
 	if (s->silent && !s->room_reported)
 		shm_drain(s);
 }
 
-/* Have bytes arrived? A wake-up may be late: it belongs to an earlier wait, and the next wait has
- * begun. It has cleared the flag of the next wait, so the flag is set again unless the next wait is
- * over. */
+/* Have bytes arrived? If none have, the wake-up belonged to an earlier wait and has cleared the
+ * reader's flag of the present wait. So set the flag again, unless the present wait is over. */
 static bool shm_has_bytes(struct link_shm *s)
 {
 	if (link_shm_pending(&s->link, 1))
@@ -238,9 +237,7 @@ bool link_shm_has_room(struct link *l)
  */
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
-	/*
-	 * the hang-up is that of the Unix socket (after its last bytes), or that of the link below
-	 */
+	/* the hang-up belongs to the Unix socket (after its last bytes) or to the link below */
 	if (polled & READY_HANGUP) {
 		int woken = shm_drain(s);
 
@@ -307,9 +304,9 @@ static ssize_t shm_read(struct link_shm *s, const struct iovec *iov, int n)
 }
 
 /*
- * The ring is empty: have the next bytes reported, unless the caller checks by itself. Bytes may
- * have arrived meanwhile. If a thread waits on the socket, another thread may have taken the bytes
- * and the wake-up.
+ * The ring is empty: request a report of the next bytes, unless the caller checks by itself. Bytes
+ * may have arrived meanwhile. If a thread waits on the socket, another thread may have taken the
+ * bytes and the wake-up.
  */
 static int shm_rest(struct link_shm *s)
 {

@@ -39,7 +39,7 @@ struct meet {
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
 	bool has_theirs;   /* initiator: the peer's nonce has arrived over the Unix socket */
 	bool has_ours;     /* initiator: its own nonce has come back over the link */
-	uint64_t ring_max; /* responder: greatest ring size that the peer wants; 0: not stated */
+	uint64_t ring_max; /* responder: greatest ring size that the peer permits; 0: not stated */
 	/* initiator: number of returned nonces that the initiator did not send */
 	unsigned denied;
 	enum ext_link_step step; /* the step to send to the peer, together with `token` */

@@ -28,7 +28,7 @@ struct meet; /* belongs to one connection; this connection's lock guards it */
 
 enum meet_next {
 	MEET_WAIT,   /* wait for a step of the peer, or for an event of the socket */
-	MEET_SAY,    /* send the step that meet_said() returns to the peer */
+	MEET_SAY,    /* send the peer the step that meet_said() returns */
 	MEET_DONE,   /* the memory is shared: call link_shm_init() */
 	MEET_FAILED, /* the meeting has failed; meet_why() returns the reason */
 };

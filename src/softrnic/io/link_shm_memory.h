@@ -24,8 +24,8 @@ struct shm_memory {
 
 /*
  * Returns the size of a ring for one more connection. The more of the common limit is in use, the
- * smaller the ring. `peers` is the result of this function at the peer, and the maximum here; 0:
- * the peer stated none.
+ * smaller the ring. `peers` is the result of this function at the peer, and the maximum of this
+ * result; 0: the peer stated none.
  */
 uint64_t shm_memory_ring_size(uint64_t peers);
 /* Make new memory. The caller must pass the descriptor *fd to the peer and close *fd. Returns 0 or

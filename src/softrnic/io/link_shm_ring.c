@@ -105,8 +105,8 @@ static size_t ring_wanted(const struct iovec *iov, int n)
 	return sum;
 }
 
-/* Write one short piece as a whole, if the known room is large enough. Returns false if the slower
- * way is needed. */
+/* Write one short piece as a whole, if the known room is large enough. Returns false if the caller
+ * must write the piece in the slower way. */
 static bool ring_write_at_once(struct ring *r, const struct iovec *iov, size_t room)
 {
 	size_t len = iov->iov_len;
@@ -182,7 +182,7 @@ void ring_writer_wakes(struct ring *r)
 
 /* --- the reader ----------------------------------------------------------------------------- */
 
-/* The first cache lines of new bytes are in another CPU's cache: request all of them at once. */
+/* The first cache lines of new bytes are in another CPU's cache: request all of them together. */
 static void ring_fetch(const struct ring *r)
 {
 	uint64_t len = r->seen - r->at;

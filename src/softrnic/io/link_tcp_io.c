@@ -13,12 +13,13 @@
 #include "softrnic/io/trace.h"
 
 /*
- * Segment length if the kernel does not report one: Ethernet's, less the headers with time stamps.
+ * Segment length in bytes if the kernel does not report one: the 1500 of Ethernet, less 52 of
+ * headers with time stamps.
  */
 #define MSS_DEFAULT 1448
 
-/* How long the peer may leave sent bytes unread after the FIN. No stream waits longer than this for
- * its close. */
+/* Time for which the peer may leave sent bytes unread after the FIN. No stream waits longer than
+ * this for its close. */
 #define FIN_WAITS_MS 60000u
 
 /* Most lists have one entry; for these the kernel is faster without a list. */
@@ -97,8 +98,8 @@ bool link_tcp_has_left(struct link *l)
  * Send the FIN, and limit the time for which the kernel keeps it. A peer that never reads the bytes
  * before the FIN does not receive the FIN either. The kernel keeps these bytes and the FIN as long
  * as the peer's host answers, even after this process has ended. With a limit the kernel gives up
- * after a while, and then answers the peer's next keepalive by a reset, which such a peer does
- * receive.
+ * after this time, and then answers the peer's next keepalive by a reset, which reaches even such a
+ * peer.
  */
 void link_tcp_end_sending(struct link *l)
 {
@@ -131,8 +132,9 @@ bool link_tcp_has_ended(const struct link *l)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Returns how long the peer has not acknowledged anything. A peer that reads nothing for a while
- * still acknowledges probes, at long intervals. So one probe may be unacknowledged, but not two. */
+/* Returns the time for which the peer has acknowledged nothing. A peer that does not read for some
+ * time still acknowledges probes, at long intervals. So one probe may be unacknowledged, but not
+ * two. */
 uint64_t link_tcp_unacknowledged_ns(struct link *l)
 {
 	struct tcp_info info = {0};

@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 #define RETRY_NS (100 * NSEC_PER_MS)
-/* greatest number of accepts in one turn; after that connections are served */
+/* greatest number of accepts in one turn; after them the engine serves connections */
 #define ACCEPTS_MAX 64
 
 static void listener_admit_at(struct listener *l, uint64_t at)

@@ -204,7 +204,7 @@ bool policy_waits_again(uint64_t last, uint64_t now)
 #define MEMORY_MORE 2u
 #define MEMORY_SEEN 4u
 #define MEMORY_MAX  64u
-/* this many loops of polls in a row count as one such period without Writes */
+/* this many loops of polls in a row count as one period without Writes */
 #define MEMORY_LOOPS 64u
 
 static void policy_count_memory(struct policy_lease *l, bool written)
@@ -248,7 +248,8 @@ bool policy_may_lease(struct policy_lease *l)
 }
 
 /* Writes that arrive without a completion suggest that the program reads the memory instead of
- * polling. If a request completed as well, the thread had a reason to poll, and was only delayed. */
+ * polling. If a request completed as well, the thread had a reason to poll, and was only
+ * delayed. */
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now)
 {
@@ -299,8 +300,8 @@ bool policy_spare_is_due(const struct policy_spare *s, uint64_t now)
 	return now - s->checked_at >= SPARE_CHECK_NS;
 }
 
-/* The first check compares with nothing. If another thread has become the leader since the last
- * check, others_ns jumps or goes back. */
+/* The first check has no earlier value to compare with. If another thread has become the leader
+ * since the last check, others_ns jumps or goes back. */
 void policy_spare_check(struct policy_spare *s, uint64_t now, uint64_t others_ns)
 {
 	uint64_t used = others_ns - s->others_ns;

@@ -43,7 +43,7 @@ enum policy_write {
 enum policy_posted {
 	POLICY_OTHER,
 	POLICY_A_WRITE,
-	POLICY_A_SEND, /* only Sends are unsent */
+	POLICY_A_SEND, /* a Send, and all other unsent requests are Sends, too */
 };
 
 void policy_send_init(struct policy_send *s);
@@ -55,7 +55,7 @@ static inline bool policy_post_needs_time(const struct policy_send *s)
 /* Requests were posted. `waiting` is true if a Write or a Send is already deferred. */
 enum policy_write policy_on_post(struct policy_send *s, enum policy_posted posted, bool waiting,
 				 uint64_t now);
-/* A Write was sent at once, although it could have been deferred. */
+/* A Write was sent immediately, although it could have been deferred. */
 void policy_sent(struct policy_send *s, uint64_t now);
 /* A thread has found the CQ empty or has armed it. All deferred requests are sent. */
 void policy_looked(struct policy_send *s);
@@ -101,7 +101,7 @@ bool policy_is_look_due(uint64_t due, uint64_t now, uint64_t pace);
 /* --- which thread receives ------------------------------------------------------------------ */
 
 /*
- * polls of an empty CQ are judged in groups of this size; the last poll of a group reads the time
+ * polls of an empty CQ are judged in groups of this size; the last poll of a group reads the clock
  */
 #define POLICY_LOOP 16u
 /* if a CQ has more connections than this, the poller's reports show which of them have bytes */
@@ -128,7 +128,8 @@ struct policy_lease {
 	bool got;                   /* a request or receive completed in that check */
 	/* number of loops of polls without a result since `completed` changed */
 	unsigned loops;
-	/* weight for "the thread polls its memory between polls of the CQ"; 0: it never did */
+	/* the greater, the more likely the thread polls its memory between polls of the CQ; 0: it
+	 * never did */
 	unsigned memory;
 };
 /* Called before and after the receive of a thread that polls or waits. */
@@ -141,13 +142,13 @@ bool policy_may_lease(struct policy_lease *l);
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now);
 
-/* Does the thread watch its memory? Then a Write of the peer is what it waits for. */
+/* Does the thread poll its memory, so that it waits for a Write of the peer? */
 bool policy_watches_memory(const struct policy_lease *l);
 
 /*
  * A call of the application finds that another thread holds the connection's lock. It tries for
  * this time before it sleeps: the holder receives once and sends once, and a send takes some 15 us
- * where it wakes a thread of another virtual CPU.
+ * if it wakes a thread on another virtual CPU.
  */
 #define POLICY_POST_NS 20000u
 
@@ -194,7 +195,7 @@ bool policy_spare_is_due(const struct policy_spare *s, uint64_t now);
 void policy_spare_check(struct policy_spare *s, uint64_t now, uint64_t others_ns);
 bool policy_is_spare(const struct policy_spare *s, uint64_t now);
 /* The leader has written back. A spinning leader would have to give up its loop at each write-back,
- * so it does not spin for a while. */
+ * so it does not spin for some time. */
 void policy_wrote_back(struct policy_spare *s, uint64_t now);
 /* A spin has ended. `found` is true if it found bytes in time. */
 void policy_spun(struct policy_spare *s, uint64_t now, bool found);

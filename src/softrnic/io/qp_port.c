@@ -39,8 +39,8 @@ static unsigned n_dials;
 
 /* --- dials ---------------------------------------------------------------------------------- */
 
-/* Called with the lock: find the queue pair with this number. In a forked child there is none,
- * because connections belong to the parent. */
+/* Called with the lock: find the queue pair with this number. A forked child has none, because
+ * connections belong to the parent. */
 static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 {
 	struct qp_place *place = QP_PORT_OF(qpn) == p->port ? p->place[qpn % QP_PORT_QPS] : NULL;
@@ -89,7 +89,8 @@ static bool port_keep(const struct qp_port *p, struct qp_dial *dial)
 	return kept;
 }
 
-/* The peer has left before its dial was answered. Called with the carrier's lock. */
+/* The peer has ended its connection before its dial was answered. Called with the carrier's
+ * lock. */
 static void port_on_event(void *owner, enum stream_event event, int status)
 {
 	struct qp_dial *dial = owner;

@@ -42,7 +42,7 @@ struct qp_dial {
 	struct conn *carrier; /* the connection of the dial, with a reference */
 	struct qp_place *place;
 	struct list link, everyone;
-	bool known; /* the meeting was told about the dial */
+	bool known; /* the dial was reported to the meeting */
 	bool gone;  /* the dial has ended, or must be ended */
 };
 

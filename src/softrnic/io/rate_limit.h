@@ -6,8 +6,8 @@
  * A wrong STag ends its connection, so a peer cannot guess STags faster than it can connect. An
  * address with more violations than programming errors can explain has to wait before it may
  * connect again. Each address has a bucket of RATE_LIMIT_BURST violations, which refills at a fixed
- * rate. The bucket may go below empty, because connections that exist already are not ended. So in
- * the long run the rate holds, no matter how many connections guess at the same time.
+ * rate. The number in the bucket may become negative, because existing connections are not ended.
+ * So the rate holds in the long run, no matter how many connections guess at the same time.
  *
  * Pure: the caller passes the time. IPv6 addresses are counted by their /64 prefix, because one
  * host can easily use all addresses of a prefix. Mapped IPv4 addresses are counted as IPv4.

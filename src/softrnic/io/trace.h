@@ -34,7 +34,8 @@ void trace_delete(struct trace *t, bool unread);
 void trace_forget(struct trace *t);
 
 /* Returns the buffer for the next bytes of a traced connection, and its size, with the lock held.
- * Returns NULL, without the lock, if the file takes no more; the link then continues untraced. */
+ * Returns NULL, without the lock, if the file must not grow any more; the link then continues
+ * untraced. */
 void *trace_enter(struct trace *t, size_t *size);
 /* The link's call returned n: the number of bytes in the buffer, 0, or -errno. These functions
  * release the lock. */

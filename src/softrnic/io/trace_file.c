@@ -107,7 +107,7 @@ static void trace_file_stop(void)
 }
 
 /* Write without exceeding the limit on file sizes: the kernel would send SIGXFSZ, which would end a
- * program that itself never wrote so much. */
+ * program that never wrote such a large file itself. */
 static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 {
 	static const struct timespec at_once;
@@ -129,7 +129,7 @@ static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 }
 
 /* Remove an incompletely written block, because it would hide later blocks of other processes. If
- * other processes have already appended blocks, it stays. */
+ * other processes have already appended blocks, the incomplete block stays. */
 static void trace_file_take_back(size_t written)
 {
 	off_t end = lseek(file.fd, 0, SEEK_CUR);

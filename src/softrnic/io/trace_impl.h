@@ -21,8 +21,8 @@ uint64_t trace_key(const struct flow *f, enum flow_side initiator);
  * appended by one write(2). Locks on the file show which connections are written. All functions are
  * called with the lock of trace.c.
  */
-/* Open the file at the first call. Returns false if it cannot be opened or was closed after an
- * error; this has been logged. */
+/* Open the file at the first call. Returns false if the file cannot be opened or was closed after
+ * an error; the error has been logged. */
 bool trace_file_open(const char *name);
 bool trace_file_is_open(void);
 /* Append a whole block or nothing. If this fails, the file is closed and not opened again. */

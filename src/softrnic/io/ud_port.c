@@ -12,9 +12,9 @@
 
 /* --- received ------------------------------------------------------------------------------- */
 
-/* Does the datagram come from the UDP port that belongs to its source queue pair? The source can be
- * forged, as with RoCE v2. But on a host where this port is in use, only a privileged program can
- * do so. */
+/* Does the datagram come from the UDP port that belongs to its source queue pair? A sender can
+ * forge the source, as with RoCE v2. But on a host where this port is in use, only a privileged
+ * program can do so. */
 static bool ud_is_from(const struct ud_packet *p, const struct ud_header *h)
 {
 	return config_get()->qp_any_source || p->port == ud_port_of(h->from_qpn);

@@ -50,10 +50,10 @@ unsigned ud_port_silences(struct ud_port *p);
  * follow each other quickly, no thread of the engine receives. */
 void ud_port_poll(struct ud_port *p);
 /*
- * This thread is about to wait until the port's descriptor is readable; the engine's thread does
- * not wait meanwhile. Returns the descriptor, or -1 if another thread is receiving now. If it
- * returns a descriptor, the thread must call ud_port_wait_end() after its wait, which receives if
- * the descriptor is readable.
+ * This thread is about to wait until the port's descriptor is readable; threads of the engine do
+ * not wait for it meanwhile. Returns the descriptor, or -1 if another thread is receiving now. With
+ * a descriptor, the thread must call ud_port_wait_end() after its wait. That call receives if the
+ * descriptor is readable.
  */
 int ud_port_wait_begin(struct ud_port *p);
 void ud_port_wait_end(struct ud_port *p, bool readable);

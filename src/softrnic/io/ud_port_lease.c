@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ud_port_lease.c -- decides which thread receives a port's packets. A thread of the engine does,
- * unless a thread of the program polls in a loop, or waits for the port's descriptor.
+ * ud_port_lease.c -- decides which thread receives a port's packets. A thread of the engine
+ * receives, unless a thread of the program polls in a loop, or waits for the port's descriptor.
  */
 #include "base/clock.h"
 #include "softrnic/io/ud_port_impl.h"
 
 /* Polls form a loop if they follow each other within 20 us on average; each packet that they find
- * may take another 20 us. The time is read only once in UD_POLLS polls. */
+ * may take another 20 us. The clock is read only once in UD_POLLS polls. */
 #define UD_POLLS   64u
 #define UD_POLL_NS 20000ull
 /*
- * After this time without a loop of polls the engine receives again. It is a few time slices of
- * other threads, which usually have 4 ms each. If the engine received earlier, while another thread
- * uses the program's CPU, messages would find no receive, because the program that posts receives
- * does not run.
+ * After this time without a loop of polls the engine receives again. The time is a few time slices
+ * of other threads; a time slice usually has 4 ms. If the engine received earlier, while another
+ * thread uses the program's CPU, messages would find no receive, because the program that posts
+ * receives does not run.
  */
 #define UD_LEASE_NS (20 * NSEC_PER_MS)
 
