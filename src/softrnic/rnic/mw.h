@@ -31,8 +31,8 @@ struct mw {
  * binds the window may use it. Returns 0 or -ENOMEM. */
 int mw_new(struct mr_table *table, struct ibv_pd *pd, enum ibv_mw_type type, struct mw **out);
 /*
- * The window is about to be deleted: make its STag unknown at once. Returns the description with a
- * reference; the caller must wait until it is idle.
+ * The window is about to be deleted: make its STag unknown immediately. Returns the description
+ * with a reference; the caller must wait until it is idle.
  */
 struct mr *mw_kill(struct mw *mw);
 /* Returns the description in force, with a reference. A bind that is posted now may replace this
@@ -64,9 +64,9 @@ int mw_bind(struct mr_table *table, const struct mw_bind *bind);
 /* Returns false if mw_bind() would return -EAGAIN now. `stag` is any STag that the window had. */
 bool mw_is_idle(struct mr_table *table, uint32_t stag);
 /*
- * Invalidate a window of type 2 that is bound to this queue pair: its STag becomes unknown at once.
- * Returns the description with a reference, or NULL if there is no such window. The caller must
- * release all uses of the description and then call mw_unbind().
+ * Invalidate a window of type 2 that is bound to this queue pair: its STag becomes unknown
+ * immediately. Returns the description with a reference, or NULL if there is no such window. The
+ * caller must release all uses of the description and then call mw_unbind().
  */
 struct mr *mw_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint64_t qp,
 			 uint32_t stag);

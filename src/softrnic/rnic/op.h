@@ -54,7 +54,7 @@ struct op_rx {
 	 * is lost. `target` is NULL if the payload is a header.
 	 */
 	uint32_t (*target)(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr);
-	/* Called when memory has vanished that this end had chosen: set the status of the work
+	/* Called when memory that this end had chosen has vanished: set the status of the work
 	 * request. NULL: the peer chose the memory. */
 	void (*on_fault)(struct qp *qp);
 	/* Called when the segment is complete. `bytes` is the payload if rx_seg.keep prevented

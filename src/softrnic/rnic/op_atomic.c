@@ -183,8 +183,8 @@ static int atomic_modify(uint64_t *word, struct irq_entry *e, place_modify_fn *m
 	return place_atomic(word, modify, &e->msg.atomic, &e->answer.atomic.original);
 }
 
-/* Each set bit of the mask is the highest bit of a field. No carry goes from one field to the next
- * (RFC 7306 s5.1). */
+/* Each set bit of the mask is the highest bit of a field. No carry passes from one field to the
+ * next (RFC 7306 s5.1). */
 static bool fetch_add_modify(const void *arg, uint64_t old, uint64_t *new_value)
 {
 	const struct rdmap_atomic_req *r = arg;

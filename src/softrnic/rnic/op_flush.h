@@ -24,7 +24,7 @@ void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job);
  * the job is requested. */
 void flush_join(struct qp *qp, struct qp_job *job);
 /* Were the bytes of the head already written back, because it had joined an earlier Flush? If so,
- * the call counts one joined Flush less. */
+ * the call reduces the number of joined Flushes by 1. */
 static inline bool flush_take_joined(struct qp *qp)
 {
 	bool joined = qp->requests.joined > 0;

@@ -41,8 +41,8 @@ static bool read_build(struct qp *qp, struct sq_wr *wr)
 
 static const struct op_rx read_answer_rx;
 
-/* Returns the Read that the next response answers, or NULL if that is the RTR Read, which has no
- * work request. */
+/* Returns the Read that the next response answers, or NULL for the RTR Read, which has no work
+ * request. */
 static struct sq_wr *read_wr(const struct qp *qp)
 {
 	return qp_answered_wr(qp, &read_answer_rx);

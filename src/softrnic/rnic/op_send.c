@@ -93,7 +93,7 @@ static inline uint32_t send_target(struct qp *qp, struct rx_seg *seg, uint32_t m
 	enum mr_verdict verdict;
 	uint32_t i = 0, n;
 
-	/* ends within the list, because send_fits() has checked the length */
+	/* the loop ends within the list, because send_fits() has checked the length */
 	while (off >= wr->sge[i].length)
 		off -= wr->sge[i++].length;
 	n = wr->sge[i].length - (uint32_t)off;

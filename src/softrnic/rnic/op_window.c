@@ -29,9 +29,9 @@ static bool window_is_in_use(const struct qp *qp, uint32_t stag)
 
 /*
  * Release this queue pair's uses of a killed binding, and end the binding. No other queue pair
- * could access it. (One that remembers the binding's reused description in a struct mr_near may
- * hold the description for a moment.) If an error is recorded, the binding ends later, with its
- * window.
+ * could access the binding. (Another queue pair that remembers the binding's reused description in
+ * a struct mr_near may hold the description for a short time.) If an error is recorded, the binding
+ * ends later, with its window.
  */
 static void window_let_go(struct qp *qp, struct mr *binding)
 {

@@ -6,7 +6,7 @@
  * below holds the lock of the stream that owns the QP. The owner moves bytes and work:
  *
  *   receive:     n = qp_rx_want(qp, iov)   memory for the next bytes; 0 = do not read now
- *                qp_rx_got(qp, len)        they are there  (qp_rx_fault(qp): memory was gone)
+ *                qp_rx_got(qp, len)        the bytes arrived (qp_rx_fault(qp): memory was gone)
  *   send:        n = qp_tx_gather(qp, iov) the bytes to send now; 0 = none
  *                qp_tx_sent(qp, len)       the LLP took `len` bytes
  *   jobs:        qp_next_job(qp, &job), and when the job is done qp_on_job(qp, status)
@@ -56,9 +56,10 @@ struct qp_stream {
 	/* limit stated in this end's HELLO: the peer is lost after a silence of this length; 0:
 	 * never */
 	uint32_t limit_ms;
-	uint32_t rings;  /* version of rings stated in this end's HELLO; 0: no rings */
-	bool takes_part; /* this end takes part in the barrier of ORIGINs, if the peer does */
-	bool initiates;  /* this end is the initiator, which sends the ORIGINs */
+	uint32_t rings; /* version of rings stated in this end's HELLO; 0: no rings */
+	/* this end takes part in the barrier of ORIGINs, if the peer takes part, too */
+	bool takes_part;
+	bool initiates; /* this end is the initiator, which sends the ORIGINs */
 	/* id of this process, stated in this end's HELLO if it takes part in the barrier */
 	uint8_t instance[EXT_ID_LEN];
 	/* responder without consent: send no FPDU before the initiator's first FPDU has arrived */
@@ -133,8 +134,8 @@ struct qp_config {
 	/*
 	 * Functions of the owner. notify() is called from any thread, without the QP's lock. It
 	 * reports that the QP may continue, because its SRQ has receives again. get() is called
-	 * before and keeps the owner alive until notify() is done; the QP itself may be deleted in
-	 * between.
+	 * before notify() and keeps the owner alive until notify() is done; the QP itself may be
+	 * deleted in between.
 	 */
 	void (*notify)(void *owner);
 	void (*get)(void *owner);
@@ -192,7 +193,7 @@ void qp_set_link_cause(struct qp *qp, int err);
 /* Move to ERR without a Terminate. The first unfinished work request ends with `status`, all others
  * with WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
-/* Does the same as qp_fail(). The status is the one for a peer that is gone. */
+/* Does the same as qp_fail(), with the status for a peer that is gone. */
 void qp_fail_lost(struct qp *qp);
 /*
  * For an unreliable queue pair whose stream has ended: posted requests complete, and their messages
@@ -204,8 +205,8 @@ void qp_give_away(struct qp *qp);
 /*
  * For a queue pair that connects by a meeting (stream/meeting.h) and has exchanged messages: the
  * stream has ended, and no other one follows before a reset. Nothing more is sent. An unreliable
- * queue pair completes its posted requests, see qp_give_away(). Those of a reliable one stay posted
- * until the owner fails them.
+ * queue pair completes its posted requests, see qp_give_away(). The requests of a reliable queue
+ * pair stay posted until the owner fails them.
  */
 void qp_lose_peer(struct qp *qp);
 /* The stream has ended. If it ends within an FPDU, this is an error. If it ends between two FPDUs,
@@ -223,9 +224,9 @@ void qp_rewind(struct qp *qp);
  * operation. */
 void qp_limit_requests(struct qp *qp, uint32_t ord);
 /*
- * Set what the user has chosen for a Send that finds no receive: this end's time until a retry, as
- * InfiniBand's code, and the number of retries of this end's own Sends. Without these calls a Send
- * waits for ever. Effective if both ends send Acks.
+ * Set the user's choices for a Send that finds no receive: the time until the peer retries its
+ * Send, as InfiniBand's code, and the number of retries of this end's Sends. Without these calls a
+ * Send waits for ever. The calls have an effect only if both ends send Acks.
  */
 void qp_set_rnr_timer(struct qp *qp, uint8_t code);
 void qp_set_rnr_retry(struct qp *qp, uint8_t retries);
@@ -236,7 +237,8 @@ bool qp_rnr_changed(struct qp *qp, uint64_t *ns);
 void qp_rnr_fail(struct qp *qp);
 /* Returns a count that grows with each message of either user. */
 uint64_t qp_traffic(const struct qp *qp);
-bool qp_has_posted(const struct qp *qp);         /* are there sends without a completion? */
+/* are work requests of the send queue unfinished? */
+bool qp_has_posted(const struct qp *qp);
 enum ibv_qp_state qp_state(const struct qp *qp); /* the state that the user sees */
 bool qp_is_failed(const struct qp *qp);
 /*
@@ -263,11 +265,12 @@ enum {
 	QP_DUE_SEND = 4,    /* the owner may send: the QP has bytes to send */
 	QP_DUE_JOB = 8,     /* a job is due: qp_next_job() */
 	QP_DUE_LINK = 16,   /* a message about the link is due: qp_link_take() */
-	QP_DUE_RNR = 64,    /* a Send waits for a receive, or no longer: qp_rnr_changed() */
+	QP_DUE_RNR = 64,    /* a Send has begun or ended to wait for a receive: qp_rnr_changed() */
 	QP_DUE_AGAIN = 32,  /* call qp_due() again soon: a memory window is in use */
 };
 unsigned qp_due(const struct qp *qp);
-/* Is an Ack the only unsent message? It may wait a moment, so that another message can join it. */
+/* Is an Ack the only unsent message? It may be deferred for a short time, so that another message
+ * can join it. */
 bool qp_owes_ack_only(const struct qp *qp);
 /* Is no task due except QP_DUE_RECEIVE? The result is true after most messages. */
 bool qp_is_calm(const struct qp *qp);
@@ -357,9 +360,9 @@ void qp_rx_fault(struct qp *qp);
 void qp_rx_give_up(struct qp *qp);
 /*
  * May be called instead of qp_rx_want(): parse bytes in place, in memory that the peer may write
- * to. Returns the number of processed bytes. An incomplete FPDU is not processed unless it is
- * large; the rest of a large one is received by qp_rx_want(). Nothing is processed unless
- * qp_rx_is_in_place() returns true, which requires that there is no CRC and nothing is buffered.
+ * to. Returns the number of processed bytes. An incomplete FPDU is processed only if it is large;
+ * its rest is received by qp_rx_want(). Nothing is processed unless qp_rx_is_in_place() returns
+ * true, which requires that there is no CRC and nothing is buffered.
  */
 bool qp_rx_is_in_place(const struct qp *qp);
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
@@ -372,7 +375,7 @@ void qp_rx_widen(struct qp *qp);
 bool qp_rx_waits_for_receive(const struct qp *qp);
 /* Number of the peer's requests that have arrived and are unanswered. */
 uint32_t qp_requests(const struct qp *qp);
-/* Free the memory for requests of the peer. Called when no request has arrived for a while. */
+/* Free the memory for requests of the peer. Called when no request has arrived for some time. */
 void qp_requests_trim(struct qp *qp);
 /* Can the next qp_tx_gather(), the send of its bytes, or a request that qp_tx_sent() executes load
  * from memory with `can_stall`? Returns true if this is unknown. */
@@ -380,7 +383,7 @@ bool qp_tx_can_stall(struct qp *qp);
 /* Continue with buffered bytes. Called when a receive was posted, or when a stall may be over. */
 void qp_rx_resume(struct qp *qp);
 
-/* How long the unsent messages may be deferred. */
+/* Which unsent messages may be deferred. */
 enum qp_patience {
 	QP_AWAITED, /* the messages must not be deferred */
 	/* a few Writes without a completion, and Sends before them, may be deferred */
@@ -439,8 +442,8 @@ void qp_link_refuse(struct qp *qp);
 void qp_watch_given_up(struct qp *qp, const atomic_uint *word);
 void qp_link_note(struct qp *qp, unsigned state); /* record an enum shm_state for the counters */
 /* A region is about to be deregistered: copy the bytes that half-sent FPDUs still need from the
- * region, and release it. With `forget`, bytes placed in the region can no longer be written back,
- * even if the region is `lasting`. */
+ * region, and release the region. With `forget`, bytes placed in the region can no longer be
+ * written back, even if the region is `lasting`. */
 void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget);
 
 /* Take a job. There is at most one at a time, because the requests of a stream are executed in

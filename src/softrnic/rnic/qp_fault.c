@@ -178,8 +178,8 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status)
 	qp_settle(qp);
 }
 
-/* The status of the first unacknowledged work request when the peer is lost. It is the one that
- * RoCE devices report after their retries. */
+/* The status of the first unacknowledged work request when the peer is lost. With Acks it is the
+ * status that RoCE devices report after their retries. */
 static enum ibv_wc_status fault_of_lost_peer(const struct qp *qp)
 {
 	return qp->acks.on ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR;

@@ -33,7 +33,7 @@ struct qp_requests {
 	uint32_t failed_detail;
 	struct qp_job job;
 	uint32_t joined; /* number of Flushes after the head that the last job also serves */
-	/* result of the head's job: a digest, or its class in `durability` */
+	/* result of the head's job: a digest, or a durability class in digest.durability */
 	struct vext_digest digest;
 	/* ranges that the head still has to write back, if it is a Flush of everything or a Read */
 	struct dirty all;
@@ -77,12 +77,12 @@ struct qp_acks {
 
 /* A Send that waits for a receive: see rnr.c. */
 struct qp_rnr {
-	uint32_t told;     /* 1 + the code of this end's time; 0: the peer is not told */
-	uint32_t tries;    /* of this end's Sends; 0: no limit */
-	uint64_t for_next; /* the count of the last Ack that told the peer, plus 1 */
-	uint32_t code;     /* the peer's time, while `waits` */
+	uint32_t told;     /* for Acks: 1 + the code of this end's time; 0: send no time */
+	uint32_t tries;    /* limit of tries of one of this end's Sends; 0: no limit */
+	uint64_t for_next; /* 1 + the count of the last Ack that contained `told` */
+	uint32_t code;     /* code of the peer's time, valid while `waits` is set */
 	bool waits;        /* a Send of this end waits for a receive of the peer */
-	bool is_new;       /* `waits` or `code` is news for the owner */
+	bool is_new;       /* `waits` or `code` has changed since qp_rnr_changed() */
 };
 
 struct qp_heartbeat {
@@ -108,7 +108,7 @@ struct qp_link {
  * records it and returns. After that no byte is placed, and no request is begun or completed. */
 struct qp_fault {
 	bool due;
-	bool keep; /* the stream ended in order, so parked Sends still go to receives */
+	bool keep; /* the stream ended in order, so parked Sends are still delivered */
 	bool shut; /* send nothing more, not even a Terminate */
 	bool event_due;
 	enum ibv_event_type event;
@@ -353,10 +353,10 @@ void qp_request_answered(struct qp *qp);
  * Refuse the head by a Terminate. `read` is the unanswered part of a Read (RFC 5040 s4.8), or NULL.
  */
 void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read);
-/* Ask the owner to run this job for the head. The hold on job->mr goes to the job. */
+/* Ask the owner to run this job for the head. The job takes over the hold on job->mr. */
 void qp_request_job(struct qp *qp, struct qp_job *job);
-/* Ask the owner to write back the next range of requests.all. Returns 1 if it is asked, 0 if no
- * range is left, or -EFAULT if the range cannot be written back. */
+/* Ask the owner to write back the next range of requests.all. Returns 1 if the owner is asked, 0 if
+ * no range is left, or -EFAULT if the range cannot be written back. */
 int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* drop all requests; one job may still be running */
@@ -419,16 +419,16 @@ static inline void ack_update(struct qp *qp)
 }
 bool ack_build(struct qp *qp);
 void ack_pass_local_ones(struct qp *qp);
-/* A request without a message is covered without a separate Ack. */
+/* Requests that send no message need no Ack: count them as acknowledged with the message before. */
 static inline void ack_pass_local(struct qp *qp)
 {
 	if (qp->acks.on)
 		ack_pass_local_ones(qp);
 }
-/* Handle the 24 bits of the peer's Ack: qp_rnr.told of the peer, or 0. */
+/* Handle the 24 bits of the peer's Ack that contain the peer's qp_rnr.told, or 0. */
 void rnr_take(struct qp *qp, uint32_t told);
 void rnr_rewind(struct qp *qp);
-void ack_rewind(struct qp *qp); /* for another stream; called after the queues are ready for it */
+void ack_rewind(struct qp *qp); /* prepare for another stream, after the queues are prepared */
 /* The work request with this index is answered, so the peer has also executed all earlier ones. */
 void ack_on_answer(struct qp *qp, uint64_t index);
 bool link_build(struct qp *qp);

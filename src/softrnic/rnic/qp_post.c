@@ -34,8 +34,8 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 	return sum;
 }
 
-/* Is it known that the peer cannot execute this operation? It is known while the connection exists.
- * The peer of an unreliable QP answers no request. */
+/* Is it known that the peer cannot execute this operation? In most cases this is known only while
+ * the connection exists. But the peer of an unreliable QP never answers a request. */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (op->is_request && qp->cfg.unreliable)
@@ -124,9 +124,9 @@ static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_w
 
 /* --- adding to the queue ------------------------------------------------------------------ */
 
-/* Mark the last request to be sent at once, and all earlier ones with it, unless it is a Send that
- * may be deferred. A Send that follows an unsent Write must not be deferred, because it usually
- * announces the Write to the peer. */
+/* Record that the last request, and so all earlier ones, must not be deferred, unless it is a Send
+ * that may be deferred. A Send that follows an unsent Write must not be deferred, because it
+ * usually announces the Write to the peer. */
 static inline void post_awaited(struct qp *qp, const struct qp_op *op, const struct sq_wr *slot)
 {
 	if (!op->is_patient_alone || slot->signaled || slot->solicited ||

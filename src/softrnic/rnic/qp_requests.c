@@ -125,7 +125,7 @@ void qp_request_job(struct qp *qp, struct qp_job *job)
 }
 
 /* Is a strict Flush refused if this memory is volatile? Memory that the peer cannot address, such
- * as a receive's, is excepted. */
+ * as the memory of a receive, is excepted. */
 static bool request_is_strict_about(const struct mr *mr, bool strict)
 {
 	return strict && mr->access & RNIC_REACHED;
@@ -202,7 +202,8 @@ void qp_requests_detach(struct qp *qp, const struct mr *mr)
 	struct irq_entry *e;
 
 	/*
-	 * Flushes that joined look up their STags again, which may now name another region or none.
+	 * Flushes that joined look up their STags again, because an STag may now name another
+	 * region, or none.
 	 */
 	r->joined = 0;
 	if (r->state != REQUEST_JOB || r->job.mr != mr || r->job.lasting)

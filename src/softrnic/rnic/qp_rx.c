@@ -240,9 +240,9 @@ static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct 
 
 /* --- from segments to operations ------------------------------------------------------------ */
 
-/* Is the segment the next one of its queue? On the other queues each message is one segment, so the
- * MSN shows the order. Sends are checked in their row, because a Send may have to wait
- * (qp_recv_is_in_order()). */
+/* Is the segment the next one of its queue? Sends are checked in their row, because a Send may have
+ * to wait (qp_recv_is_in_order()). On the other queues each message is one segment, so the MSN
+ * alone shows the order. */
 static bool rx_is_next(struct qp *qp, const struct rx_seg *seg)
 {
 	const struct ddp_hdr *hdr = &seg->hdr;

@@ -90,7 +90,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 		mr_release_near(&rx->near);
 		return n == 0 ? 0 : rx_want_buf(rx, QP_RXBUF, iov);
 	}
-	rx->lent_mr = rx->near.mr; /* the hold on the region goes to lent_mr */
+	rx->lent_mr = rx->near.mr; /* lent_mr takes over the hold on the region */
 	rx->near.held = false;
 	rx->lent_ptr = ptr;
 	rx->lent_len = n;

@@ -93,8 +93,8 @@ void qp_tx_stop(struct qp *qp)
 	/*
 	 * The application may reuse its buffers as soon as it sees the flushed completions, so no
 	 * piece of the batch may refer to them any more. FPDUs that are gathered already are sent
-	 * before the Terminate. Otherwise the peer would take a request whose answer was ready for
-	 * the cause of the error.
+	 * before the Terminate. Otherwise the peer would blame the error on a request whose answer
+	 * was ready.
 	 */
 	if (qp->tx.term_due && tx_batch_own(qp->tx.batch, NULL) == 0)
 		return;

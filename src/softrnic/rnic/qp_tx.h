@@ -52,7 +52,7 @@ void qp_tx_build_all(struct qp *qp); /* build all messages that fit into the bat
 /* --- qp_tx_msg.c: functions by which the operations build their messages -------------------- */
 
 /* The STag of a message without payload is not checked (RFC 5041 s5.2), but some hardware refuses
- * 0. */
+ * the STag 0. */
 #define TX_DUMMY_STAG 1
 
 struct ddp_hdr tx_untagged(const struct qp *qp, enum rdmap_opcode code);

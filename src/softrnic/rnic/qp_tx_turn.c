@@ -63,7 +63,8 @@ bool qp_owes_ack_only(const struct qp *qp)
 	       (!b || tx_batch_is_sent(b));
 }
 
-/* Another connection that ends its use of the window does not report that. */
+/* Must the owner call qp_due() again soon? Another connection does not report the end of its use of
+ * the window. */
 static bool turn_awaits_window(const struct qp *qp)
 {
 	return qp->tx.window_awaited && !qp->tx.shut && !qp_is_failed(qp) &&
@@ -124,8 +125,8 @@ static bool turn_build_rtr(struct qp *qp)
 	return true;
 }
 
-/* Choose the source of the next message: if both have one, answers and work requests alternate.
- * Messages do not interleave. */
+/* Choose the source of the next message: if both an answer and a work request can be sent, they
+ * alternate. Messages do not interleave. */
 static void turn_pick_source(struct qp *qp)
 {
 	bool sq = qp_sq_is_ready(qp), irq = qp_request_is_ready(qp);
@@ -137,8 +138,8 @@ static void turn_pick_source(struct qp *qp)
 	qp->tx.last = qp->tx.source;
 }
 
-/* May the next posted request follow at once? It may if no other source has a message. Rare work
- * was not due before, and building a work request's message never makes rare work due. */
+/* May the next posted request follow immediately? It may if no other source has a message. Rare
+ * work was not due before, and building a work request's message never makes rare work due. */
 static bool turn_stays_with_sq(const struct qp *qp, bool is_rare)
 {
 	return qp->tx.source == TX_NONE && !is_rare && !qp_request_is_ready(qp) && !qp->fault.due &&
@@ -187,7 +188,7 @@ static bool turn_build_message(struct qp *qp, bool is_rare)
 
 bool qp_tx_build(struct qp *qp)
 {
-	/* the last Ack tells the peer which message is refused */
+	/* the last Ack shows the peer which message is refused */
 	if (__builtin_expect(qp->tx.term_due, 0))
 		return qp->acks.due ? ack_build(qp) : terminate_build(qp);
 	if (__builtin_expect(qp->hello.due, 0))

@@ -84,7 +84,7 @@ void irq_trim(struct irq *irq)
 /* --- Send segments without a receive ------------------------------------------------------ */
 
 /* The bytes by which a parked segment counts against the limit. An empty segment also counts, so
- * that a peer cannot send any number of empty ones. */
+ * that a peer cannot send an unlimited number of empty ones. */
 static uint32_t park_cost(uint32_t len)
 {
 	return (uint32_t)sizeof(struct park_seg) + len;

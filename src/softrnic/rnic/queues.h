@@ -160,8 +160,8 @@ struct irq_entry {
 };
 
 /* The peer's requests, in a ring. The ring grows up to its depth if many requests wait at the same
- * time. It is freed after a while without requests, because most connections need few entries, and
- * usually none. */
+ * time. It is freed after some time without requests, because most connections need few entries,
+ * and usually none. */
 struct irq {
 	struct irq_entry *ring;
 	uint32_t depth, size, head, count;

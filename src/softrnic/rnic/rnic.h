@@ -19,7 +19,7 @@
 /* limit for a QP's Sends that arrived before their receives, in bytes */
 #define RNIC_PARK_BYTES (256u << 10)
 #define RNIC_PARK_MSGS  256
-/* the limit RNIC_PARK_BYTES after a while without receives: qp_rx_widen() */
+/* replaces RNIC_PARK_BYTES after some time without receives: qp_rx_widen() */
 #define RNIC_PARK_MORE (8u << 20)
 /* limit for bytes in excess of RNIC_PARK_BYTES, of all QPs together */
 #define RNIC_PARK_ALL (64ull << 20)

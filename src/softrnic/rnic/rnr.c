@@ -51,7 +51,7 @@ bool qp_rnr_changed(struct qp *qp, uint64_t *ns)
 	return true;
 }
 
-/* The first work request that the Acks do not cover, without requests that have an answer. */
+/* Returns the first work request that no Ack covers, except requests that get an answer. */
 static struct sq_wr *rnr_find(struct qp *qp)
 {
 	for (uint64_t i = qp->acks.next; i < qp->sq.next; i++)

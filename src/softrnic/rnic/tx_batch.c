@@ -339,8 +339,8 @@ void tx_fpdu_abort(struct tx_fpdu *f)
 	batch_shrink(f->b, f->before);
 }
 
-/* Insert the markers into the finished FPDU (RFC 5044 s4.3). This begins at the end, because the
- * pieces move apart. */
+/* Insert the markers into the finished FPDU (RFC 5044 s4.3). The loop begins at the end, because
+ * the pieces move apart. */
 static void fpdu_insert_markers(struct tx_fpdu *f)
 {
 	size_t len = (size_t)(f->at - f->start), count = mpa_marker_count(f->pos, len);

@@ -50,7 +50,7 @@ static struct ud_peer *flow_to(struct ud_flows *f, const struct ud_packet *p, ui
 	return peer;
 }
 
-/* The time until which a packet waits that is waiting now. */
+/* Returns the time at which the wait of the present packet ends at the latest. */
 static uint64_t flow_wait_until(const struct ud_peer *peer)
 {
 	uint64_t no_news = peer->taken_at + UD_PATIENCE_NS;

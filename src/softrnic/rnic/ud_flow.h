@@ -59,7 +59,7 @@ struct ud_peer {
 struct ud_flows {
 	struct ud_peer peers[UD_PEERS];
 	unsigned silences; /* number of times that a peer became silent */
-	/* time until which the packet waits that ud_flows_take() refused last */
+	/* time until which the packet that ud_flows_take() refused last must wait */
 	uint64_t wait_until;
 };
 

@@ -117,7 +117,7 @@ static void ud_reset(struct ud_qp *qp)
 	qp->qkey = 0;
 }
 
-/* A datagram is sent at once when it is begun, so in SQD the queue pair has nothing to wait for. */
+/* A datagram is sent as soon as it is begun, so in SQD the queue pair has nothing to wait for. */
 void ud_qp_move(struct ud_qp *qp, enum ibv_qp_state to, bool notify_drained)
 {
 	if (to == IBV_QPS_RESET)

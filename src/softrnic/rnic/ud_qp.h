@@ -72,9 +72,9 @@ int ud_qp_post_list(struct ud_qp *qp, const struct vext_wr *wrs, int n);
 
 /*
  * Load the payload of the next request now, so that the next ud_qp_gather() accesses no memory of
- * the program, and builds one packet. For memory that may wait for a file system: the caller of
- * ud_qp_gather() may hold a lock of other queue pairs. If there is no memory for the copy, this has
- * no effect.
+ * the program, and builds one packet. Called for memory whose loads may wait for a file system,
+ * because the caller of ud_qp_gather() may hold a lock of other queue pairs. If there is no memory
+ * for the copy, the call has no effect.
  */
 void ud_qp_stage(struct ud_qp *qp);
 /*
