@@ -48,12 +48,12 @@ struct medium {
  */
 int medium_find(const struct vma *vma, struct medium *m);
 
-/* Number of slices of one file that are written back at once: a slow file must not occupy all
- * threads. */
+/* Number of slices of one file that are written back at the same time: a slow file must not occupy
+ * all threads. */
 #define FILE_SLOTS 2
 
-/* Number of slices of one file that are read back at once. They run in addition to the FILE_SLOTS
- * write-backs. */
+/* Number of slices of one file that are read back at the same time. They run in addition to the
+ * FILE_SLOTS write-backs. */
 #define FILE_READERS 2
 
 /* A running slice of a write-back, and the jobs whose success is unknown until it has ended

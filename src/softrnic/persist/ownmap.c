@@ -68,9 +68,9 @@ static int ownmap_compare(void *arg, const struct vma *vma)
 	return vma->dev == from->map_dev && vma->ino == from->map_ino ? 0 : -ESTALE;
 }
 
-/* Compare the device and inode numbers that the mapping shows. Those of fstat() were compared
- * before. Both are needed: on some file systems the numbers of fstat() do not identify a file, on
- * others those of the mapping do not. */
+/* Compare the device and inode numbers that the mapping shows. The numbers of fstat() were compared
+ * before. Both checks are needed: on some file systems the numbers of fstat() do not identify a
+ * file, on other file systems the numbers of the mapping do not. */
 static int ownmap_verify(const struct ownmap *map, const struct ownmap_source *from)
 {
 	uintptr_t at = (uintptr_t)map->base;

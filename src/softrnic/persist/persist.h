@@ -2,9 +2,9 @@
 /*
  * persist.h -- finds the files behind registered memory, and writes its bytes to the medium.
  *
- * Classes. Each page range of registered memory has a durability class (enum vext_durability),
- * found at registration from the kernel's list of mappings and the file systems behind them
- * (procfs.h, medium.c). Memory of unknown kind gets the weakest class.
+ * Classes. Each page range of registered memory has a durability class (enum vext_durability). At
+ * registration the class is found from the kernel's list of mappings and the file systems behind
+ * them (procfs.h, medium.c). Memory of unknown kind gets the weakest class.
  *
  * Ownership. A region describes one registered memory range: ranges of one class each. Regions are
  * reference-counted, and each holds a reference to the entry (file.h) of each file behind it. An
@@ -105,7 +105,8 @@ struct persist_job {
 	struct persist_region *region;
 	void *addr; /* start of a range inside the region; needs no alignment */
 	size_t len;
-	/* fail with -ENOTSUP for volatile memory; otherwise its flush succeeds without effect */
+	/* true: fail with -ENOTSUP for volatile memory; false: a flush of such memory succeeds
+	 * without effect */
 	bool strict;
 	enum persist_want want;
 	uint32_t alg;               /* for DIGEST: enum vext_digest_alg */
@@ -150,8 +151,8 @@ bool persist_submit(struct persist_job *job, int *status);
 bool persist_submit_here(struct persist_job *job, int *status, bool *here);
 void persist_run_here(void);
 /*
- * End a submitted job after its running slice, or at once if no slice is running (this call then
- * calls done()). The status is -ECANCELED, unless the job has failed. The job must stay valid
+ * End a submitted job after its running slice, or immediately if no slice is running (this call
+ * then calls done()). The status is -ECANCELED, unless the job has failed. The job must stay valid
  * during the call; it may already be done.
  */
 void persist_cancel(struct persist_job *job);

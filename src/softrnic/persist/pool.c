@@ -22,9 +22,9 @@
  *     a digest goes through them again (reading). Otherwise:       v
  *                                                 finished: done() is called once
  *
- * The first error finishes a job from any state. A cancelled job finishes at once if it is queued
- * or unconfirmed, and with the end of its slice if it is running. An abandoned job is cancelled and
- * in addition no longer touches its memory.
+ * The first error finishes a job from any state. A cancelled job finishes immediately if it is
+ * queued or unconfirmed, and with the end of its slice if it is running. An abandoned job is
+ * cancelled and in addition no longer touches its memory.
  *
  * Why "unconfirmed": the kernel reports a write-back error once per open file description, so if
  * two slices of one file run at the same time, either of them may get the error of the other. A

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pool.h -- the threads that run write-backs and digests, which may block, and the limits of the
- * slices that run at once. */
+ * slices that run at the same time. */
 #ifndef PERSIST_POOL_H
 #define PERSIST_POOL_H
 

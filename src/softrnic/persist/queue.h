@@ -18,11 +18,11 @@
 
 /* Does a file have both a job and a free slot? */
 bool queue_has_turn(bool reading);
-/* Take the next file off the list of files with a job and a free slot. The caller has checked that
- * the list is not empty. */
+/* Remove and return the next file of the list of files with a job and a free slot. The caller has
+ * checked that the list is not empty. */
 struct file *queue_take_turn(bool reading);
-/* Put the file on the list of files with a job and a free slot, or take it off. Must be called
- * after any change of its jobs or slots. */
+/* Add the file to the list of files with a job and a free slot, or remove it. Must be called after
+ * any change of its jobs or slots. */
 void queue_settle(struct file *f);
 
 /* Queue a job at the file of its first range. Returns false if the job has nothing to do. */

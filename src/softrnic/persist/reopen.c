@@ -191,7 +191,7 @@ int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs)
 }
 
 /* Every thread sees the process's descriptor table in /proc/self/fd. O_NONBLOCK makes open() return
- * at once although another process holds a lease on the file. */
+ * immediately even if another process holds a lease on the file. */
 int reopen_again(int path_fd, int access, dev_t st_dev, ino_t st_ino, struct stat *st)
 {
 	char path[64];

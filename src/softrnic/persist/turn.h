@@ -3,8 +3,8 @@
  * turn.h -- decides when a thread may run a slice. A turn is the permission to run one slice, for a
  * group of jobs of one file.
  *
- * At most TURNS_MAX slices that are not stalled (pool.h) run at once. At most READERS_MAX of them
- * read back, because a peer that may read the memory may request a digest on each of its
+ * At most TURNS_MAX slices that are not stalled (pool.h) run at the same time. At most READERS_MAX
+ * of them read back, because a peer that may read the memory may request a digest on each of its
  * connections, and flushes must still get threads.
  */
 #ifndef PERSIST_TURN_H

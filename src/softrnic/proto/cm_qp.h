@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cm_qp.h -- the name of a queue pair that is connected by rdma_cm, and whose data do not use
- * the connection of its id (doc/wire.md s17). It precedes the program's private data in the request and in the reply.
+ * cm_qp.h -- the name of a queue pair that is connected by rdma_cm, and whose data do not use the
+ * connection of its id (doc/wire.md s17). In the request and in the reply the name precedes the
+ * program's private data.
  */
 #ifndef PROTO_CM_QP_H
 #define PROTO_CM_QP_H
@@ -12,7 +13,7 @@
 
 #define CM_QP_LEN     32
 #define CM_QP_GID_LEN 16
-#define CM_QP_MAX     0xffffffu /* of both numbers */
+#define CM_QP_MAX     0xffffffu /* greatest value of either number */
 
 struct cm_qp {
 	bool datagram; /* true: of type UD; false: a connected one */

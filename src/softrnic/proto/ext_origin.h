@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ext_origin.h -- the ORIGIN (doc/wire.md s6): the initiator's second message to a peer that takes
- * part in the barrier. It names the connection, and the former connections that must not place
- * bytes any more.
+ * part in the barrier. It names the connection, and the former connections whose bytes must not be
+ * placed any more.
  *
  * An id names a process of initiators to one process of targets. A serial number names one of the
  * connections between the two processes.

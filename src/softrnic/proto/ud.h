@@ -30,7 +30,8 @@ struct ud_header {
 	bool asks;
 	uint8_t serial; /* numbers the packets between two ports in their order of sending */
 	uint32_t from_qpn, to_qpn; /* 24 bits */
-	uint32_t qkey;             /* in UD_CREDIT: how many packets may be sent without a credit */
+	/* in UD_CREDIT: number of packets that may be sent without a credit */
+	uint32_t qkey;
 	/* immediate data in UD_SEND_IMM, else 0; in the byte order of the packet */
 	uint32_t imm;
 };

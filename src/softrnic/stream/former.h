@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * former.h -- records the connections that this process has initiated and given up, as long as
- * their target may still place bytes of them. A later connection to the same target names them in
- * its ORIGIN (doc/wire.md s6, "Origin").
+ * their target may still place their bytes. A later connection to the same target names them in its
+ * ORIGIN (doc/wire.md s6, "Origin").
  *
  * Serial numbers ascend with time. The registry keeps the connections that have ended as intervals
  * of serial numbers: one interval between two living connections. So a thousand connections that

@@ -12,7 +12,7 @@
 
 /*
  * Number of checks within one limit. After a check the peer has the rest of the limit to answer.
- * Fewer checks cost the process of an idle connection less time. A short limit has one more,
+ * Fewer checks cost the process of an idle connection less time. A short limit has one more check,
  * because a busy machine's scheduler may delay the peer's answer for a large part of a short limit.
  */
 #define LOOKS       2
@@ -43,8 +43,8 @@ static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 }
 
 /*
- * Delay each check by up to an eighth of its period, so that the checks of many connections fall
- * together and one wake-up serves all of them. The two ends of a connection may have the same
+ * Delay each check by up to an eighth of its period, so that many connections are checked at the
+ * same time, and one wake-up serves all of them. The two ends of a connection may have the same
  * clock. Their checks are offset against each other, so that the end that checks later already
  * finds the other end's ping.
  */
@@ -114,7 +114,7 @@ void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
 {
-	/* The check is so late that this process itself did not run for a while. Answers of the
+	/* The check is so late that this process itself did not run for some time. Answers of the
 	 * peer may be unread. */
 	bool late = now - l->at > liveness_period_ns(l, view->stalled);
 	bool heard = view->rx != l->rx, spoke = view->tx != l->tx;

@@ -215,8 +215,9 @@ void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_
 
 /*
  * The peer's dial arrives while this end's own dial is in progress. If this end's request is sent,
- * keep the own dial: when the peer reads the request, it accepts this dial and ends its own. If the
- * request is not sent yet, the peer cannot accept the own dial, so accept the peer's dial at once.
+ * keep this end's dial: when the peer reads the request, it accepts this dial and ends its own
+ * dial. If the request is not sent yet, the peer cannot accept this end's dial, so accept the
+ * peer's dial immediately.
  */
 static void meeting_choose(struct meeting *m, struct meeting_inbound *in, uint64_t now,
 			   struct meeting_todo *todo)

@@ -87,7 +87,7 @@ enum {
 	/* end the oldest work request with RETRY_EXC_ERR, and move the queue pair to ERR. The
 	 * meeting is already in state NONE */
 	MEETING_DO_FAIL = 4,
-	MEETING_DO_SELF = 8, /* join the queue pair to itself, then call meeting_on_live() */
+	MEETING_DO_SELF = 8, /* connect the queue pair to itself, then call meeting_on_live() */
 	/* give the queue pair the link of the inbound dial `accept`, and the request in it */
 	MEETING_DO_ACCEPT = 16,
 	MEETING_DO_DIAL = 32, /* dial ends.peer; the request names ends.own as its sender */
@@ -95,7 +95,8 @@ enum {
 
 struct meeting_reject {
 	struct meeting_inbound *inbound;
-	enum meet_reason reason; /* MEET_NOT_PEER is worth a NOTICE: users often swap two numbers */
+	/* log a NOTICE for MEET_NOT_PEER, because users often swap two numbers */
+	enum meet_reason reason;
 };
 
 struct meeting_todo {
@@ -106,7 +107,7 @@ struct meeting_todo {
 	struct meeting_inbound *accept; /* the inbound dial to accept; it is no longer parked */
 	unsigned n_rejects;
 	struct meeting_reject rejects[MEETING_PARKED_MAX + 1];
-	/* time at which to call meeting_on_time(); 0: at once, CLOCK_NEVER: not needed */
+	/* time at which to call meeting_on_time(); 0: immediately, CLOCK_NEVER: not needed */
 	uint64_t deadline;
 };
 
@@ -163,7 +164,7 @@ void meeting_on_post(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 enum meeting_leave {
 	/* parked dials stay: the peer may have moved to RTR before this end */
 	MEETING_LEAVE_RESET,
-	/* the user moved it to ERR, or the queue pair failed; parked dials stay */
+	/* the user moved the queue pair to ERR, or it failed; parked dials stay */
 	MEETING_LEAVE_ERR,
 	MEETING_LEAVE_DESTROY, /* parked dials are rejected */
 };

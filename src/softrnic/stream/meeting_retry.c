@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* meeting_retry.c -- the retry clock. It limits how long posted work waits until the queue pair is
- * connected to its peer. While they are connected no clock runs, because TCP and the heartbeat
+ * connected to its peer. While both are connected no clock runs, because TCP and the heartbeat
  * watch the connection. */
 #include "softrnic/stream/meeting_impl.h"
 
@@ -19,8 +19,8 @@ void meeting_stop_retry_clock(struct meeting *m)
 	m->retry_at = CLOCK_NEVER;
 }
 
-/* The limit is the user's, but at least retry_floor_ns. For a peer that was met and lost it is
- * exactly the user's. */
+/* The limit is the user's limit, but at least retry_floor_ns. For a peer that was connected and is
+ * lost, it is exactly the user's limit. */
 static void meeting_start_retry_clock(struct meeting *m, uint64_t now)
 {
 	uint64_t least = m->state == MEETING_LOST ? 0 : m->retry_floor_ns;

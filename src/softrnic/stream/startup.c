@@ -118,8 +118,8 @@ void stream_frame_got(struct stream *s, size_t len, uint64_t now)
 
 	f->in_len += len;
 	if (f->in_len < f->in_need) {
-		/* The bytes are another protocol's, so the rest of a start-up frame will never
-		 * come. */
+		/* The bytes belong to another protocol, so the rest of a start-up frame will never
+		 * arrive. */
 		if (s->cfg.role == STREAM_INITIATOR && !mpa_start_may_begin(f->in, f->in_len))
 			stream_on_foreign_frame(s);
 		return;

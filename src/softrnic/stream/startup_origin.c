@@ -177,7 +177,7 @@ void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u)
 
 void stream_cut_off(struct stream *s, struct stream_update *u)
 {
-	if (stream_runs_qp(s)) /* parked Sends no longer go to receives */
+	if (stream_runs_qp(s)) /* parked Sends are no longer delivered */
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 	stream_on_lost(s, ECONNABORTED);
 	stream_report(s, u);

@@ -65,7 +65,8 @@ static int stream_send_reject(struct stream *s, const void *pdata, uint8_t len, 
 	return 0;
 }
 
-/* Reject a request at once, without asking the user, because the user cannot decide about it. */
+/* Reject a request immediately, without asking the user, because the user cannot decide about
+ * it. */
 static void stream_refuse_request(struct stream *s, const char *why, int err, uint64_t now)
 {
 	LOG_NOTICE_LIMITED("stream %p: request refused: %s", (void *)s, why);

@@ -9,8 +9,8 @@
  * lists all tasks that are due, so a task that was not performed is in the next update again.
  *
  * Every function is called with the stream's lock. Only stream_perform() calls the functions of the
- * host, except get_buf, put_buf and unacknowledged_ns: any call may call these, and they must not
- * call back.
+ * host, except get_buf, put_buf and unacknowledged_ns: any call may call these three, and they must
+ * not call the stream.
  */
 #ifndef STREAM_H
 #define STREAM_H
@@ -93,8 +93,8 @@ enum {
 		 * stream_redial(): dial a new link, because the peer accepts only a simpler request
 		 */
 	256,
-	/* handle a message about another link that has arrived, or the end of sending this end's
-	 * SWITCH */
+	/* handle an arrived message about another link, or the report that this end's SWITCH is
+	 * sent */
 	STREAM_DO_LINK = 512,
 };
 
@@ -108,7 +108,7 @@ enum stream_fence {
 
 struct stream_update {
 	unsigned todo;
-	/* time at which to call stream_on_time(); 0: at once, CLOCK_NEVER: not needed */
+	/* time at which to call stream_on_time(); 0: immediately, CLOCK_NEVER: not needed */
 	uint64_t deadline;
 };
 
@@ -121,13 +121,13 @@ struct stream_host {
 	void (*put_buf)(void *owner, enum stream_buf kind, void *buf);
 	/*
 	 * Returns true if the stream keeps its empty buffers because it soon needs them again. NULL
-	 * means that it never keeps them.
+	 * means that the stream never keeps them.
 	 */
 	bool (*keeps_bufs)(void *owner);
 	/*
-	 * How long the peer's host has left sent bytes unacknowledged; 0 if all bytes are
-	 * acknowledged, or none were sent. Used while receiving is stalled, because no received
-	 * byte can then show that the peer is alive.
+	 * Returns the time for which the peer's host has acknowledged none of the sent bytes; 0 if
+	 * all bytes are acknowledged, or none were sent. Used while receiving is stalled, because
+	 * no received byte can then show that the peer is alive.
 	 */
 	uint64_t (*unacknowledged_ns)(void *owner);
 	/* Has the peer ended its sending direction? Used while receiving is stalled, because the
@@ -185,7 +185,7 @@ struct stream_config {
 	bool offer_consent; /* offer and accept softrnic's extensions */
 	/* this end's user issues native flushes; if false, its Reads count as flushes */
 	bool user_flushes;
-	bool p2p;            /* initiator: request the peer-to-peer model at once */
+	bool p2p;            /* initiator: request the peer-to-peer model in the first request */
 	uint8_t revision;    /* initiator: first revision to try, 2 or 1 */
 	uint64_t connect_ns; /* initiator: limit of dial and start-up together */
 	uint64_t request_ns; /* responder: time limit for the peer's request to arrive */
@@ -229,7 +229,8 @@ struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u);
  * link has no start-up frames, and the HELLO returns to its sender. Returns 0 or -errno. */
 int stream_join_self(struct stream *s, const struct stream_params *params, uint64_t now,
 		     struct stream_update *u);
-bool stream_has_posted(const struct stream *s); /* are there sends without a completion? */
+/* are work requests of the send queue unfinished? */
+bool stream_has_posted(const struct stream *s);
 /* Has either end begun a message of its user on the stream? */
 bool stream_was_used(const struct stream *s);
 void stream_delete(struct stream *s); /* the QP must be detached before */
@@ -267,12 +268,14 @@ int stream_reject(struct stream *s, const void *pdata, uint8_t len, uint64_t now
 int stream_disconnect(struct stream *s, uint64_t now, struct stream_update *u);
 /* Report UNREACHABLE, unless the outcome of the start-up is already known. */
 int stream_cancel(struct stream *s, struct stream_update *u);
-void stream_abort(struct stream *s, struct stream_update *u); /* ends at once, without an event */
+/* ends immediately, without an event */
+void stream_abort(struct stream *s, struct stream_update *u);
 
 /* Responder: all connections that identify() had to cut are closed. Send the answer to the peer. */
 void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u);
 /*
- * A later connection has named this connection as given up. End at once, and place no more bytes.
+ * A later connection has named this connection as given up. End the stream immediately, and place
+ * no more bytes.
  */
 void stream_cut_off(struct stream *s, struct stream_update *u);
 /*
@@ -288,14 +291,15 @@ bool stream_is_over(const struct stream *s);
 void stream_attach_qp(struct stream *s, struct qp *qp);
 /*
  * Return the QP to the caller, in state ERR if it was started. A stream in operation ends, and
- * reports DISCONNECTED unless an end is reported already. No receive and no job may be in progress.
+ * reports DISCONNECTED unless its end has been reported already. No receive and no job may be in
+ * progress.
  */
 struct qp *stream_detach_qp(struct stream *s, struct stream_update *u);
 struct qp *stream_qp(const struct stream *s); /* NULL: no queue pair is attached */
 
 /* These call qp_post_send(), qp_post_recv() and qp_post_list(). If u is NULL, the caller must call
- * stream_look() afterwards, except if stream_may_wait() allows waiting, or, after a receive, if
- * stream_needs_nothing(). */
+ * stream_look() afterwards. Exceptions: after a send, stream_may_wait() permits a delay; after a
+ * receive, stream_needs_nothing() returns true. */
 int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
 		     struct stream_update *u);
 int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
@@ -340,9 +344,9 @@ bool stream_send_can_stall(struct stream *s);
 
 /*
  * The owner runs one job at a time. stream_job_begin() needs a filled update and changes it; it
- * returns false if no job is due. If a job is abandoned, it ends at once for the queue pair, with
- * -EFAULT, the same error as for a range past the end of a truncated file. The next job begins only
- * after the owner has reported the end of the abandoned one.
+ * returns false if no job is due. If a job is abandoned, it ends immediately for the queue pair,
+ * with -EFAULT, the same error as for a range past the end of a truncated file. The next job begins
+ * only after the owner has reported the end of the abandoned one.
  */
 bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update *u);
 void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_update *u);
@@ -389,8 +393,8 @@ bool stream_rx_give_up(struct stream *s);
  * number. If it returns 0, the owner must receive the bytes into its own memory instead.
  *
  * stream_tx_in_place() builds short messages in such memory, and returns their length. The link
- * must send all of these bytes, and the owner must then call stream_tx_in_place_end(). If it
- * returns 0, the owner must call stream_tx_begin() instead.
+ * must send all of these bytes, and the owner must then call stream_tx_in_place_end(). If
+ * stream_tx_in_place() returns 0, the owner must call stream_tx_begin() instead.
  *
  * None of these fills in an update. If stream_is_calm() returns true afterwards, no task is due;
  * this is so after most messages. Otherwise the owner must call stream_in_place_end(), or
@@ -424,8 +428,8 @@ bool stream_is_stalled(const struct stream *s);
 /*
  * Moving the stream to another link (doc/wire.md s6, "Link"). In full operation the owner may agree
  * on another link with the peer if both ends offer rings. The owner sends its messages by
- * stream_link_post(). The host's step() receives the peer's messages, and the end of the owner's
- * own SWITCH. After a SWITCH no byte is sent in this direction until the owner reports that the
+ * stream_link_post(). The host's step() gets the peer's messages, and the report that this end's
+ * SWITCH is sent. After a SWITCH no byte is sent in this direction until the owner reports that the
  * other link is ready.
  */
 /* do both ends offer rings, and is the stream in full operation? */

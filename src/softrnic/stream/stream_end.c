@@ -3,7 +3,7 @@
  * stream_end.c -- the end of a stream, from full operation to the last byte.
  *
  * An orderly end: posted requests are sent and answered, then both ends send their FINs. A failed
- * QP sends its Terminate first; a broken link ends the stream at once. Work requests complete
+ * QP sends its Terminate first; a broken link ends the stream immediately. Work requests complete
  * before the end of the connection is reported.
  */
 #include <errno.h>
@@ -149,12 +149,12 @@ bool stream_leaves_writes(const struct stream *s)
 }
 
 /*
- * The time limit is over, and the end is reported. If the link were closed at once, data on their
- * way could be lost: the kernel would answer later bytes of the peer by a reset, and the reset
- * would discard all bytes that the peer has not read yet, including Sends that have completed here.
- * So the FIN is sent, and incoming bytes are dropped until the peer's FIN, for as long as a silent
- * peer counts as alive. A Write, however, must not arrive after the report. If one is on its way,
- * the link is reset at once.
+ * The time limit is over, and the end is reported. If the link were closed immediately, data on
+ * their way could be lost: the kernel would answer later bytes of the peer by a reset, and the
+ * reset would discard all bytes that the peer has not read yet, including Sends that have completed
+ * here. So the FIN is sent, and incoming bytes are dropped until the peer's FIN, for as long as a
+ * silent peer counts as alive. A Write, however, must not arrive after the report. If one is on its
+ * way, the link is reset immediately.
  */
 static void stream_linger(struct stream *s, uint64_t now)
 {
@@ -196,7 +196,7 @@ static bool stream_is_held(const struct stream *s)
 
 /*
  * A responder without consent may only send after the initiator's first FPDU. If output is held
- * back for a while, log a notice that explains the wait.
+ * back for some time, log a notice that explains the wait.
  */
 static void stream_watch_hold(struct stream *s, uint64_t now)
 {
@@ -338,8 +338,8 @@ void stream_on_lost(struct stream *s, int err)
 				      err, "link broke");
 		break;
 	case STREAM_LIVE:
-		/* A reset is the peer's decision, so it is a DISCONNECTED. For other errors the
-		 * cause is unknown. */
+		/* A reset is the peer's decision, so it is reported as DISCONNECTED. For other
+		 * errors the cause is unknown. */
 		if (stream_event_of(err) == STREAM_EV_UNREACHABLE)
 			stream_cut(s, err, STREAM_EV_LOST, -err);
 		else
@@ -414,7 +414,7 @@ static void stream_explain_hold(struct stream *s)
 	s->hold_notice = CLOCK_NEVER;
 }
 
-/* A Send of this end may wait for a receive of the peer. */
+/* Check the time limit of a Send of this end that waits for a receive of the peer. */
 static void stream_rnr_on_time(struct stream *s, uint64_t now)
 {
 	uint64_t ns;

@@ -78,7 +78,7 @@ struct stream {
 	uint64_t stall_delivered; /* number of delivered Sends at the last check */
 	uint64_t hold_notice;     /* time at which to log a notice that explains held FPDUs */
 	bool hold_explained;
-	uint64_t rnr_at; /* time at which a Send fails that waits for a receive of the peer */
+	uint64_t rnr_at; /* time at which a Send that waits for a receive of the peer fails */
 	struct liveness liveness;
 	struct stream_params local, remote;
 	struct mpa_start request; /* the request that was sent or received */

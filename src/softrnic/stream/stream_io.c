@@ -138,8 +138,8 @@ bool stream_needs_nothing(const struct stream *s)
 	return !s->resume_due && !stream_settles_at(s);
 }
 
-/* Is the stream in full operation, with no FIN received and no output held back? All bytes are then
- * the queue pair's. */
+/* Is the stream in full operation, with no FIN received and no output held back? All bytes then
+ * belong to the queue pair. */
 static inline bool stream_is_plain(const struct stream *s)
 {
 	return s->state == STREAM_LIVE && stream_runs_qp(s) && !(s->fin_in | s->agreed.hold_tx);
@@ -207,8 +207,8 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 
 	if (!stream_runs_qp(s))
 		return 0;
-	/* In full operation all bytes are the queue pair's. It returns 0 entries if it has nothing
-	 * to send. */
+	/* In full operation all bytes belong to the queue pair, which returns 0 entries if it has
+	 * nothing to send. */
 	if (s->state != STREAM_LIVE && !stream_has_bytes(s, stream_qp_due(s)))
 		return 0;
 	if (!stream_lend(s, STREAM_BUF_TX)) {

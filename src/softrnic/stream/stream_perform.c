@@ -56,8 +56,8 @@ static void stream_do_end(struct stream *s, struct stream_update *u)
 
 #define STREAM_DO_WORK (STREAM_DO_RESUME | STREAM_DO_RECEIVE | STREAM_DO_SEND | STREAM_DO_JOB)
 
-/* Handle messages about another link. This task comes before bytes, because one direction may stand
- * still until it is done. */
+/* Handle messages about another link. This task comes before bytes, because one direction may carry
+ * no bytes until this task is done. */
 static void stream_do_link(struct stream *s, struct stream_update *u)
 {
 	struct qp_link_msg msg;

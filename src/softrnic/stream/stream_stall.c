@@ -4,7 +4,8 @@
  * receive hold up all later bytes, including the peer's FIN. A user that waits for the end may
  * never post a receive again. So while nothing is delivered, the stream searches for the FIN. It
  * first asks the link, and later receives more Sends into memory to find a FIN after them. If it
- * finds the FIN, it reports the end, and the Sends in front of the FIN still go to receives.
+ * finds the FIN, it reports the end, and the Sends in front of the FIN are still delivered to
+ * receives.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -37,7 +38,7 @@ void stream_stall_watch(struct stream *s, uint64_t now)
 }
 
 /* Has the stall lasted longer than a drain? A peer that disconnects sends its FIN within its own
- * drain limit. This end does not have that limit, and assumes that it equals this end's limit. */
+ * drain limit. The peer's limit is not announced, so assume that it equals this end's limit. */
 static bool stall_outlasts_a_drain(const struct stream *s, uint64_t now)
 {
 	return now >= stream_after(s->stall_since, stream_after(s->cfg.drain_ns, STALL_LOOK_NS));

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define STREAM_AGAIN_NS NSEC_PER_MS /* until the next look at a memory window that is in use */
+#define STREAM_AGAIN_NS NSEC_PER_MS /* time until the next check of a memory window in use */
 
 /* --- events --------------------------------------------------------------------------------- */
 
@@ -138,7 +138,7 @@ static unsigned stream_todo_of_ends(const struct stream *s, unsigned due)
 	return todo;
 }
 
-/* Tasks in full operation, where all bytes are the queue pair's. */
+/* Tasks in full operation, where all bytes belong to the queue pair. */
 static unsigned stream_todo_live(const struct stream *s, unsigned due)
 {
 	unsigned todo = 0;
@@ -159,7 +159,7 @@ static unsigned stream_todo_of_job(const struct stream *s, unsigned due)
 	return 0;
 }
 
-/* The deadline, but not later than the next look at a window that is in use. */
+/* Returns the deadline, but not later than the next check of a memory window that is in use. */
 static uint64_t stream_sooner(const struct stream *s, uint64_t deadline)
 {
 	uint64_t at = stream_after(s->cfg.host->now(s->cfg.owner), STREAM_AGAIN_NS);

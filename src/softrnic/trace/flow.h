@@ -7,9 +7,9 @@
  * packets that carry the same bytes, so that a reader can reassemble the stream:
  *
  *   flow_open    SYN, SYN|ACK, ACK: the handshake, from the end that connected
- *   flow_data    PSH|ACK and the payload; sequence numbers without a gap. An ACK of the other end
- *                follows when it has sent nothing for ACK_AFTER bytes (flow.c)
- *   flow_fin     FIN|ACK, once an end; after the second one an ACK of it
+ *   flow_data    PSH|ACK and the payload; sequence numbers without a gap. The other end
+ *                adds an ACK if it has sent nothing since the last ACK_AFTER bytes (flow.c)
+ *   flow_fin     FIN|ACK, one for each end; the other end acknowledges the second one
  *   flow_reset   RST|ACK; nothing follows it
  *
  * The functions tcpip_...() make the headers: IPv4 (RFC 791) or IPv6 (RFC 8200), then TCP (RFC
