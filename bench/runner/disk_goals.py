@@ -41,10 +41,10 @@ def _remote_writes():
 def _batches():
     many = f"every=16 {APART}"
     for ini, how in WAYS:
-        yield Goal(f"batch of 16 scattered x 64 B + persistent flush, {how}", "<=", 1.15, "x one",
+        yield Goal(f"batch of 16 scattered x 64 B + persistent flush, {how}", "<=", 1.15, "x one write + persistent flush",
                    times("ours", "one"), check=written_back,
                    ours=f"who=ours work=batch flush=persistent where={{dir}} {many} ini={ini}", one=f"{OURS} ini={ini}")
-    yield Goal("  16 scattered x pwrite of 64 B + fdatasync", None, 0, "x one", times("many", "one"),
+    yield Goal("  16 scattered x pwrite of 64 B + fdatasync", None, 0, "x one pwrite + fdatasync", times("many", "one"),
                many=f"{LOCAL} {many}", one=LOCAL)
 
 
@@ -53,7 +53,7 @@ def _clients():
     group = "who=local work=group conns=64 ms=400 where={dir}"
     for place, name in (("loopback", ""), ("shm", "shm: ")):
         yield Goal(f"{name}64 clients, write 64 B + persistent flush", ">=", 0.9,
-                   "x 64 threads that pwrite and share fdatasync", rates("ours", "local"), place=place,
+                   "x 64 threads that call pwrite and share fdatasync", rates("ours", "local"), place=place,
                    check=written_back, ours=f"{OURS} ini=wait conns=64 ms=400", local=(group, "loopback"))
 
 
@@ -102,12 +102,12 @@ def _mirror(two_disks):
     one_disk = f"{MIRROR} where={{dir}}"
     yield from _mirror_on("a disk", "{dir}")
     yield from _mirror_on(two_disks, "{disk1}", " tgt_where={disk2}")
-    yield Goal("flush 64 B, both copies on the same disk", "<=", 1.25, "x two processes that pwrite + fdatasync",
+    yield Goal("flush 64 B, both copies on the same disk", "<=", 1.25, "x two processes that call pwrite + fdatasync",
                times("mirror", "disk"), check=_write_backs, mirror=one_disk, disk=f"{LOCAL} conns=2")
     for count in (8, 64):
         blocks = f"size=4096 every={count} {APART} ms=300"
         yield Goal(f"flush of {count} scattered blocks of 4 KiB, both copies on the same disk", "<=", 2,
-                   "x (pwrite of them + one fdatasync)", times("mirror", "disk"), check=_write_backs,
+                   "x (pwrite of each block + one fdatasync)", times("mirror", "disk"), check=_write_backs,
                    mirror=f"{one_disk} {blocks}", disk=f"{LOCAL} {blocks}")
 
 

@@ -105,23 +105,23 @@ def _rates():
                ours=f"who=ours work=write_flush size=1024 {SPIN}", limit=pingpong(1024 + HEADER, 32))
     yield Goal("batch of 16 x 64 B + flush", "<=", 1.3, "x one write + flush", times("batch", "ours"),
                batch=f"who=ours work=batch every=16 {SPIN}", ours=f"who=ours work=write_flush {SPIN}")
-    yield Goal("write that nobody follows up, p99", "<=", 100, "us until visible",
+    yield Goal("write without a next operation, p99", "<=", 100, "us until visible",
                lambda line: line("ours")["p99_us"], ours="who=ours work=visible ms=800")  # a tail needs many samples
-    yield Goal("  the same behind 8 x write + flush", "<=", 100, "us until visible",
+    yield Goal("  a write directly after 8 x (write + flush), p99", "<=", 100, "us until visible",
                lambda line: line("ours")["p99_us"], ours="who=ours work=visible every=9 ini=wait ms=800")
 
 
 def _shared_memory():
     wf = f"who=ours work=write_flush {SPIN}"
     yield Goal("shm: write 64 B + flush, both spin", "<=", 0.8, "us", time("ours"), place="shm", ours=wf)
-    yield Goal("shm: the same against raw TCP", ">=", 10, "x faster", times("limit", "ours"), place="shm",
-               ours=wf, limit=(pingpong(96, 32), "loopback"))
+    yield Goal("shm: write 64 B + flush, both spin, against raw TCP", ">=", 10, "x faster", times("limit", "ours"),
+               place="shm", ours=wf, limit=(pingpong(96, 32), "loopback"))
     yield Goal("shm: write 64 B + flush, target asleep", "<=", 8, "us", time("ours"), place="shm",
                ours="who=ours work=write_flush spin=0")
     # The time that the machine takes to wake a process: the lower bound for a message to a process
     # that sleeps.
     for work, name in (("wake_socket", "a byte on a Unix socket"), ("wake_futex", "a futex")):
-        yield Goal(f"  waking a process that sleeps, {name}", None, 0, "us", time("limit"), place="shm",
+        yield Goal(f"  waking a sleeping process by {name}", None, 0, "us", time("limit"), place="shm",
                    limit=(f"who=limit work={work}", "loopback"))
     yield Goal("shm: write 1 MiB + flush, depth 4", ">=", 0.7, "x two copies in memory",
                rates("ours", "limit", "bytes_s"), place="shm",
@@ -144,11 +144,11 @@ def _replica_round_trips():
         for work, limit in limits.items():
             yield Goal(f"rpmem_{work} {name}", "<=", 1.2 if size == 1 << 20 else 1.5, "x ping-pong, both poll",
                        times("ours", "limit"), ours=_replica(work, size), limit=limit)
-    yield Goal("  rpmem_persist 64 B, file on a disk", None, 0, "x (pwrite + fdatasync + ping-pong, one blocks)",
+    yield Goal("  rpmem_persist 64 B, file on a disk", None, 0, "x (pwrite + fdatasync + ping-pong, one end blocks)",
                lambda line: line("ours")["p50_us"] / (line("disk")["p50_us"] + line("limit")["p50_us"]),
                check=written_back, ours="who=rpmem work=rpmem_persist flush=persistent where={dir}",
                disk="who=limit work=disk where={dir}", limit=pingpong(96, 32, "ini=poll tgt=wait"))
-    yield Goal("rpmem_create, 1024 lanes asked", "<", 50, "ms", lambda line: line("ours")["p50_us"] / 1e3,
+    yield Goal("rpmem_create, 1024 requested lanes", "<", 50, "ms", lambda line: line("ours")["p50_us"] / 1e3,
                ours="who=rpmem work=rpmem_create conns=1024")
 
 

@@ -15,7 +15,7 @@ GUARDS = {
     "send 64 B there and back": _CALLS,
     "64 B writes, flush each 64": "system.counts.instructions",
     "shm: write 64 B + flush, both spin": "system.counts.polled",
-    "shm: the same against raw TCP": "system.counts.polled",
+    "shm: write 64 B + flush, both spin, against raw TCP": "system.counts.polled",
     "shm: 64 B writes, flush each 64": _RINGS,
     "rpmem_persist 64 B": _LIBRPMEM,
     "rpmem_read 64 B": _LIBRPMEM,

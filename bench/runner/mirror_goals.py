@@ -22,7 +22,7 @@ def _flushes(where, name):
                place=where, mirror=FLUSH, ours=OURS)
     yield Goal(f"  {name}the same", None, 0, "x librpma's write + flush", times("mirror", "ours"), place=where,
                mirror=FLUSH, ours=OURS)
-    yield Goal(f"{name}flush of 64 ranges of 64 B", "<=", 2, "x of one range", times("many", "mirror"), place=where,
+    yield Goal(f"{name}flush of 64 ranges of 64 B", "<=", 2, "x one range", times("many", "mirror"), place=where,
                many=f"{FLUSH} every=64", mirror=FLUSH)
     if where == "shm":
         # Moving 64 cache lines from one processor to another takes long, whatever the software
@@ -45,10 +45,10 @@ def _flushes(where, name):
 
 def _take_over():
     for where, name in (("{dir}", "files on a disk"), ("memory", "files in memory")):
-        yield Goal(f"killed process, until another has the set mapped, {name}", "<=", 200, "ms",
+        yield Goal(f"killed process: time until another process has mapped the set, {name}", "<=", 200, "ms",
                    lambda line: line("mirror")["p50_us"] / 1e3,
                    mirror=f"who=mirror work=mirror_failover ms=1500 where={where}")
-        yield Goal(f"switch-over, from unmap to mapped elsewhere, {name}", "<=", 100, "ms",
+        yield Goal(f"switch-over: time from unmap until another process has mapped the set, {name}", "<=", 100, "ms",
                    lambda line: line("mirror")["p50_us"] / 1e3,
                    mirror=f"who=mirror work=mirror_switch ms=1500 where={where}")
 
@@ -57,7 +57,7 @@ def _resync():
     resync = "who=mirror work=mirror_resync conns=2 size=1048576 every=128 ms=1000"
     yield Goal("resync of 128 MiB beside flushes, 1 Gbit/s", ">=", 0.7, "x of the link",
                lambda line: line("mirror")["bytes_s"] / LIMITED_BYTES_S, place=LIMITED, mirror=resync)
-    yield Goal("p99 of these flushes", "<=", 2, "x without the resync",
+    yield Goal("p99 of the flushes beside the resync", "<=", 2, "x without the resync",
                lambda line: line("mirror")["p99_us"] / line("mirror")["calm_p99_us"], place=LIMITED, mirror=resync)
 
 

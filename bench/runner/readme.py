@@ -58,7 +58,7 @@ def _goals(records, drawn):
     guarded = [row for row in rows if _guarded(row)]
     if not guarded:
         return
-    yield "\nMet in every round; a test fails when what they cost grows:\n\n| work | goal | median | test |\n|---|---|---|---|\n"
+    yield "\nEvery round met the following goals; the named test fails if the cost of the work grows:\n\n| work | goal | median | test |\n|---|---|---|---|\n"
     for row in guarded:
         yield f"| {row['work'].strip()} | {row['goal']} | {table.number(row['measured'])} | `{GUARDS[row['work'].strip()]}` |\n"
 

@@ -172,7 +172,7 @@ class Runner(unittest.TestCase):
         outcome = mirror_goals.measure(case.Program(self.folder.name), places, "/var/tmp", 1, 1)
         rows = {row["work"]: row for row in outcome["goals"]}
         self.assertEqual(rows["flush 64 B, 1 replica"]["measured"], 1)
-        resync = rows["p99 of these flushes"]
+        resync = rows["p99 of the flushes beside the resync"]
         self.assertTrue(resync["measured"] == 1 or "ip " in resync["why"] or "tc " in resync["why"], resync)
 
     def disk_rows(self, *words):
@@ -287,7 +287,7 @@ class Runner(unittest.TestCase):
         with open(os.path.join(out, "rpmem.json"), encoding="utf-8") as record:
             rows = {row["work"]: row for row in json.load(record)["goals"]}
         self.assertEqual(list(rows), [goal.work for goal in goals.replica_goals()])
-        self.assertEqual([rows[name]["met"] for name in ("rpmem_create, 1024 lanes asked", "rpmem_persist 64 B",
+        self.assertEqual([rows[name]["met"] for name in ("rpmem_create, 1024 requested lanes", "rpmem_persist 64 B",
                                                          "rpmem_persist 1 MiB", "rpmem_read 64 B")],
                          [True, True, False, False])
 
