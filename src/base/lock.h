@@ -5,8 +5,8 @@
  * calls and about 60 instructions. A waiting thread sleeps on a futex. The lock works within one
  * process and is not recursive. The scheduler decides which waiting thread gets the lock next.
  *
- * Taking and releasing are sequentially consistent: if a lock_try() fails, loads of the holder
- * that follow its lock_leave() see what the thread stored before that lock_try().
+ * Taking and releasing are sequentially consistent: if a lock_try() fails, loads of the holder that
+ * follow its lock_leave() see all stores of the thread before that lock_try().
  */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/openmetrics.h"
 
-/* Replace the file at once: a reader finds either the former or the new text, never a part. Every
- * user may read the file. ERROR_LOCAL. */
+/* Replace the file in one step: a reader finds either the former or the new text, never a part.
+ * Every user may read the file. ERROR_LOCAL. */
 int openmetrics_save(const struct openmetrics *om, const char *path, struct error *err);
 
 /* Free and total bytes of the path's file system, as statvfs(2) counts them for users without

@@ -18,9 +18,9 @@ static const struct option *optfault_find(const struct option *options, const ch
 }
 
 /*
- * Is the option at fault the long one in arg? After a fault inside of several letters, such as
- * "-xk", arg is the argument before them, which may be a correct long option. optopt is then the
- * letter, otherwise 0 or the value of the long option.
+ * Is the invalid option the long one in arg? If the invalid option is one of several letters, as in
+ * "-xk", arg is the argument before the letters, which may be a correct long option. optopt is then
+ * the letter; otherwise it is 0 or the value of the long option.
  */
 static bool optfault_is_long(int c, const char *arg, const struct option *options)
 {

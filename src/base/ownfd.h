@@ -4,7 +4,7 @@
  * program may close descriptors that it did not open, for instance by closefrom(3). The files that
  * the program opens next then get the same numbers.
  *
- * The answer is true at the moment of the check only. All functions are async-signal-safe.
+ * The result holds only at the moment of the check. All functions are async-signal-safe.
  */
 #ifndef BASE_OWNFD_H
 #define BASE_OWNFD_H
@@ -105,8 +105,8 @@ static inline int ownfd_event(int flags)
 }
 
 /*
- * The same as eventfd_write(fd, 1) and eventfd_read(). Returns false also if the descriptor
- * belongs to another file.
+ * These two functions do the same as eventfd_write(fd, 1) and eventfd_read(). They also return
+ * false if the descriptor belongs to another file.
  */
 static inline bool ownfd_wake(int fd)
 {
@@ -122,7 +122,7 @@ static inline bool ownfd_clear(int fd)
 	return ownfd_is_marked(fd) && read(fd, &count, sizeof(count)) == sizeof(count);
 }
 
-/* look again after this time, because closing an eventfd wakes no thread */
+/* check again after this time, because closing an eventfd wakes no thread */
 #define OWNFD_LOOK_MS 1000
 
 /* Wait until the eventfd is signalled, but at most for OWNFD_LOOK_MS. */

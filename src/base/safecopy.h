@@ -25,9 +25,9 @@
  */
 int safecopy_setup(void);
 int safecopy(void *dst, const void *src, size_t len);
-/* Store 8 bytes at once, never torn. dst is 8-byte aligned. */
+/* Store 8 bytes by one store, never torn. dst is 8-byte aligned. */
 int safecopy_store64(uint64_t *dst, uint64_t value);
-/* Load 8 bytes at once, never torn. src is 8-byte aligned. */
+/* Load 8 bytes by one load, never torn. src is 8-byte aligned. */
 int safecopy_load64(uint64_t *value, const uint64_t *src);
 /*
  * One atomic compare-and-swap of the aligned word at p: if the word equals *expected, it becomes

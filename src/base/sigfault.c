@@ -34,11 +34,11 @@ static pthread_mutex_t sigfault_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(sigfault_fn *) sigfault_resolve;
 
 /*
- * A displaced handler may itself call the handler that it displaced, which is ours. Then ours gets
- * the same ucontext again, in a frame further down the stack, and calls the next older handler.
- * The ucontext of a new fault may be at the same address, too, if the last handler left by
- * longjmp(), but the frame of that call is not further down. The variable is initial-exec, because
- * a handler must not touch thread-local storage that is allocated lazily.
+ * A displaced handler may itself call the handler that it displaced, which is our handler. Our
+ * handler then gets the same ucontext again, in a frame further down the stack, and calls the next
+ * older handler. The ucontext of a new fault may be at the same address, too, if the last handler
+ * left by longjmp(), but the frame of that call is not further down. The variable is initial-exec,
+ * because a handler must not touch thread-local storage that is allocated lazily.
  */
 struct sigfault_walk {
 	const void *uctx;
@@ -200,8 +200,8 @@ static int sigfault_take_over(struct sigfault_chain *c)
 		return -errno;
 	if (sigfault_is_installed(&cur))
 		return 0;
-	/* Store the old handler before installing ours: another thread may raise a fault at
-	 * once. */
+	/* Store the old handler before installing ours: another thread may raise a fault
+	 * immediately. */
 	r = sigfault_remember(c, &cur);
 	if (r)
 		return r;

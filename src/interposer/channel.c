@@ -13,10 +13,11 @@
 #include "softrnic/softrnic.h"
 
 /*
- * rping and programs derived from it destroy a channel while a thread of them waits on the channel,
- * or is about to wait. With a kernel device such a thread stays in the kernel until the process
- * ends. Here the thread also waits for ever, and its channel is kept. For threads that are only
- * about to wait, the memory of a destroyed channel is kept until KEPT more channels are destroyed.
+ * rping and programs derived from it destroy a channel while one of their threads waits on the
+ * channel, or is about to wait. With a kernel device such a thread stays in the kernel until the
+ * process ends. Here the thread also waits for ever, and its channel is kept. For threads that are
+ * only about to wait, the memory of a destroyed channel is kept until KEPT more channels are
+ * destroyed.
  */
 enum { KEPT = 64 };
 static _Atomic(struct shim_channel *) kept[KEPT];

@@ -54,7 +54,7 @@ static bool choose_serves(const struct ops *rdma_core, struct sockaddr *local,
 	return yes;
 }
 
-/* A wildcard address belongs to every device, so it chooses no device. */
+/* A wildcard address belongs to every device, so it selects no device. */
 void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *remote)
 {
 	const struct ops *rdma_core = rdma_core_ops();

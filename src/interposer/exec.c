@@ -3,11 +3,11 @@
  * exec.c -- sends posted requests before a preloaded program becomes another program, or ends
  * without exit().
  *
- * execve() takes the library's memory and threads away, and closes its descriptors. Every call of
- * libc that replaces the process is intercepted here, because calls inside libc bypass the
- * interposer. posix_spawn() needs no treatment, because the parent continues. After fork(), or in a
- * signal handler, a program may only call few functions before execve(). So the functions here
- * allocate no memory, and look up symbols only while the library is loaded.
+ * execve() removes the library's memory and threads, and closes its descriptors. Every call of libc
+ * that replaces the process is intercepted here, because calls inside libc bypass the interposer.
+ * posix_spawn() needs no treatment, because the parent continues. After fork(), or in a signal
+ * handler, a program may only call few functions before execve(). So the functions here allocate no
+ * memory, and look up symbols only while the library is loaded.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ __attribute__((constructor)) static void exec_find(void)
 
 /*
  * End the connections before the call. If the call fails, they cannot be restored. So keep them if
- * the call is bound to fail because the program does not exist.
+ * the call will certainly fail, because the program does not exist.
  */
 static void exec_leave(bool is_there)
 {

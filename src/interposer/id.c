@@ -7,8 +7,8 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* Check the port space. IPoIB's is accepted, as by any iWARP device; only the creation of its queue
- * pairs fails. */
+/* Check the port space. The port space of IPoIB is accepted, as with any iWARP device; only the
+ * creation of its queue pairs fails. */
 static int id_check_ps(enum rdma_port_space ps)
 {
 	switch (ps) {

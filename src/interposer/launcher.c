@@ -107,8 +107,9 @@ static int launcher_prepend(const char *variable, const char *value)
 }
 
 /*
- * Set variables that some programs need, because the device has not the timing of hardware and its
- * files are in other places; see softrnic-verbs(7). Variables that the user has set stay unchanged.
+ * Set variables that some programs need, because the device does not have the timing of hardware,
+ * and its files are in other places; see softrnic-verbs(7). Variables that the user has set stay
+ * unchanged.
  */
 static int launcher_set_defaults(const char *names)
 {

@@ -58,8 +58,8 @@ void private_folder_remove(const char *root)
 }
 
 /*
- * The folder's name contains the number of the process and the inode of its name space of numbers.
- * So another process can detect that the process was killed.
+ * The folder's name contains the number of the process and the inode of its PID name space. So
+ * another process can detect that the process was killed.
  */
 static void folder_prefix(char *prefix, size_t size)
 {

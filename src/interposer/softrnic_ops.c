@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * softrnic_ops.c -- the table of calls of the software RNIC. A call that it does not have is
- * refused, like on a device without the feature.
+ * softrnic_ops.c -- the table of calls of the software RNIC. A call that the software RNIC lacks is
+ * refused, as on a device without the feature.
  *
  * The errno values are those of rdma-core 44 with siw, the kernel's software iWARP device.
  */

@@ -4,7 +4,7 @@
  *
  * Their names and the form of their content are the kernel's
  * (Documentation/ABI/stable/sysfs-class-infiniband). Counters of traffic are left out, because the
- * port does not count.
+ * port has none.
  */
 #include <dirent.h>
 #include <endian.h>

@@ -67,7 +67,7 @@
 
 /*
  * Calls beyond verbs. post_list() posts several work requests in the order of the list. The caller
- * must set *posted to 0 before; the call sets it to the number of accepted requests.
+ * must set *posted to 0 before the call, which sets it to the number of accepted requests.
  */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_list,                                                                          \

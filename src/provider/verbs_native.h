@@ -5,8 +5,8 @@
  *
  * If the device reports these operations, a QP is created with them; the function pointers in the
  * QP then show which operations it has. rdma-core can post an atomic write from release 44 on and a
- * flush from release 45 on; the release is determined when this is compiled. Work requests are
- * posted to such a QP through the plain interface, too.
+ * flush from release 45 on; the release is determined when verbs_native.c is compiled. Work
+ * requests are posted to such a QP through the plain interface, too.
  */
 #ifndef PROVIDER_VERBS_NATIVE_H
 #define PROVIDER_VERBS_NATIVE_H

@@ -4,8 +4,8 @@
  * then the get call.
  *
  * If another thread gets the event in between, or a signal interrupts poll(), the next poll uses
- * the rest of the time. Only if another thread blocks in rdma-core itself can this wait exceed its
- * limit.
+ * the rest of the time. This wait can exceed its limit only if another thread blocks in rdma-core
+ * itself.
  */
 #ifndef PROVIDER_WAIT_H
 #define PROVIDER_WAIT_H

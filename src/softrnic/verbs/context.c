@@ -91,7 +91,7 @@ static void context_fill(struct verbs_context *vctx, struct ibv_device *device, 
 	ctx->ops.alloc_mw = softrnic_alloc_mw;
 	ctx->ops.bind_mw = softrnic_bind_mw;
 	ctx->ops.dealloc_mw = softrnic_dealloc_mw;
-	/* programs duplicate this descriptor to import the device, which fails later */
+	/* programs duplicate this descriptor before they try to import the device, which fails */
 	ctx->cmd_fd = async_fd;
 	ctx->async_fd = async_fd;
 	ctx->num_comp_vectors = 1;

@@ -159,7 +159,7 @@ int softrnic_resize_cq(struct ibv_cq *ibv, int cqe)
 }
 
 /* Moderation delays events to save interrupts. This device has no interrupts, so it raises each
- * event at once. Any moderation permits that. */
+ * event immediately. Any moderation permits that. */
 int softrnic_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 {
 	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
@@ -262,7 +262,7 @@ void vcq_detach_port(struct vcq *cq, struct vcq_port *place)
  * Count a poll. *quick is true if polls follow each other so quickly that only this thread needs to
  * check the connections for bytes. With many connections *quick is false, because reports of the
  * engine show which of them have bytes. Returns the time at each POLICY_LOOP-th poll, and 0 at
- * others.
+ * other polls.
  */
 static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 {
@@ -297,7 +297,7 @@ static void vcq_disown(struct vcq *cq)
 	lock_leave(&cq->conns_lock);
 }
 
-/* May the thread leave the connection to its coming wait? Between two waits, the first poll that
+/* May the thread leave the connection to its next wait? Between two waits, the first poll that
  * finds nothing usually means that the application is about to wait. */
 static bool vcq_leaves_to_wait(const struct vcq *cq, const struct conn *c)
 {
@@ -351,8 +351,8 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 }
 
 /* Drive the connections and ports. Yield the CPU from time to time if another thread holds a
- * connection: a loop that polls a link in memory makes no system call, so where threads share a CPU
- * (or valgrind runs one thread at a time) the other thread would not run. */
+ * connection: a loop that polls a link in memory makes no system call, so if the threads share a
+ * CPU (or valgrind runs one thread at a time), the other thread would not run. */
 static void vcq_drive(struct vcq *cq, struct cq_taker *taker)
 {
 	unsigned left;

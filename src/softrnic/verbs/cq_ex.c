@@ -87,7 +87,7 @@ static void cqx_end_poll(struct ibv_cq_ex *ex)
 CQX_READ(enum ibv_wc_opcode, opcode, current.opcode)
 CQX_READ(uint32_t, vendor_err, current.vendor_err)
 CQX_READ(uint32_t, byte_len, current.byte_len)
-/* or the invalidated rkey, which is in the same union */
+/* immediate data, or the invalidated rkey, which is in the same union */
 CQX_READ(__be32, imm_data, current.imm_data)
 CQX_READ(uint32_t, qp_num, current.qp_num)
 CQX_READ(uint32_t, src_qp, current.src_qp)

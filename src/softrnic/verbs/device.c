@@ -93,7 +93,7 @@ struct ibv_context *softrnic_open_device(void)
 	return ctx;
 }
 
-/* The context of ids is not closed, because it lives as long as the process. */
+/* The context of ids is not closed, because it exists as long as the process. */
 int softrnic_close_device(struct ibv_context *context)
 {
 	if (context != atomic_load(&dev.context))

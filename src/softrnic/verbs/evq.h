@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * evq.h -- a queue of events behind a file descriptor that users may poll.
+ * evq.h -- a queue of events with a file descriptor that users may poll.
  *
  * The descriptor is readable exactly while an event is queued. Users may set O_NONBLOCK on it at
  * any time, and evq_pop() obeys the flag. The queue's mutex is a leaf lock.

@@ -19,8 +19,8 @@ __attribute__((constructor)) static void exit_hook(void)
 	pthread_atfork(NULL, NULL, exit_set_pid);
 }
 
-/* In a child of vfork() do nothing: it shares its parent's memory, and the parent sends its own
- * requests. */
+/* In a child of vfork() do nothing: the child shares its parent's memory, and the parent sends its
+ * own requests. */
 void softrnic_send_posted(void)
 {
 	if (getpid() == exit_pid)

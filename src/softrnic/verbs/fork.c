@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork.c -- keeps the state consistent that a forked child gets a copy of, and closes the child's
- * copies of descriptors.
+ * fork.c -- gives a forked child a consistent copy of the state, and closes the child's copies of
+ * descriptors.
  *
  * The thread that forks takes the locks of all objects that outlive a call, outer locks before
  * inner ones, so that the child's copies are consistent. After the fork both processes release the

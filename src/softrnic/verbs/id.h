@@ -87,7 +87,7 @@ static inline struct chan *chan_of(struct rdma_event_channel *ch)
 }
 
 bool id_is_removed(const struct cmid *id);
-/* Do the id's messages go as datagrams, and not over its connection? */
+/* Are the id's messages sent as datagrams, and not over its connection? */
 static inline bool id_is_datagram(const struct cmid *id)
 {
 	return id->pub.ps == RDMA_PS_UDP;
@@ -103,8 +103,8 @@ struct cmid *id_new_passive(struct cmid *listener, struct conn *conn);
 void id_drop(struct cmid *id);
 /* Make the id's connection, if it does not have one yet. Returns 0 or -errno. */
 int id_need_conn(struct cmid *id);
-/* Pass the user's settings to the connection, if there is one. Returns 0, or -EINVAL if it has
- * already started. */
+/* Pass the user's settings to the connection, if there is one. Returns 0, or -EINVAL if the
+ * connection has already started. */
 int id_apply_settings(struct cmid *id);
 /* Translate a connection's event into an event of rdma_cm. This is the conn_event_fn of initiators
  * and responders. */
@@ -117,7 +117,7 @@ void id_free_reserve(struct cmid *id);
 /* Queue an event for the user. `params` may be NULL. */
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 	     const struct stream_params *params);
-/* Queue the CONNECT_REQUEST event of a passive id. It is counted at its listener. Returns 0 or
+/* Queue the CONNECT_REQUEST event of a passive id. The listener counts the event. Returns 0 or
  * -ENOMEM. */
 int id_post_request(struct cmid *listener, struct cmid *child, const struct stream_params *params);
 /* Finish a call of an id. For an asynchronous id, queue the event and return 0. For a synchronous

@@ -204,7 +204,7 @@ void softrnic_abandon(struct rdma_cm_id *pub)
 		conn_abort(id->conn);
 }
 
-/* Both ends have made their queue pairs in the same way. */
+/* Check that both ends have made their queue pairs in the same way. */
 static int id_check_accept(const struct cmid *id, const struct rdma_conn_param *param)
 {
 	bool external = id_external_qpn(id, param);
@@ -241,7 +241,7 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	id_request_done(id);
 	if (ret)
 		return id_errno(-ret);
-	/* No event follows where messages are datagrams. */
+	/* If messages are datagrams, no event follows. */
 	return id->sync && !id_is_datagram(id) ? id_wait(id) : 0;
 }
 

@@ -101,7 +101,8 @@ static void id_event_fill_datagram(struct cmev *e, const struct cmid *id)
 
 	ud->qp_num = id->external.peer.qpn;
 	ud->qkey = RDMA_UDP_QKEY;
-	(void)id_external_path(id, &ud->ah_attr); /* the id has an address of its own */
+	/* the id's own address has a row in the table of GIDs */
+	(void)id_external_path(id, &ud->ah_attr);
 }
 
 static struct cmev *id_event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_event_type type,

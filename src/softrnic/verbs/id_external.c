@@ -17,7 +17,8 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 #define EXTERNAL_HOP_LIMIT 64
-/* 4.096 us << 18: a second, so that the peer's process gets the CPU meanwhile on a busy host. */
+/* 4.096 us << 18 is about 1 s: the peer's process gets the CPU within this time, even on a busy
+ * host. */
 #define EXTERNAL_TIMEOUT 18
 #define EXTERNAL_RETRIES 7
 
@@ -76,7 +77,7 @@ static uint32_t external_psn(struct cmid *id)
 	return id->external.psn;
 }
 
-/* The row of the id's own address. Returns 0, or EADDRNOTAVAIL: the table has no such row. */
+/* Find the row of the id's own address. Returns 0, or EADDRNOTAVAIL: the table has no such row. */
 static int external_find_gid(const struct cmid *id, union ibv_gid *gid, uint8_t *index)
 {
 	struct link_addr own = link_addr_from(&id->pub.route.addr.src_addr);
@@ -113,7 +114,7 @@ int id_external_begin(struct cmid *id, uint32_t qpn, struct stream_params *param
 
 bool id_external_take(struct cmid *id, struct stream_params *params)
 {
-	/* For a device of type iWARP all private data are the program's. */
+	/* For a device of type iWARP all private data belong to the program. */
 	if (!config_get()->roce)
 		return false;
 	if (cm_qp_decode(params->pdata, params->pdata_len, &id->external.peer) < 0)
@@ -178,7 +179,8 @@ static int external_to_rts(struct cmid *id, struct ibv_qp_attr *attr)
 	       IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
-/* A device of type iWARP has one attribute before RTS, and none there. */
+/* For a device of type iWARP the moves before RTS have one attribute, and the move to RTS has
+ * none. */
 static int external_to_iwarp(enum ibv_qp_state to, struct ibv_qp_attr *attr)
 {
 	if (to == IBV_QPS_RTS)

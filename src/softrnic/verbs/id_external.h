@@ -3,10 +3,11 @@
  * id_external.h -- ids whose program makes the queue pair by itself (ibv_create_qp()), and moves it
  * with the attributes of rdma_init_qp_attr().
  *
- * Such a queue pair meets its peer as one without rdma_cm does. The queue pair of an id for datagrams
- * (RDMA_PS_UDP) is made by rdma_create_qp(), but it does not use the id's connection, either. The id's connection only carries
- * the names of both queue pairs, the programs' private data, and the end. It has a queue pair of
- * its own, which no program sees.
+ * Such a queue pair connects to its peer in the same way as a queue pair without rdma_cm. The queue
+ * pair of an id for datagrams (RDMA_PS_UDP) is made by rdma_create_qp(), but it does not use the
+ * id's connection, either. The id's connection only carries the names of both queue pairs, the
+ * programs' private data, and the end. This connection has a separate queue pair, which no program
+ * sees.
  */
 #ifndef VERBS_ID_EXTERNAL_H
 #define VERBS_ID_EXTERNAL_H
@@ -34,7 +35,8 @@ struct id_external {
 int id_external_begin(struct cmid *id, uint32_t qpn, struct stream_params *params);
 /* Fill in the path to the peer, whose name was received. Returns 0 or an errno value. */
 int id_external_path(const struct cmid *id, struct ibv_ah_attr *ah);
-/* Take the name of the peer's queue pair off the private data. Returns true if there was one. */
+/* Remove the name of the peer's queue pair from the private data, and store it. Returns true if
+ * there was one. */
 bool id_external_take(struct cmid *id, struct stream_params *params);
 /* Delete the connection's own queue pair. */
 void id_external_end(struct cmid *id);

@@ -52,7 +52,8 @@ give_num:
 	return ret;
 }
 
-/* The queue pair of an id for datagrams is ready for use. Returns 0 or an errno value. */
+/* Move the queue pair of an id for datagrams to RTS, so that it is ready for use. Returns 0 or an
+ * errno value. */
 static int id_move_datagram_qp(struct ibv_qp *ibv)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = RDMA_UDP_QKEY};

@@ -61,8 +61,8 @@ static int mem_survey(void *addr, size_t len, int access, struct mr_backing *bac
 	return ret;
 }
 
-/* Count a region as a user of its domain (by 1) or no longer (by -1), and its memory if it can
- * stall. Must be called with 1 before a peer can reach the region. */
+/* Add `by` (1 or -1) to the number of the domain's users, and to the number of its regions that can
+ * stall if this region can stall. Must be called with 1 before a peer can reach the region. */
 static void mem_count(struct vpd *pd, const struct mr_backing *backing, int by)
 {
 	atomic_fetch_add(&pd->users, (unsigned)by);

@@ -26,8 +26,8 @@ static int plain_qp_reset(struct plain_qp *p)
 }
 
 /*
- * Move the queue pair. The meeting begins before the new state is visible; the lock prevents that
- * other calls of the user see this.
+ * Move the queue pair. The meeting begins before the new state is visible. Other calls of the user
+ * do not see this, because they wait for the lock.
  */
 static int plain_qp_move(struct plain_qp *p, const struct conn_qp_move *move)
 {

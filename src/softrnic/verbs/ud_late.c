@@ -6,8 +6,8 @@
 
 #include "softrnic/io/stall.h"
 
-/* Limit of waiting messages, about as many as a socket's buffer holds by default. If a program
- * loses more messages, its memory waits for seconds. */
+/* Limit of waiting messages, about as many as a socket's buffer holds by default. A message is
+ * dropped only if accesses to the program's memory wait for seconds. */
 #define LATE_MAX 64u
 
 struct late_message {

@@ -3,9 +3,9 @@
  * ud_late.h -- messages for a datagram queue pair whose memory may wait for a file system.
  *
  * The thread that reads a port holds the port's lock. If it waited in a store to such memory, all
- * queue pairs of the port would wait. So it only copies the message into this list, and a thread of
- * the engine that may wait gives the messages to the queue pair, in order. The same thread sends
- * for the queue pair, because the queue pair's lock may be held for as long.
+ * queue pairs of the port would wait. So this thread only copies the message into the list, and a
+ * thread of the engine that may wait gives the messages to the queue pair, in order. The same
+ * thread sends for the queue pair, because the queue pair's lock may be held for as long.
  *
  * The lock of the list is a leaf lock.
  */

@@ -105,7 +105,7 @@ static void vud_receive_now(struct vud *v, const struct ud_header *h, const stru
 	lock_leave(&v->lock);
 }
 
-/* Called with the port's receive lock, like vud_on_received(). So neither of them waits for the
+/* Called with the port's receive lock, like vud_on_received(). So neither function waits for the
  * lock of a queue pair whose memory can stall. */
 static void vud_on_writable(struct ud_end *end)
 {

@@ -31,8 +31,8 @@ struct ibv_mw *softrnic_alloc_mw(struct ibv_pd *ibv, enum ibv_mw_type type)
 	return &mw->ibv;
 }
 
-/* End the window's last binding. When this returns, no thread accesses memory through the binding,
- * as after the deregistration of a region. */
+/* End the window's last binding. When the function returns, no thread accesses memory through the
+ * binding any more; the deregistration of a region has the same effect. */
 static void window_close(struct mw *mw)
 {
 	struct mr *binding = mw_kill(mw);
