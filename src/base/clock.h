@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* clock.h -- reads the monotonic clocks in nanoseconds: one stops while the machine is suspended,
- * the other one goes on. */
+ * the other one continues. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -25,7 +25,7 @@ static inline uint64_t clock_now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Leases need a clock that goes on while the machine is suspended. */
+/* Leases need a clock that continues while the machine is suspended. */
 static inline uint64_t clock_boot_ns(void)
 {
 	return clock_read_ns(CLOCK_BOOTTIME);

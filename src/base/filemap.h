@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* The kernel refuses MAP_SYNC unless the pages are the medium itself; then map without MAP_SYNC.
- * Returns MAP_FAILED with errno on failure. */
+/* The kernel permits MAP_SYNC only if the pages are the medium itself; otherwise map without
+ * MAP_SYNC. Returns MAP_FAILED with errno on failure. */
 static inline void *filemap(int fd, size_t size, int prot)
 {
 	void *p = mmap(NULL, size, prot, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);

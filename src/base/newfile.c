@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-/* Number of bytes reserved in one step. After each step the watch decides whether to go on. */
+/* Number of bytes reserved in one step. After each step the watch decides whether to continue. */
 #define NEWFILE_SLICE (64u << 20)
 
 static void newfile_folder_of(const char *path, char *folder, size_t size)

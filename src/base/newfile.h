@@ -64,16 +64,16 @@ int newfile_make(const struct newfile_opts *opts, int *fd, struct error *err);
  * file system without fallocate() the call writes zeros, which are on the disk on return.
  */
 int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err);
-/* Ask the watch of a long step whether to go on. Returns 0, or ERROR_LOCAL with ECANCELED. */
+/* Ask the watch of a long step whether to continue. Returns 0, or ERROR_LOCAL with ECANCELED. */
 int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress *progress,
 		struct error *err);
-/* Write all bytes at the position of fd. 0 or -errno. */
+/* Write all bytes at the position of fd. Returns 0 or -errno. */
 int newfile_write(int fd, const void *bytes, size_t len);
-/* Put the folder that contains `path` on the disk, for instance after the name was removed. 0 or
- * -errno. */
+/* Put the folder that contains `path` on the disk, for instance after the name was removed. Returns
+ * 0 or -errno. */
 int newfile_sync_folder(const char *path);
 /* Put the name of the file on the disk: sync its folder and, for a symbolic link, the folder of the
- * link. 0 or -errno. */
+ * link. Returns 0 or -errno. */
 int newfile_sync_name(int fd, const char *path);
 /* Put the file's content, metadata and name on the disk. */
 int newfile_settle(int fd, const char *path, struct error *err);

@@ -10,7 +10,7 @@
 #include "base/openmetrics.h"
 
 /* Replace the file in one step: a reader finds either the former or the new text, never a part.
- * Every user may read the file. ERROR_LOCAL. */
+ * Every user may read the file. A failure is ERROR_LOCAL. */
 int openmetrics_save(const struct openmetrics *om, const char *path, struct error *err);
 
 /* Free and total bytes of the path's file system, as statvfs(2) counts them for users without

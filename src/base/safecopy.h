@@ -21,7 +21,7 @@
 /*
  * Install the handlers that catch faults in the copies below; the call is cheap if they are
  * installed. Call this before the first copy and at each registration of memory, because the
- * application may have installed its own handlers meanwhile. 0 or -errno.
+ * application may have installed its own handlers meanwhile. Returns 0 or -errno.
  */
 int safecopy_setup(void);
 int safecopy(void *dst, const void *src, size_t len);
@@ -36,7 +36,7 @@ int safecopy_load64(uint64_t *value, const uint64_t *src);
  * safecopy_guard() catches the fault.
  */
 int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired);
-/* Checks that the byte at p is readable. 0 or -EFAULT. */
+/* Checks that the byte at p is readable. Returns 0 or -EFAULT. */
 int safecopy_probe(const void *p);
 /*
  * Call fn(addr, len). A fault on an address of the range ends fn, and the call returns -EFAULT; so

@@ -28,7 +28,7 @@ typedef enum sigfault_verdict sigfault_fn(const siginfo_t *info, void *uctx);
 
 /*
  * Install the handlers, or install them again if the application has replaced them. Without a
- * change this costs two system calls. Always call this with the same function. 0 or -errno.
+ * change this costs two system calls. Always call this with the same function. Returns 0 or -errno.
  * Thread-safe.
  */
 int sigfault_setup(sigfault_fn *fn);

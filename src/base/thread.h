@@ -22,7 +22,7 @@
 /*
  * Run fn(arg) in a new thread that blocks signals as described at the head of this file. stack:
  * size in bytes, or 0 for the system's default. *thread is for pthread_join(); if thread is NULL,
- * the thread is detached. 0 or -errno.
+ * the thread is detached. Returns 0 or -errno.
  */
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
 /* Initialize a condition variable whose timed waits use the monotonic clock. */

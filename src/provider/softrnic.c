@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* softrnic.c -- the provider for the software RNIC, which serves every address of this machine
- * without hardware. */
+/* softrnic.c -- the provider for the software RNIC, which needs no hardware and serves every
+ * address of this machine. */
 #include "provider/provider.h"
 
 #include <stdio.h>

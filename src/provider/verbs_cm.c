@@ -119,7 +119,7 @@ static int cm_timer_set(struct channel *c, int ms)
 		}
 	}
 	if (!ms)
-		at.it_value.tv_nsec = 1; /* expire at once; zero would disarm the timer */
+		at.it_value.tv_nsec = 1; /* expire immediately; zero would disarm the timer */
 	return timerfd_settime(c->timer, 0, &at, NULL);
 }
 

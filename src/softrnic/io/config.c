@@ -86,7 +86,8 @@ static const char *config_trace(void)
 		return NULL;
 	if (*s == '/')
 		return strdup(s);
-	cwd = get_current_dir_name(); /* resolved now, as a daemon may change its folder later */
+	/* resolved now, because a daemon may change its folder later */
+	cwd = get_current_dir_name();
 	if (!cwd || asprintf(&path, "%s/%s", cwd, s) < 0)
 		path = NULL;
 	free(cwd);

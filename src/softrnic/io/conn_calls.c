@@ -105,8 +105,8 @@ int conn_disconnect(struct conn *c, bool *reports)
 	return ret;
 }
 
-/* Wait for the peer's FIN. No byte is on its way after it. If the FIN does not come within the time
- * limit of a disconnect, the connection ends by a reset. */
+/* Wait for the peer's FIN, after which no byte is on its way. If the FIN does not arrive within the
+ * time limit of a disconnect, the connection ends by a reset. */
 static void conn_await_orderly_end(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;

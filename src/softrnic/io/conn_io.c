@@ -54,10 +54,10 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A reset means that the peer has given up or died, and may connect again at once. The unread bytes
- * of this connection must not be placed after bytes of the peer's next connection, so they are
- * dropped, except a Terminate. Linux reports a reset after the peer's FIN as EPIPE. In that case
- * the peer has ended in good order, and all its bytes are executed.
+ * A reset means that the peer has given up or died, and may connect again immediately. The unread
+ * bytes of this connection must not be placed after bytes of the peer's next connection, so they
+ * are dropped, except a Terminate. Linux reports a reset after the peer's FIN as EPIPE. In that
+ * case the peer has ended in good order, and all its bytes are executed.
  */
 bool conn_is_over(struct conn *c)
 {

@@ -187,7 +187,7 @@ int listener_open_meeting(struct link *link, listener_request_fn *request, void 
 	return listener_begin(link, l, out);
 }
 
-/* Close the listener. Its address is free at once; the link is freed after its last use. */
+/* Close the listener. Its address is free immediately; the link is freed after its last use. */
 void listener_close(struct listener *l)
 {
 	pthread_mutex_lock(&l->lock);

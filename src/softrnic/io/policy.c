@@ -301,7 +301,7 @@ bool policy_spare_is_due(const struct policy_spare *s, uint64_t now)
 }
 
 /* The first check has no earlier value to compare with. If another thread has become the leader
- * since the last check, others_ns jumps or goes back. */
+ * since the last check, others_ns jumps or decreases. */
 void policy_spare_check(struct policy_spare *s, uint64_t now, uint64_t others_ns)
 {
 	uint64_t used = others_ns - s->others_ns;

@@ -21,8 +21,8 @@ struct stall_count *stall_count_get(struct stall_count *count);
 void stall_count_put(struct stall_count *count); /* accepts NULL */
 
 /*
- * May the calling thread wait for a file system? Threads of applications must not. While a thread
- * of the engine waits, only worker threads may.
+ * May the calling thread wait for a file system? A thread of an application must not wait. While a
+ * thread of the engine waits, only worker threads may wait, too.
  */
 bool engine_may_stall(void);
 /* May this thread wait for a disk in a callback, without any lock (engine_aside.c)? It may if it is

@@ -12,7 +12,7 @@
 #define UD_POLL_NS 20000ull
 /*
  * After this time without a loop of polls the engine receives again. The time is a few time slices
- * of other threads; a time slice usually has 4 ms. If the engine received earlier, while another
+ * of other threads; a time slice usually lasts 4 ms. If the engine received earlier, while another
  * thread uses the program's CPU, messages would find no receive, because the program that posts
  * receives does not run.
  */

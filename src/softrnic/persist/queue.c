@@ -45,8 +45,8 @@ static struct file_slot *queue_busy_slot(struct file *f)
 	return NULL;
 }
 
-/* List the file, after all files that already wait, if it has a job and may run a slice; else
- * remove it from the list. */
+/* If the file has a job and may run a slice, add it after all files that already wait; else remove
+ * it from the list. */
 static void queue_settle_one(struct file_queue *q, bool has_room, bool reading)
 {
 	if (list_empty(&q->jobs) || !has_room)

@@ -21,7 +21,7 @@ static inline int ddp_decode_from(const void *buf, size_t len, struct ddp_hdr *h
 	return c.bad ? -EBADMSG : (int)ddp_hdr_len(hdr->tagged);
 }
 
-/* The compiler knows the cursor's length, so it checks the length once and not for each field. */
+/* The cursor's length is a constant, so the compiler emits one check and not one for each field. */
 int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
 {
 	return __builtin_expect(len >= DDP_HDR_MAX, 1) ? ddp_decode_from(buf, DDP_HDR_MAX, hdr)

@@ -163,7 +163,7 @@ bool ext_query_is_valid(const struct ext_range *req)
 	return req->word.arg == 0 && req->len > 0;
 }
 
-/* The compiler knows the cursor's length, so it checks the length once and not for each field. */
+/* The cursor's length is a constant, so the compiler emits one check and not one for each field. */
 #define X(name, type, length)                                                                      \
 	__attribute__((flatten)) int ext_##name##_encode(void *buf, size_t size,                   \
 							 const struct type *msg)                   \

@@ -114,7 +114,7 @@ static inline bool ext_flush_is_valid(uint32_t flags)
 bool ext_verify_is_valid(const struct ext_range *req);
 bool ext_query_is_valid(const struct ext_range *req);
 
-/* ATOMIC_WRITE: writes 8 bytes, given in the order of memory. */
+/* ATOMIC_WRITE: writes 8 bytes, which have the same order in the message as in memory. */
 #define EXT_ATOMIC_WRITE_LEN 24
 struct ext_atomic_write {
 	struct ext_word word;

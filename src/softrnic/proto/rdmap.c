@@ -210,7 +210,7 @@ void rdmap_atomic_resp_get(struct rcursor *c, struct rdmap_atomic_resp *msg)
 	msg->original = rcursor_be64(c);
 }
 
-/* The compiler knows the cursor's length, so it checks the length once and not for each field. */
+/* The cursor's length is a constant, so the compiler emits one check and not one for each field. */
 #define X(name, length)                                                                            \
 	__attribute__((flatten)) int rdmap_##name##_encode(void *buf, size_t size,                 \
 							   const struct rdmap_##name *msg)         \

@@ -163,8 +163,8 @@ enum stream_role stream_role(const struct stream *s)
 	return s->cfg.role;
 }
 
-/* Is the stream before its start-up from the user's view? If the peer closes while its request
- * waits for the user, the user's view does not change. */
+/* Does the user still see the stream as before its start-up? A peer that closes while its request
+ * waits for the user does not change what the user sees. */
 static bool stream_is_before_startup(const struct stream *s)
 {
 	return s->state == STREAM_IDLE || s->state == STREAM_REQ_RCVD || s->gone;

@@ -54,7 +54,8 @@ static enum rdma_cm_event_type id_external_reply(struct cmid *id, struct stream_
 	return RDMA_CM_EVENT_CONNECT_ERROR;
 }
 
-/* After the exchange of names, the connection of an id for datagrams has no meaning. */
+/* After the exchange of names, an id for datagrams no longer uses its connection, so the program
+ * gets no events of the connection. */
 static bool id_hides_event(const struct cmid *id, enum stream_event event)
 {
 	return event == STREAM_EV_DISCONNECTED || event == STREAM_EV_LOST ||

@@ -5,7 +5,8 @@
  * The thread that reads a port holds the port's lock. If it waited in a store to such memory, all
  * queue pairs of the port would wait. So this thread only copies the message into the list, and a
  * thread of the engine that may wait gives the messages to the queue pair, in order. The same
- * thread sends for the queue pair, because the queue pair's lock may be held for as long.
+ * thread sends for the queue pair, because another thread may hold the queue pair's lock during
+ * such a wait.
  *
  * The lock of the list is a leaf lock.
  */
