@@ -46,8 +46,8 @@ static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_
 	if (!serving)
 		base = next->history_count ? next->history[0].epoch : (struct mirror_epoch){0};
 	/* A forced promotion makes this copy the primary's even if this copy lacks flushes. The
-	 * member's copy may have the same epoch and other bytes, so no bitmap can be complete for
-	 * it. */
+	 * member's copy may have the same epoch but different bytes, so no bitmap can be complete
+	 * for it. */
 	if (serving ? !covers : next->view.forced) {
 		absent_drop(m, slot);
 		return;

@@ -115,7 +115,8 @@ static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
 	set_notify(m);
 }
 
-/* Before the set is given up, all flushes must be acknowledged; agent.c checks again later. */
+/* Before the set is given up, all flushes must be acknowledged; agent.c repeats this check
+ * later. */
 static void act_quiesce(struct rpmirror *m)
 {
 	m->quiescing = true;
@@ -142,8 +143,8 @@ void act_say_failed(struct rpmirror *m)
 		m->says_failed = false;
 }
 
-/* A former primary may have placed bytes in this host's copy without a flush. This process reads
- * these bytes and removes their records, so write them to the medium first. */
+/* A former primary may have placed bytes in this host's copy without flushing them. This process
+ * reads these bytes and removes their records, so write them to the medium first. */
 static void act_ranges(struct rpmirror *m, unsigned slot)
 {
 	struct mirror_range all = {0, m->size};
@@ -227,7 +228,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 	}
 }
 
-/* Start or stop sending flushes to each member, as primary_sends_to() now returns. */
+/* Start or stop sending flushes to each member, according to primary_sends_to(). */
 static void act_align_members(struct rpmirror *m)
 {
 	mirror_mask wanted = primary_sends_to(&m->primary);

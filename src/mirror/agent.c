@@ -60,8 +60,9 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 	}
 }
 
-/* Returns true if the file was replaced: the daemon has opened another file under the copy's name
- * than this process. Other processes will not find this process's flushes in that file. */
+/* Returns true if the copy's file was replaced: the daemon has opened a different file under the
+ * copy's name than this process has. Other processes will not find this process's flushes in that
+ * file. */
 static bool agent_has_other_file(const struct rpmirror *m)
 {
 	struct stat ours, found;

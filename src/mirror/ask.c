@@ -12,8 +12,8 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-/* times replica_timeout: the answer takes longer than a flush, because a promise is written to the
- * medium */
+/* factor on replica_timeout: the answer takes longer than a flush, because a promise is written to
+ * the medium */
 #define ASK_TIMEOUT_FACTOR 2
 
 static enum message_type ask_type(unsigned what)
@@ -150,7 +150,8 @@ static void ask_report(struct rpmirror *m, unsigned slot)
 	primary_on_promised(&m->primary, (uint8_t)slot, &member->report);
 }
 
-/* Returns true if the member gets no lane, because core/primary.h does not use it in this state. */
+/* Returns true if the member gets no lane, because core/primary.h does not use the member in this
+ * state. */
 static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 {
 	const struct primary_report *report = &m->members[slot].report;
@@ -159,7 +160,7 @@ static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 	       (report->tail_unknown && !(m->primary.rec.view.insync & MIRROR_BIT(slot)));
 }
 
-/* Pass the promise to the primary: together with the lane, or at once if the member gets no
+/* Pass the promise to the primary: together with the lane, or immediately if the member gets no
  * lane. */
 static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct message_promised *p)
 {

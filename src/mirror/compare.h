@@ -9,8 +9,8 @@
  * RESYNC_VERIFY). Then the copies vote on each block that differs (core/finding.h):
  *
  *   an operator's repair   makes all other copies equal to the primary's copy
- *   an automatic repair    makes only those copies equal against which a majority stands
- *   without repair         these copies are excluded until `rpmirror resume`, and not promoted
+ *   an automatic repair    makes only those copies equal that a majority contradicts
+ *   without repair         excludes these copies until `rpmirror resume`; none is promoted
  *
  * A member that is repaired lacks acknowledged bytes, so it leaves the in-sync set, gets those
  * blocks, and returns. The set's lock protects all members of struct compare.
@@ -43,7 +43,7 @@ struct compare {
 	/* members to be repaired that have left the in-sync set and not returned */
 	mirror_mask absent;
 	bool is_open, repair, is_automatic, is_judged, is_answered;
-	bool undecided, primary_differs; /* true for at least one block */
+	bool undecided, primary_differs; /* this holds for at least one block */
 	/* reason why a member with a wrong copy cannot leave; or NULL */
 	const char *cannot_leave;
 	unsigned note_count;

@@ -130,8 +130,8 @@ static bool judge_may_leave(struct rpmirror *m, unsigned slot)
 	return true;
 }
 
-/* Decide what is done about a difference. If the primary's copy may be the wrong one, only an
- * operator's order to repair makes the other copies equal to it. */
+/* Decide how to handle a difference. If the primary's copy may be the wrong one, only an operator's
+ * order to repair makes the other copies equal to it. */
 static enum packet_mended judge_mend(struct rpmirror *m, unsigned slot, enum finding_wrong wrong)
 {
 	const struct compare *c = &m->compare;
@@ -215,8 +215,8 @@ static uint64_t judge_word(const struct rpmirror *m, uint64_t i)
 	return word;
 }
 
-/* Keep an in-sync member that lacks bytes out of the set, because it may not be promoted. An order
- * that only asks for differences leaves its copy unchanged. */
+/* Keep an in-sync member that lacks bytes out of the set, because this member must not be promoted.
+ * An order that only asks for differences leaves the member's copy unchanged. */
 static void judge_keep_out(struct rpmirror *m, unsigned slot)
 {
 	const char *why;

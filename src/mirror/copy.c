@@ -17,8 +17,8 @@
 #define COPY_WORD 8u
 #define COPY_PAGE 4096u
 
-/* Shorter ranges use stores instead of pwrite(2): for them a store is as fast, and a reader sees
- * each word change at once. */
+/* Shorter ranges use stores instead of pwrite(2): for them a store is as fast, and for a reader
+ * each word changes atomically. */
 #define COPY_WRITE_MIN 512u
 
 static int copy_check_size(const struct copy *copy)

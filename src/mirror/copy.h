@@ -34,15 +34,15 @@ void copy_close(struct copy *copy);
 
 /*
  * Returns true if copy_put_by_write() may write the next bytes. It may not write to DAX or memory,
- * where a store is sufficient, nor where a limit on file sizes would end the process. The answer
- * is true only at the moment of the call, as with ownfd_is_lost().
+ * where a store is sufficient, nor where a limit on file sizes would end the process. The answer is
+ * valid only at the moment of the call, as with ownfd_is_lost().
  */
 bool copy_takes_writes(const struct copy *copy);
 /*
- * Put bytes, which must not change meanwhile, into the file by pwrite(2), which makes only the
- * written blocks dirty, however large the folios of the page cache are. Returns false if the
- * caller has to use copy_put() instead: the bytes are few, or not whole aligned words, or the
- * write failed and a store will find the cause.
+ * Put bytes into the file by pwrite(2). This makes only the written blocks dirty, however large the
+ * folios of the page cache are. The bytes must not change during the call. Returns false if the
+ * caller has to use copy_put() instead: the bytes are few, or not whole aligned words, or the write
+ * failed and a store will find the cause.
  */
 bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len);
 /* Put bytes into the file by stores to the mapping, in the manner of copy_words(). The stores may
@@ -66,11 +66,11 @@ bool copy_knows_losses(const struct copy *copy, int *error);
 
 /* Returns true if the copy is a file with a page cache and a medium. */
 bool copy_has_cache(const struct copy *copy);
-/* Returns true if one copy_persist() makes everything durable that was put before its begin,
- * whatever its ranges are. */
+/* Returns true if each copy_persist() makes all bytes durable that were put before the call,
+ * whatever ranges are passed. */
 bool copy_persists_all(const struct copy *copy);
-/* Returns true if, of several calls of copy_persist() at the same time, perhaps only one returns
- * an error that concerns all. */
+/* Returns true if an error that concerns several simultaneous calls of copy_persist() may be
+ * returned by only one of them. */
 bool copy_shares_errors(const struct copy *copy);
 
 /*

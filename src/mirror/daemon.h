@@ -24,7 +24,7 @@ struct daemon {
 	int files[PACKET_FILES];
 	bool lacks_files; /* more descriptors came than this process may open */
 	bool is_absent;   /* there is no daemon, or the connection has ended */
-	bool is_closed;   /* the connection ended at once (map.c) */
+	bool is_closed;   /* the connection ended immediately (map.c) */
 };
 
 /* Connect to the socket that RPMIRROR_SOCKET names, or to the usual one. 0 or an RPMIRROR_E_*. */

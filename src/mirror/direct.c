@@ -62,8 +62,8 @@ bool direct_bar(struct direct *d, bool bar)
 	return ok;
 }
 
-/* Replace the mapping by a private one. The kernel replaces it in one step, so no thread finds a
- * hole. */
+/* Replace the mapping by a private one. The kernel replaces it in one step, so no thread finds an
+ * unmapped page. */
 void direct_freeze(struct direct *d)
 {
 	int protection;

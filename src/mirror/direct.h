@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.h -- a direct mapping: the application's stores reach the file at once.
+ * direct.h -- a direct mapping: the application's stores reach the file immediately.
  *
  * The file is mapped shared, and each extent (core/extents.h) is read-only until the first store
  * to it faults. Then a slot names the extent durably (W2), and the extent is opened. A thread
@@ -64,7 +64,7 @@ void direct_freeze(struct direct *d);
 /* Freeze the mapping, and let the thread make all extents cold; afterwards the thread sets
  * is_closed. */
 void direct_begin_close(struct direct *d);
-/* The application has flushed these ranges. */
+/* Report that the application has flushed these ranges. */
 void direct_on_flush(struct direct *d, const struct mirror_range *v, uint32_t n);
 /* Returns true if the extent may have stores that were not flushed, so that other copies may lack
  * them. */
@@ -73,9 +73,9 @@ bool direct_may_differ(struct direct *d, uint32_t extent);
  * memory. */
 struct mirror_range *direct_list(struct direct *d, uint32_t *n);
 /*
- * A resync has copied stores that may be unflushed to a member, which has recorded them. The
- * thread flushes these stores to all members, and then sets that member's `settled`. m->direct may
- * be NULL. Returns false if there is nothing to flush.
+ * Report that a resync has copied stores, which may be unflushed, to a member, and that the member
+ * has recorded them. The thread flushes these stores to all members, and then sets that member's
+ * `settled`. m->direct may be NULL. Returns false if there is nothing to flush.
  */
 bool direct_on_carried(struct rpmirror *m, unsigned slot);
 

@@ -62,7 +62,7 @@ void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member
 	vsnprintf(event.text, sizeof(event.text), fmt, ap);
 	va_end(ap);
 	events_offer(e, &event);
-	/* If the queue is full, drop the oldest event: the next report gets the latest events. */
+	/* If the queue is full, drop the oldest event: the next report gets the newest events. */
 	e->unreported[(e->unreported_first + e->unreported_count) % EVENTS_UNREPORTED] = event;
 	if (e->unreported_count < EVENTS_UNREPORTED)
 		e->unreported_count++;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * files.h -- notices that the application has closed the descriptors of a mapped set
+ * files.h -- detects that the application has closed the descriptors of a mapped set
  * (closefrom(3)).
  *
- * After that the set ends: each call returns an error, and no thread waits for these descriptors.
- * Their numbers may belong to other files by then, so these numbers are not used any more. The
- * sockets of librpma's connections are closed as well, so none of librpma's objects is used or
- * deleted any more. The functions are called with the set's lock.
+ * Then the set ends: each call returns an error, and no thread waits for these descriptors. Their
+ * numbers may belong to other files by then, so these numbers are not used any more. The sockets of
+ * librpma's connections are closed as well, so none of librpma's objects is used or deleted any
+ * more. The functions are called with the set's lock.
  */
 #ifndef MIRROR_FILES_H
 #define MIRROR_FILES_H

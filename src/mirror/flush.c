@@ -57,10 +57,10 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
  * other. Work that costs the same for many parts is done once for several parts: one flush
  * operation on each lane for a group of parts, and one write-back of the own file for a round,
  * which is several groups. So members write back one group while the next group is in transfer.
- * Other threads' flushes may come between two parts.
+ * Other threads' flushes may be posted between two parts.
  *
  * Only the first part of a round waits. If a later part has to wait, the round ends before it,
- * because the wait may be for something that needs the earlier parts to be durable.
+ * because the wait may end only after the earlier parts are durable.
  */
 #define FLUSH_ROUND_PARTS 16u /* 8 MiB of parts */
 /* 4 MiB of parts; the staging memory has space for three groups */
@@ -75,8 +75,8 @@ struct flush_cursor {
 
 enum flush_kind {
 	FLUSH_OF_LIBRARY, /* also made, and valid, while the set is being given up */
-	FLUSH_AWAITED,    /* its caller waits for it at once */
-	FLUSH_BEGUN,      /* its caller may begin others before it waits */
+	FLUSH_AWAITED,    /* its caller waits for it immediately */
+	FLUSH_BEGUN,      /* its caller may begin other flushes before it waits */
 };
 
 struct flush_round {
@@ -86,12 +86,13 @@ struct flush_round {
 	uint64_t seqs[FLUSH_ROUND_PARTS];
 };
 
-/* Returns the number of ranges that the next part touches, and moves *at behind it. */
+/* Returns the number of ranges that the next part touches, and moves *at to the end of that
+ * part. */
 static uint32_t flush_advance(const struct rpmirror *m, struct flush_cursor *at,
 			      const struct mirror_range *v, uint32_t n)
 {
-	/* A range of a part touches at most two extents, and all extents of a part are hot
-	 * together. */
+	/* A range of a part touches at most two extents, and all extents of a part are hot at the
+	 * same time. */
 	uint32_t slots = m->hot.meta.super.hot_slots / 2, most = slots ? slots : 1, count = 0;
 	uint64_t left = SET_PART_BYTES;
 
@@ -256,7 +257,7 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n,
 /* Begin a flush of all ranges. The list is normal, and is changed by the call. *seq is the number
  * of the last part; 0: there were no ranges. While the set is being given up, a flush of the
  * application waits for the end of the set, and then fails, because the file lacks stores that were
- * made since the begin. */
+ * made after the set began to end. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n,
 			   enum flush_kind kind, uint64_t *seq)
 {
@@ -319,7 +320,7 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 
 /* ---- the result ---- */
 
-/* Report a slow flush, at most once a second: a slow member stays slow for a while. */
+/* Report a slow flush, at most once a second: a slow member stays slow for some time. */
 static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 {
 	uint64_t now = clock_boot_ms(), took;

@@ -212,7 +212,7 @@ static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *par
 }
 
 /* Called with the set's lock, which is released meanwhile. A flush under way gives its room back
- * after it is durable here, too. */
+ * only after it is durable in the own file, too. */
 static void flush_wait_for_room(struct rpmirror *m)
 {
 	if (!write_back_await(m, m->flush.begun, CLOCK_NEVER))

@@ -54,7 +54,7 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 		res->flags |= RPMIRROR_SOLO;
 }
 
-/* Returns true if flushes may go on after a failed write-back. A direct mapping is the file
+/* Returns true if flushes may continue after a failed write-back. A direct mapping is the file
  * itself: after a failed write-back it shows the medium's older words, and the next flush would
  * send these to the other members. */
 static bool flush_may_go_on(const struct rpmirror *m)

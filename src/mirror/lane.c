@@ -13,12 +13,12 @@
 #define LANE_SLOT_BITS 3
 #define LANE_GEN_BITS  8
 #define LANE_GENS      (1u << LANE_GEN_BITS)
-/* If the placed bytes span more than this, flush everything that was placed, because the target
- * has noted the regions. */
+/* If the placed bytes span more than this, flush all placed bytes by one operation without a range:
+ * the target has noted the regions that were written. */
 #define LANE_SPAN_MAX (64ull << 20)
-/* Most outstanding flush operations of a lane: data that is placed meanwhile shares the next
- * operation (group commit). A target executes one operation after the other, so a second one would
- * only wait at the target. */
+/* Largest number of outstanding flush operations of a lane: data that is placed meanwhile shares
+ * the next operation (group commit). A target executes one operation after the other, so a second
+ * one would only wait at the target. */
 #define LANE_FLUSHES 1u
 /* If more bytes than this were placed, a flush operation does not wait for others. The bytes are
  * then a part of a large flush: the member writes them back while the next part is in transfer and
@@ -69,9 +69,9 @@ void lane_end(struct rpmirror *m, unsigned slot)
 }
 
 /*
- * Add the flush operation of a lane. A file is flushed only by the range of the data: its
- * write-back costs the same for all its pages, and the intent, in another file, need not be on the
- * medium. Persistent memory is written back line by line, so exactly the placed bytes are flushed.
+ * Add the flush operation of a lane. For a file, flush the range of the data: one write-back costs
+ * the same for all pages of the file. The intent is in another file, and need not be on the medium.
+ * Persistent memory is written back line by line, so flush exactly the placed bytes.
  */
 static int lane_add_flush_of(struct set_member *member, struct mirror_range span,
 			     const void *context)

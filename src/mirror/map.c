@@ -56,7 +56,7 @@ static int map_open_device(struct rpmirror *m)
 
 	if (!rc)
 		rc = rpma_peer_new(ctx, &m->peer);
-	if (!rc) /* the queue must also hold the completions if all operations fail at once */
+	if (!rc) /* the queue must hold all completions if all operations fail together */
 		rc = rpma_cq_new(m->peer, MIRROR_MEMBERS_MAX * (SET_QUEUE + LINK_SENDS), &m->cq);
 	if (rc)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "no device reaches member address %s: %s",
@@ -137,7 +137,7 @@ static int map_start(struct rpmirror *m)
 }
 
 /* Wait for the lease, so that the first reads can be confirmed. If no register answers, the mapping
- * is made without it. */
+ * is made without a lease. */
 static void map_await_lease(struct rpmirror *m)
 {
 	uint64_t deadline = clock_now_ns() + m->primary.rec.config.lease_ms * NSEC_PER_MS;
@@ -211,8 +211,8 @@ static int map_open_memory(struct rpmirror *m, unsigned flags)
 	return rc;
 }
 
-/* Returns true if this many descriptors can still be opened. Other threads may open them first all
- * the same. */
+/* Returns true if this many descriptors can still be opened. But other threads may open them
+ * first. */
 static bool map_has_files(const struct rpmirror *m, unsigned count)
 {
 	int fds[MAP_FILES_OWN + MAP_FILES_EACH * MIRROR_MEMBERS_MAX];

@@ -19,8 +19,8 @@ struct map_failure {
 int map_ask(struct rpmirror *m, unsigned flags);
 /* Take the files that came with the answer, and its description of the copy. */
 int map_take_answer(struct rpmirror *m, bool readonly);
-/* With WAIT: wait for a daemon that restarts, or that has not started yet. Returns false if
- * another attempt is useless. *closed counts the connections that were closed at once. */
+/* With WAIT: wait for a daemon that restarts, or that has not started yet. Returns false if another
+ * attempt is useless. *closed counts the connections that were closed immediately. */
 bool map_await_daemon(const char *set, const struct map_failure *failure, unsigned *closed);
 
 /* Stop the set's thread; it has ended on return. */

@@ -10,7 +10,7 @@
 #include "mirror/map.h"
 
 #define MAP_AGAIN_MS 200 /* pause between attempts to reach a daemon that is absent */
-/* if this many connections were closed at once, the daemon counts as one of another version */
+/* if this many connections were closed immediately, the daemon counts as one of another version */
 #define MAP_CLOSED 50
 
 int map_status(const struct rpmirror *m, unsigned status, const char *text)
@@ -94,7 +94,7 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 		rc = hot_open(&m->hot, fd);
 	if (!rc)
 		absent_open(m);
-	/* Before the daemon gets this packet, the end of the connection ends the grant. */
+	/* Until the daemon gets this packet, an end of the connection ends the grant. */
 	if (!rc)
 		daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 	return rc;

@@ -95,7 +95,7 @@ static void order_pause(struct rpmirror *m)
 		order_end(m, PACKET_OK, "");
 }
 
-/* Carry out an order that can be answered at once. */
+/* Carry out an order that can be answered immediately. */
 static void order_carry_out(struct rpmirror *m)
 {
 	switch (m->order.what.order) {
@@ -168,7 +168,7 @@ void order_begin(struct rpmirror *m, const struct packet *p)
 
 /* ---- orders that take time ---- */
 
-/* Returns the status for a role that ended otherwise than by a demotion. */
+/* Returns the status for a role that ended in another way than by a demotion. */
 static enum packet_status order_ended_status(const struct rpmirror *m)
 {
 	return m->ended == RPMIRROR_E_FENCED ? PACKET_EPOCH : PACKET_BAD;

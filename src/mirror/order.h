@@ -4,8 +4,8 @@
  * ORDERED when it is done, is refused, or has reached its time limit. In the last case the answer
  * gives the reason, and the work continues.
  *
- * One order at a time. An order that was answered while its work continues is replaced by the next
- * order. All calls need the set's lock.
+ * There is one order at a time. The next order replaces an order that was answered while its work
+ * continues. All calls need the set's lock.
  */
 #ifndef MIRROR_ORDER_H
 #define MIRROR_ORDER_H

@@ -28,8 +28,8 @@ void repair_resync(struct rpmirror *m, unsigned slot, bool whole);
 /* For PRIMARY_DO_DROP, and at the end of the set: give up the work with the member. Flushes that
  * the member has not confirmed are noted. */
 void repair_drop(struct rpmirror *m, unsigned slot);
-/* The member's copy differs where it must not, so the blocks that it lacks are unknown from now
- * on. */
+/* Record that the member's copy differs where it must be equal: from now on it is unknown which
+ * blocks the member lacks. */
 void repair_forget(struct rpmirror *m, unsigned slot);
 void repair_on_answer(struct rpmirror *m, unsigned slot, const struct message *answer);
 
@@ -57,7 +57,8 @@ void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired);
 void repair_note_equal(struct rpmirror *m, unsigned slot);
 /* Returns the number of bytes that the member certainly lacks. */
 uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot);
-/* Returns the ranges of the flush, of which close ones may be merged; valid until it is acknowledged.
+/* Returns the ranges of the flush; ranges close to each other may be merged. The result is valid
+ * until the flush is acknowledged.
  */
 const struct mirror_range *repair_flush_ranges(const struct rpmirror *m, uint64_t seq,
 					       uint32_t *count);

@@ -79,7 +79,7 @@ static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct re
 	}
 }
 
-/* Give up the work with the member. A member is not excluded because it cannot be compared. */
+/* Give up the work with the member. If the work is a comparison, the member is not excluded. */
 void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 {
 	if (m->repair->members[slot]->is_compare)
@@ -98,8 +98,8 @@ void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piec
 	(void)ranges_union_add(&m->repair->members[slot]->bad, &range, 1);
 }
 
-/* Mark the piece's bits, which survive the member's loss. A piece that is copied is not read at
- * the member. */
+/* Mark the piece's bits, which survive the member's loss. After this, the piece is copied without
+ * reading it at the member. */
 void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		       const char *why)
 {

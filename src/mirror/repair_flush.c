@@ -7,7 +7,7 @@
 #include "mirror/core/ranges.h"
 #include "mirror/repair_impl.h"
 
-/* number of flushes over which the calm time is measured, as the slowest hundredth */
+/* number of flushes from which the calm time, their 99th percentile, is measured */
 #define REPAIR_CALM_COUNT 1000
 
 bool repair_flush_enter(struct rpmirror *m, struct repair_hold *hold, const struct mirror_range *v,

@@ -6,7 +6,7 @@
 
 #define REPAIR_PIECE  (64u << 10)
 #define REPAIR_BLOCKS (REPAIR_PIECE / MIRROR_BLOCK)
-#define REPAIR_WORKS  64 /* most outstanding pieces of a member, and number of buffers */
+#define REPAIR_WORKS  64 /* largest number of a member's outstanding pieces, and of buffers */
 #define REPAIR_QUEUE  (REPAIR_WORKS * (REPAIR_BLOCKS + 1))
 /* number of bytes that are written before a flush operation, while no flush of the set waits for
  * them */
@@ -34,7 +34,7 @@ enum repair_stage {
 	/* EQUALISE: the ranges do not fit at this host, and the daemon records this */
 	REPAIR_NOTING,
 	REPAIR_BEGINNING, /* RESYNC: the member records `syncing` (W4) */
-	/* RESYNC: the member overwrites blocks that it could not read or write by zeros */
+	/* RESYNC: the member overwrites with zeros the blocks that it could not read or write */
 	REPAIR_CLEARING,
 	REPAIR_RUNNING,
 	REPAIR_ENDING,  /* RESYNC: the member ends `syncing` (W5) */

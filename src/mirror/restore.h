@@ -39,7 +39,7 @@ void restore_publish(struct rpmirror *m);
 /* ---- the library's own accesses ---- */
 
 /* Call fn(arg). Returns false if fn ended at a fault in one of the set's mappings, at *offset.
- * Where it may fault, fn must hold nothing that it would have to release. */
+ * Where fn may fault, fn must hold nothing that has to be released. */
 bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset);
 /* Like restore_try(), for a store: a page that the application has write-protected ends fn as
  * well, with an *offset of UINT64_MAX. */
@@ -63,8 +63,8 @@ void restore_later(struct rpmirror *m, uint64_t offset);
 /* Take over the pages that were restored since the last call, for rpmirror_get_error() and as
  * events. Called with the set's lock. */
 void restore_collect(struct rpmirror *m);
-/* Wait until the write-back of a restored page has ended, and take over its result: it runs beside
- * other write-backs, and may get their error. Called with the set's lock, which is released
+/* Wait until the write-back of a restored page has ended, and take over its result: this write-back
+ * runs beside others, and may get their error. Called with the set's lock, which is released
  * meanwhile. */
 void restore_await_write(struct rpmirror *m);
 /* Returns RPMIRROR_E_MEDIUM until the application has taken the errors of ranges that lost its

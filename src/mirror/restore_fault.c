@@ -15,7 +15,7 @@
 #include "mirror/restore_impl.h"
 
 #define RESTORE_LOOK_NS (50 * NSEC_PER_MS)
-#define RESTORE_POINTS  8 /* most sets for which one thread can have a backtrack point */
+#define RESTORE_POINTS  8 /* largest number of sets for which a thread has backtrack points */
 
 /* For variables that handlers read. Initial-exec, so that an access never allocates. */
 #define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))

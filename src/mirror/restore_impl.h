@@ -11,7 +11,7 @@
 /* largest number of threads with a request; further threads wait for a free request */
 #define RESTORE_REQUESTS 64
 #define RESTORE_PAST     (2 * RESTORE_REQUESTS)
-#define RESTORE_PIECE    (64u << 10) /* number of bytes that are read at once */
+#define RESTORE_PIECE    (64u << 10) /* number of bytes of one read */
 #define RESTORE_NEWS     64
 
 /* The result for a page. */

@@ -31,7 +31,7 @@ static void restore_widen(struct restore_news *held, const struct restore_news *
 }
 
 /* Put the held report into the ring. Returns false if the ring is full; its reader wakes this
- * thread after taking some. */
+ * thread after taking some reports. */
 static bool restore_push(struct restore *r)
 {
 	unsigned in = atomic_load(&r->news_in);

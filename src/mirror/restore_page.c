@@ -63,8 +63,8 @@ static bool restore_remember(struct restore *r, uint64_t offset, uint64_t len,
 	return times <= RESTORE_TIMES;
 }
 
-/* Returns true if the pages belong to an open extent of a direct mapping, so that only the lost
- * page may have had their stores. */
+/* Returns true if the pages belong to an open extent of a direct mapping, so that stores to these
+ * pages may have been only in the lost page. */
 static bool restore_may_have_stores(const struct restore *r, uint64_t offset, uint64_t len)
 {
 	struct direct *d = r->m->direct;
@@ -212,8 +212,8 @@ static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 
 /* ---- the mappings ---- */
 
-/* Returns true if the page can be read now: after an earlier fault of another thread it may be
- * restored already, and stored to since. A page that the lease protects counts as readable. */
+/* Returns true if the page can be read now: an earlier fault of another thread may have restored it
+ * already, and stores may have followed. A page that the lease protects counts as readable. */
 static bool restore_is_readable(const struct restore *r, uint8_t *page)
 {
 	struct iovec theirs = {page, 1}, ours;

@@ -36,11 +36,11 @@
 #include "mirror/staging.h"
 #include "mirror/write_back.h"
 
-#define SET_PART_RANGES 256u         /* most ranges of a flush with one number */
-#define SET_PART_BYTES  (512u << 10) /* most bytes of a flush with one number */
+#define SET_PART_RANGES 256u         /* largest number of ranges of a flush with one number */
+#define SET_PART_BYTES  (512u << 10) /* largest number of bytes of a flush with one number */
 #define SET_CHUNK       (256u << 10) /* bytes of one write */
 #define SET_STAGING     (13u << 20)
-#define SET_QUEUE       2048u /* most operations on a lane */
+#define SET_QUEUE       2048u /* largest number of operations on a lane */
 #define SET_ERRORS      16u
 #define SET_SPIN_NS     50000u
 #define SET_ANSWER_MS   30000 /* time limit for the daemon's answer to a map and an unmap */
@@ -105,7 +105,7 @@ struct rpmirror {
 	/* time of the next attempt to reach a daemon that was lost */
 	uint64_t resume_ms;
 	bool serve_again; /* the daemon has not answered SERVE */
-	bool is_refused;  /* the daemon does not accept this process, or not yet */
+	bool is_refused;  /* the daemon does not accept this process (yet) */
 	uint32_t last_question;
 	uint64_t heartbeat_ms; /* time of the next heartbeat */
 	struct copy copy;
@@ -211,11 +211,11 @@ struct set_name {
 };
 struct set_name set_member_name(const struct rpmirror *m, unsigned slot);
 
-/* Copy the set's secret from the daemon's answer, or that the set has no secret: for connections
- * that are made from now on. */
+/* Copy from the daemon's answer the set's secret, or the fact that the set has none, for
+ * connections that are made from now on. */
 void set_take_secret(struct rpmirror *m, const struct packet_mapped *mapped);
-/* The copy of this host cannot be used any more from the flush seq on. error: -errno. Called with
- * the set's lock. */
+/* Record that this host's copy cannot be used any more, from the flush seq on. error: -errno.
+ * Called with the set's lock. */
 void set_local_failed(struct rpmirror *m, uint64_t seq, int error);
 struct set_loss {
 	bool repaired, dirty; /* as in struct rpmirror_error */
@@ -229,7 +229,7 @@ void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_los
 /* act.c: carries out all pending actions of the primary, and then updates members, flushes and
  * waiting threads accordingly. Called with the set's lock. */
 void act_all(struct rpmirror *m);
-/* End the role: from now on each call returns that code, with that text behind the set's name. */
+/* End the role: from now on each call returns that code, with that text after the set's name. */
 void act_end(struct rpmirror *m, int code, const char *why);
 /* Let the daemon record that this copy holds the flushes of the epoch. */
 void act_serve(struct rpmirror *m);
@@ -243,12 +243,12 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why);
  * no program treats this copy as good. */
 void act_say_failed(struct rpmirror *m);
 
-/* This copy may lack the flushes from seq on. Members that joined since then got their bytes from
- * this copy, so these members become lost. Called with the set's lock. */
+/* Call this if this copy may lack the flushes from seq on. Members that joined since then got their
+ * bytes from this copy, so these members become lost. Called with the set's lock. */
 void flush_lose_joined(struct rpmirror *m, uint64_t seq);
 
-/* flush.c: not locked. Write back the ranges in the own file, and count the flushes with these
- * numbers as durable here, or the copy as failed. */
+/* flush.c: writes back the ranges in the own file, and then counts the flushes with these numbers
+ * as durable here, or the copy as failed. Called without the set's lock. */
 struct flush_written {
 	const struct mirror_range *v; /* NULL: one write-back makes everything durable */
 	uint32_t n;

@@ -9,7 +9,7 @@
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define STORE_RUNS 256 /* most runs of pages in one flush */
+#define STORE_RUNS 256 /* largest number of runs of pages in one flush */
 
 /* Flush the pages that were stored to, a few at a time; all other pages are equal to the file. */
 static int store_sync_isolated(struct rpmirror *m)

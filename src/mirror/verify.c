@@ -29,8 +29,8 @@ struct verify_chunk {
 
 /* ---- this host's copy ---- */
 
-/* Read the file past the page cache, if the file system permits that; otherwise use the bytes that
- * the mapping shows. */
+/* Read the file without the page cache, if the file system permits that; otherwise use the bytes
+ * that the mapping shows. */
 static bool verify_read(struct rpmirror *m, uint64_t offset, size_t len, uint8_t *room,
 			const uint8_t **bytes)
 {
@@ -67,8 +67,8 @@ static void verify_load(void *arg)
 	copy_words(c->room, c->app + c->offset, c->len);
 }
 
-/* Wait until the mapping can be read: it cannot while the lease is over. Called with the set's
- * lock, which is released meanwhile. 0 or an RPMIRROR_E_*. */
+/* Wait until the mapping can be read: while the lease is over, it cannot be read. Called with the
+ * set's lock, which is released meanwhile. 0 or an RPMIRROR_E_*. */
 static int verify_await_app(struct rpmirror *m, uint64_t since_ms)
 {
 	int rc;

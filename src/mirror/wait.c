@@ -28,8 +28,8 @@ void wait_poll(struct rpmirror *m)
 		wait_take(m, wcs, count);
 }
 
-/* Returns the last flush that each member which has to acknowledge has. For the own copy the
- * result of the local write-back counts. */
+/* Returns the number up to which all members that have to acknowledge have every flush. For the own
+ * copy the result of the local write-back counts. */
 static uint64_t wait_common(const struct rpmirror *m)
 {
 	mirror_mask must = primary_must_have(&m->primary), own = MIRROR_BIT(m->self);
@@ -116,7 +116,7 @@ static int wait_ms(uint64_t deadline_ns)
 	return ms < 0 || ms > WAIT_LOOK_MS ? WAIT_LOOK_MS : ms;
 }
 
-/* Take completions without the lock: spin for a while, then sleep for at most ms. */
+/* Take completions without the lock: spin for some time, then sleep for at most ms. */
 static int wait_look(struct rpmirror *m, struct ibv_wc *wcs, int ms)
 {
 	uint64_t until = clock_now_ns() + SET_SPIN_NS;

@@ -19,7 +19,7 @@ void write_back_fini(struct write_back *w)
 	pthread_cond_destroy(&w->ended);
 }
 
-/* Locked, with a gap. */
+/* Called with the set's lock, which is released during the write-back. */
 static void write_back_run(struct rpmirror *m)
 {
 	struct write_back *w = &m->write_back;

@@ -4,8 +4,9 @@
  *
  * A caller with several tickets begins the next flush instead of waiting for the disk. One
  * write-back then serves all flushes that were begun meanwhile. A thread that waits without a time
- * limit for one of these flushes makes it, or else a thread of the library's own does, so a flush
- * also ends if no thread waits for it. The set's lock protects all of this.
+ * limit for one of these flushes makes this write-back. If there is no such thread, a thread of the
+ * library makes it, so a flush also ends if no thread waits for it. The set's lock protects all of
+ * this.
  */
 #ifndef MIRROR_WRITE_BACK_H
 #define MIRROR_WRITE_BACK_H
@@ -19,10 +20,10 @@ struct rpmirror;
 struct write_back {
 	pthread_t thread;
 	bool has_thread, stopping;
-	pthread_cond_t work, ended; /* awaited by the thread; by threads that wait for flushes */
+	pthread_cond_t work, ended; /* for the thread; for threads that wait for flushes */
 	uint64_t due[FLUSH_MAX];    /* numbers of flushes, in any order */
 	uint32_t count;
-	/* the lowest number that is due, and that the write-back under way is for; 0: none */
+	/* lowest number that is due; lowest number of the write-back under way; 0: none */
 	uint64_t due_first, running_first;
 };
 
@@ -30,10 +31,11 @@ void write_back_init(struct write_back *w);
 void write_back_fini(struct write_back *w);
 /* Returns false if the caller has to write back the flush itself: the thread cannot be started. */
 bool write_back_defer(struct rpmirror *m, const uint64_t *seqs, uint32_t count);
-/* Locked, with gaps. Wait until no write-back for a flush up to seq is due or under way, or the
- * deadline has passed (CLOCK_NEVER: none). Returns false if there was none. */
+/* Wait until no write-back for a flush up to seq is due or under way, or the deadline has passed
+ * (CLOCK_NEVER: none). Returns false if no such write-back was due or under way. Called with the
+ * set's lock, which is released meanwhile. */
 bool write_back_await(struct rpmirror *m, uint64_t seq, uint64_t deadline_ns);
-/* Not locked. End the thread; flushes that are due stay so. */
+/* End the thread; flushes that are due stay due. Called without the set's lock. */
 void write_back_stop(struct rpmirror *m);
 
 #endif

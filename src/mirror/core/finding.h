@@ -12,7 +12,7 @@
 
 #include "mirror/core/types.h"
 
-/* The verdict which copy of the block is wrong, by a majority of the copies. */
+/* The verdict on a block: which copy is wrong, according to a majority of the copies. */
 enum finding_wrong {
 	FINDING_UNDECIDED, /* no value of the block has a majority */
 	FINDING_PRIMARY,   /* a majority agrees on another value than the primary's */

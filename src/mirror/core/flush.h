@@ -57,7 +57,7 @@ uint64_t flush_begin(struct flush_core *f);
  * Report the end of a local write-back. A failed write-back counts as well, because the local copy
  * then leaves the set. shares_errors: the system reports a failure of simultaneous write-backs to
  * only one of them, as with fdatasync() of one open file. So the flush is certainly durable only
- * after all write-backs that may have begun before this end have ended.
+ * after all write-backs that may have begun before this end have also ended.
  */
 void flush_on_local(struct flush_core *f, uint64_t seq, bool shares_errors);
 /*
@@ -78,7 +78,7 @@ void flush_on_done(struct flush_core *f, unsigned slot, uint64_t seq);
 mirror_mask flush_lacking(const struct flush_core *f, uint64_t seq, mirror_mask must_have);
 /* Returns true if the flush is certainly durable in the local file. */
 bool flush_local_done(const struct flush_core *f, uint64_t seq);
-/* Returns the number up to which every flush is durable in the local file and at the members
+/* Returns the number up to which every flush is durable in the local file and at the members in
  * must_have. */
 uint64_t flush_acked(const struct flush_core *f, mirror_mask must_have);
 /* Free the slots of the flushes up to seq, which are acknowledged. */

@@ -91,7 +91,7 @@ bool growth_begin_cut(struct growth *g, const struct member *m, const struct mir
 	    growth_has_failed(m))
 		return false;
 	if (!g->asked_ms)
-		g->asked_ms = now_ms; /* a daemon that starts: an order may be under way */
+		g->asked_ms = now_ms; /* the daemon has just started: an order may be under way */
 	if (now_ms - g->asked_ms < quiet_ms)
 		return false;
 	g->is_running = g->is_cutting = true;

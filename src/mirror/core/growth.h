@@ -5,8 +5,8 @@
  * in-sync copy grow, then the register gets the new size, then each copy takes the new size when
  * no process uses the copy.
  *
- * The caller extends files, asks other daemons, swaps, and maps the files again. The functions
- * here return the next step and get the step's result. One thread at a time.
+ * The caller extends files, asks other daemons, swaps, and maps the files again. The functions here
+ * return the next step and get the step's result. Only one thread at a time may call them.
  */
 #ifndef MIRROR_CORE_GROWTH_H
 #define MIRROR_CORE_GROWTH_H
@@ -21,7 +21,7 @@
 /* All zero: no attempt was made. */
 struct growth {
 	bool is_running; /* the files of the copy are being extended, or cut off */
-	bool is_cutting; /* they are being cut off: no room counts until that has ended */
+	bool is_cutting; /* the files are being cut off: meanwhile no room counts */
 	uint64_t failed; /* the size for which the last attempt failed; 0: none */
 	int error;       /* errno of that failure */
 	char why[256];
@@ -55,19 +55,19 @@ void growth_on_files(struct growth *g, struct member *m, uint64_t size, int erro
 		     uint64_t now_ms);
 
 /*
- * Room that no order uses is given back: the order was refused, and the register has kept the size.
- * Returns true after no daemon has asked for room for quiet_ms, which is longer than the swap of an
- * order takes. Then the caller cuts the data file off at the copy's size, and calls
- * growth_on_cut(). If such a swap lands all the same, the copy extends its files again.
+ * Give back room that no order uses, because the order was refused and the register has kept the
+ * size. Returns true after no daemon has asked for room for quiet_ms, which is longer than the swap
+ * of an order takes. Then the caller cuts the data file off at the copy's size, and calls
+ * growth_on_cut(). If such a swap succeeds even later, the copy extends its files again.
  */
 bool growth_begin_cut(struct growth *g, const struct member *m, const struct mirror_record *rec,
 		      uint64_t now_ms, uint64_t quiet_ms);
 /* m: NULL if the copy was closed meanwhile. After an error the cut is tried again later. */
 void growth_on_cut(struct growth *g, struct member *m, int error, uint64_t now_ms);
 
-/* Returns true if the register, which is not split, names a larger size than the copy has. Then
- * the caller extends the files. When growth_may_take() returns true, the caller maps the copy
- * again and calls member_grow(). */
+/* Returns true if the register is not split and names a larger size than the copy has. Then the
+ * caller extends the files. When growth_may_take() returns true, the caller maps the copy again and
+ * calls member_grow(). */
 bool growth_is_due(const struct member *m, const struct mirror_record *rec);
 bool growth_may_take(const struct growth *g, const struct member *m, uint64_t size);
 /* Returns the reason why a process must not map the copy now (the copy is smaller than the
@@ -102,7 +102,7 @@ enum growth_step {
 };
 
 /* Returns the next step of an order. The caller asks all members of the in-sync set. A member that
- * is silent or has no room ends the order at once, even while other members still extend their
+ * is silent or has no room ends the order immediately, even while other members still extend their
  * files. *slot: the member that decides the step. */
 enum growth_step growth_order_next(const struct growth_order *order,
 				   const struct mirror_record *rec,

@@ -53,7 +53,7 @@ static void killpoint_note(const char *name)
 	close(fd);
 }
 
-/* at: name[:n]; without n, the first time counts */
+/* at: name[:n]; without n: the first time */
 static bool killpoint_is_meant(const char *at, const char *name, unsigned count)
 {
 	size_t len = strlen(name);

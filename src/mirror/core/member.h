@@ -5,7 +5,7 @@
  *
  * The rules work on a struct meta. The daemon asks before it ends connections, answers or watches
  * processes. Each question returns a verdict; if a question changes the metadata, the change is
- * durable on return. One thread at a time.
+ * durable on return. Only one thread at a time may call the functions.
  *
  * Fencing: member_promise() returns MEMBER_CUT_FIRST as long as connections of lower epochs are
  * open. The daemon disconnects and deregisters them, calls member_on_closed() for each connection
@@ -195,8 +195,8 @@ enum member_retire {
 	MEMBER_CLEAN_END /* the epoch has ended, and every copy has every flush */
 };
 
-/* Intents and hot slots of former epochs become void; at a clean end also those of this epoch. If
- * the copy is held, its hot slots belong to the holder and stay: meta_hot_retire(). */
+/* Make intents and hot slots of former epochs void; at a clean end also those of this epoch. If the
+ * copy is held, its hot slots belong to the holder and stay: meta_hot_retire(). */
 void member_retire(struct member *m, struct mirror_epoch epoch, enum member_retire why,
 		   struct member_verdict *v);
 
@@ -204,8 +204,9 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
  * Call this after member_on_record() has accepted the register's record. If the record shows that
  * the epoch whose flushes this copy holds has ended well, and that the copy is in-sync, then no
  * flush of the epoch was outstanding, and all in-sync copies are equal. So after the epoch's last
- * connection has closed, the epoch's records become void (MEMBER_CLEAN_END), and a restart of the
- * host leaves no doubt. In all other cases nothing changes, and the verdict is MEMBER_YES.
+ * connection has closed, the epoch's records become void (MEMBER_CLEAN_END), and a later restart of
+ * the host does not make the copy uncertain. In all other cases nothing changes, and the verdict is
+ * MEMBER_YES.
  */
 void member_end_clean(struct member *m, const struct mirror_record *rec, struct member_verdict *v);
 

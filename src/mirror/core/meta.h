@@ -252,7 +252,7 @@ static inline uint32_t meta_extent_of(uint64_t offset)
 	return (uint32_t)(offset / MIRROR_EXTENT);
 }
 
-/* Returns true if the extent is hot. This is only one load, because each flush asks. */
+/* Returns true if the extent is hot. Costs only one load, because each flush calls this function. */
 static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
 {
 	return m->hot_index[extent];
@@ -262,9 +262,9 @@ static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
  * persist call. For an extent that is already hot, the call costs a load and a store. -ENOSPC: too
  * few slots are free, and nothing has changed (see meta_hot_victims). Duplicates are permitted. */
 int meta_hot_mark(struct meta *m, const uint32_t *extents, uint32_t n);
-/* Choose up to n extents to make cold, first the extents that were not marked for the longest time
- * (second chance). Returns their number. is_busy (may be NULL) returns true for an extent that
- * must stay hot. */
+/* Choose up to n extents to make cold, beginning with those that were marked the longest time ago
+ * (second chance). Returns their number. is_busy (may be NULL) returns true for an extent that must
+ * stay hot. */
 uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 			  bool (*is_busy)(void *arg, uint32_t extent), void *arg);
 /* W3: make the bits of these extents durable in every bitmap, then free the extents' slots. The
@@ -273,7 +273,7 @@ int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
 /*
  * For extents that become hot while another thread uses the table (core/extents.h).
  * meta_hot_reserve() takes up to n free slots out of the table and returns their number.
- * meta_hot_fill() makes a slot name an extent, durably (W2), and returns 0 or -errno. It may run
+ * meta_hot_fill() makes a slot name an extent, durably (W2), and returns 0 or -errno. It is allowed
  * during every other call, even in a signal handler, and its failure does not make the store count
  * as broken. meta_hot_adopt() enters filled slots into the index; if an extent already has a slot,
  * the new slot becomes free.
@@ -281,7 +281,7 @@ int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
 uint32_t meta_hot_reserve(struct meta *m, uint16_t *slots, uint32_t n);
 int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent);
 void meta_hot_adopt(struct meta *m, uint16_t slot, uint32_t extent);
-/* Note that the extent is in use: if it is hot, meta_hot_victims() passes over it once. */
+/* Note that the extent is in use: if it is hot, meta_hot_victims() skips it once. */
 void meta_hot_note(struct meta *m, uint32_t extent);
 /* Lists at most n hot extents, ascending. Returns the number of all hot extents. */
 uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n);
@@ -323,7 +323,7 @@ int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
 void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range);
 /* Set every block that the range touches in the bitmap of every member that has a bitmap. */
 void meta_bitmap_set_all(struct meta *m, struct mirror_range range);
-/* Clear the bits of the blocks that lie in the range as a whole. */
+/* Clear the bits of the blocks that lie completely in the range. */
 void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range);
 /* Returns the number of bits that are set. */
 uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot);

@@ -3,17 +3,17 @@
  * primary.h -- state machine of the primary of one epoch, from the request for its promotion to
  * its end.
  *
- * A state machine without I/O: its user reports events and carries out actions until
- * primary_next() returns none. One object is one attempt to be primary: after DEMOTED, FENCED or
- * FAILED the object cannot be used again. The user's lock protects the object. Call primary_tick()
- * with the present time (CLOCK_BOOTTIME) before any other event; events happen at the time of the
- * last tick. S is the in-sync set. "Own" means: of the host of this primary.
+ * A state machine without I/O: its user reports events and carries out actions until primary_next()
+ * returns none. One object is one attempt to be primary: after DEMOTED, FENCED or FAILED the object
+ * cannot be used again. The user's lock protects the object. Call primary_tick() with the present
+ * time (CLOCK_BOOTTIME) before any other event; events happen at the time of the last tick. S is
+ * the in-sync set. "Own" means: of this primary's host.
  *
  *   promoting   the swap that begins the epoch
- *   recovering  make the own promise; fence all of S; only then get their ranges; make the copies
- *               equal over the union of all ranges; swap out members that do not answer in time. If
- *               too few copies would be left, first make other copies equal, and swap them in
- *               instead
+ *   recovering  make the own promise; fence all of S; only then get the ranges of its members; make
+ *               the copies equal over the union of all ranges; swap out members that do not answer
+ *               in time. If too few copies would be left, first make other copies equal, and swap
+ *               them in instead
  *   starting    the swap to `serving`
  *   serving     SERVE: the application may read. Swaps take members out of S and into S.
  *   stopping    QUIESCE, then the swap that ends the epoch
@@ -167,7 +167,7 @@ enum primary_refusal {
 	PRIMARY_REFUSED_COPY
 };
 
-/* time limit for a promise, for a host that was silent for a lease */
+/* time limit for the promise of a host that was silent for a lease */
 #define PRIMARY_SILENT_MS   300
 #define PRIMARY_UNKNOWN_MAX 8 /* greatest number of unanswered swaps that are kept */
 
@@ -236,7 +236,7 @@ struct primary {
 /*
  * Start an attempt. `seen`: the newest view that this host has seen (NULL: none). force: promote
  * although the copy is not in-sync. The caller has made sure, by candidate.h or an operator's
- * order, that no other primary lives.
+ * order, that no other primary is alive.
  */
 void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 		   uint8_t slot, const struct mirror_view *seen, bool force, uint64_t now_ms,
@@ -292,7 +292,8 @@ void primary_on_lost(struct primary *p, uint8_t slot);
  * has left only after S lacks it; if kept_out becomes false again, the member stays.
  */
 int primary_exclude(struct primary *p, uint8_t slot, const char **why);
-/* Let the member return. The primary tries the member at once, without the rest of its pause. */
+/* Let the member return. The primary tries the member immediately, without the rest of the member's
+ * pause. */
 void primary_readmit(struct primary *p, uint8_t slot);
 
 /* Report that a write-back of the own copy has failed. */
@@ -302,8 +303,8 @@ void primary_on_local_failed(struct primary *p);
 void primary_on_serve_failed(struct primary *p);
 /*
  * Returns true if members may be made equal to the own copy. The kernel drops bytes that it cannot
- * write, so a failed copy may lack bytes that other members have acknowledged since. As long as no
- * other member has acknowledged a flush since the failure, the copy has all bytes.
+ * write, so a failed copy may lack bytes that other members have acknowledged since the failure. As
+ * long as no other member has acknowledged a flush since then, the copy has all bytes.
  */
 static inline bool primary_is_source(const struct primary *p)
 {

@@ -16,7 +16,7 @@
  * may cause one or two */
 #define PRIMARY_SPLITS 4
 /* if a member is lost this often while it is made equal, its medium counts as bad, and no flush
- * waits for it */
+ * waits for the member */
 #define PRIMARY_BREAKS      3
 #define PRIMARY_HOLDOFF_MAX (300 * 1000)
 #define PRIMARY_SWAP_MS     100 /* first pause after a swap without success */
@@ -48,10 +48,10 @@ static inline bool primary_is_recovering(const struct primary *p)
 }
 
 /*
- * Returns true in this case, before the set serves: S cannot do without members that are lost
- * (min_copies), and all other members of S are equal. Then members outside of S are made equal,
- * and one swap exchanges them for the lost members. The lost members leave in the same swap,
- * because the records of the new members name no range in which the lost members may differ.
+ * Returns true before the set serves, if S without its lost members has too few copies (min_copies)
+ * and all other members of S are equal. Then members outside of S are made equal, and one swap
+ * exchanges them for the lost members. The lost members leave in the same swap, because the records
+ * of the new members name no range in which the lost members may differ.
  */
 bool primary_fills(const struct primary *p);
 

@@ -452,7 +452,7 @@ void primary_on_lost(struct primary *p, uint8_t slot)
 	if (primary_in_s(p, slot) && (primary_is_serving(p) || m->breaks >= PRIMARY_BREAKS))
 		m->lost = true;
 	if (m->state == PRIMARY_MEMBER_FENCING)
-		/* silence replaces the former reason why the member is not used */
+		/* the member's silence replaces the former reason why it is not used */
 		m->trouble = primary_silence;
 	if (m->state == PRIMARY_MEMBER_JOINING || m->state == PRIMARY_MEMBER_JOINED)
 		primary_member_hold_off(p, slot);

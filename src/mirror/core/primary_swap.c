@@ -3,9 +3,10 @@
  * primary_swap.c -- makes the swaps of one primary, and handles the records that it reads from the
  * register.
  *
- * One swap at a time is sent. A swap without an answer may still happen as long as no other swap
- * of the same record has happened. During that time the primary assumes the worse of both results
- * (primary_must_have). The next swap, which has a nonce of its own, decides the result.
+ * One swap at a time is sent. A swap without an answer may still happen as long as no other swap of
+ * the same record has happened. During that time the primary assumes the worse of both results
+ * (primary_must_have). The next swap, which has a nonce of its own, decides the result of the
+ * former one.
  */
 #include <errno.h>
 #include <string.h>
@@ -184,9 +185,9 @@ static void primary_learn_promoting(struct primary *p, const struct mirror_recor
 }
 
 /* Returns true if the register was restored from a backup. The register had this record when the
- * present swap was refused. If it is neither the record that the swap compared with nor a newer
- * one, the register was restored. Exception: a record that was read since may itself be the cause
- * of the refusal; then the next swap decides. */
+ * present swap was refused. If the record is neither the one that the swap compared with nor a
+ * newer one, the register was restored. Exception: a record that was read since may itself be the
+ * cause of the refusal; then the next swap decides. */
 static bool primary_is_restored(const struct primary *p, const struct mirror_record *rec)
 {
 	if (p->offer_against != p->rec.nonce)
@@ -262,7 +263,7 @@ void primary_on_swap(struct primary *p, enum primary_swap result, const struct m
 }
 
 /* Decide about members that have promised a higher epoch than this primary's. The primary fails if
- * reads that began later do not show that epoch. */
+ * reads that began after the promise do not show that epoch. */
 static void primary_judge_promises(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -281,7 +282,8 @@ static void primary_judge_promises(struct primary *p)
 }
 
 /* Decide about members that have seen a newer view than this primary's record. Either this primary
- * has adopted that view by now, or it fails because reads that began later do not show the view. */
+ * has adopted that view by now, or it fails because reads that began after the member's report do
+ * not show the view. */
 static void primary_judge_ahead(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {

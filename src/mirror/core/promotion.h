@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * promotion.h -- an operator's order to promote a member. An order counts as long as its request
- * lives, and only for the view for which it was given. An order that failed or was interrupted has
+ * exists, and only for the view for which it was given. An order that failed or was interrupted has
  * no effect later.
  */
 #ifndef MIRROR_CORE_PROMOTION_H
@@ -11,9 +11,9 @@
 
 #include "mirror/core/types.h"
 
-/* Each kind permits more than the one before. ORDER: a waiting process may take over from a
- * primary that has ended. FORCE: a process may take over even if its copy may lack acknowledged
- * bytes, or if a primary lives. */
+/* Each kind permits more than the one before. ORDER: a waiting process may take over from a primary
+ * that has ended. FORCE: a process may take over even if its copy may lack acknowledged bytes, or
+ * if a primary is alive. */
 enum promotion_kind { PROMOTION_NO_ORDER, PROMOTION_ORDER, PROMOTION_FORCE };
 
 struct promotion_order {

@@ -14,13 +14,13 @@
  *             member may join.
  *   JOINING   flushes are sent to the member as well, and wait for it. In this mode the number of
  *             bits can only fall, so the resync certainly ends.
- *   VERIFY    of a member that is in-sync: compares digests of blocks that no flush touches
+ *   VERIFY    for a member that is in-sync: compares digests of blocks that no flush touches
  *             meanwhile.
  *
- * A piece is a run of at most 64 to 256 KiB of the file and a mask of its blocks. The caller reads
- * the blocks after resync_next(), sends and flushes them, and reports the result. The caller holds
- * the set's mutex in each call, and also while a flush changes the copy and is posted. The caller
- * passes the time, in microseconds. No call allocates.
+ * A piece is a run of the file (its largest size is 64 to 256 KiB) and a mask of its blocks. The
+ * caller reads the blocks after resync_next(), sends and flushes them, and reports the result. The
+ * caller holds the set's mutex in each call, and also while a flush changes the copy and is posted.
+ * The caller passes the time, in microseconds. No call allocates.
  */
 #ifndef MIRROR_CORE_RESYNC_H
 #define MIRROR_CORE_RESYNC_H
@@ -129,9 +129,10 @@ enum resync_step {
 enum resync_step resync_next(struct resync *rs, uint64_t now_us, struct resync_piece *piece,
 			     uint64_t *wake_us);
 /*
- * Return the next step of several members at once, so that one read serves all members. steps[i]
- * is the step of members[i]; with RESYNC_HAS_PIECE, pieces[i] is the member's piece. All pieces of
- * a call lie in the same run of RESYNC_PIECE_MAX bytes. Returns false if no member has a piece.
+ * Return the next steps of several members in one call, so that one read serves all members.
+ * steps[i] is the step of members[i]; with RESYNC_HAS_PIECE, pieces[i] is the member's piece. All
+ * pieces of a call lie in the same run of RESYNC_PIECE_MAX bytes. Returns false if no member has a
+ * piece.
  */
 bool resync_next_of(struct resync *const *members, unsigned count, uint64_t now_us,
 		    struct resync_piece *pieces, enum resync_step *steps, uint64_t *wake_us);

@@ -14,7 +14,7 @@
 /* Enough for any link: one piece is in transfer, one is queued, and the completion of a third
  * comes back. */
 #define WINDOW_LEAST (3 * PIECE_MIN)
-#define FLOOR_PART   4 /* at most this part of a second of min_rate may be in flight */
+#define FLOOR_PART   4 /* in flight: at most 1/4 of the bytes that min_rate gives a second */
 
 /* A flush counts as slow from 7/4 of the calm p99 (resync_rate.h) on. The documented limit is
  * 8/4. */
@@ -172,7 +172,7 @@ static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 		resync_rate_grow(rate);
 }
 
-/* Update the calm p99 from the flushes of a rest. at_once: adopt a higher value at once. */
+/* Update the calm p99 from the flushes of a rest. at_once: adopt a higher value immediately. */
 static void resync_rate_learn_calm(struct resync_rate *rate, bool at_once)
 {
 	uint64_t p99 = resync_latencies_p99(&rate->latencies), count = rate->latencies.count;

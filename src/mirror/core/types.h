@@ -17,8 +17,8 @@
 #define MIRROR_BLOCK       4096u      /* number of bytes for which one bit of a bitmap stands */
 #define MIRROR_EXTENT      (2u << 20) /* number of bytes for which one hot slot stands */
 #define MIRROR_HISTORY     64
-#define MIRROR_SET_MAX     63 /* most characters of a set's name, without the NUL */
-#define MIRROR_NAME_MAX    31 /* most characters of a member's name, without the NUL */
+#define MIRROR_SET_MAX     63 /* largest length of a set's name, without the NUL */
+#define MIRROR_NAME_MAX    31 /* largest length of a member's name, without the NUL */
 #define MIRROR_HOST_MAX    255
 #define MIRROR_PATH_MAX    1023
 #define MIRROR_SIZE_MAX    (1ull << 46) /* largest size of a set's file */
@@ -46,7 +46,7 @@ struct mirror_member {
 	char path[MIRROR_PATH_MAX + 1]; /* path of the file on that host */
 };
 
-/* What a primary does after it has lost every other copy, in a set without automatic failover. */
+/* Behaviour of a primary that has lost every other copy, in a set without automatic failover. */
 enum mirror_lonely {
 	MIRROR_LONELY_NONE,  /* the register decides: etcd */
 	MIRROR_LONELY_BLOCK, /* flushes block */

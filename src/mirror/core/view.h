@@ -60,12 +60,12 @@ int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t no
  * empty, or would lose a member and have fewer than min_copies left. -EINVAL: the size would
  * shrink, the uuid differs, or the configuration is invalid (view_config_is_valid).
  *
- * The lease changes only while there is no primary (-EBUSY): a primary stops by the lease with
- * which it began, and its successor waits by the lease that it reads. The next promotion's swap
- * compares the whole record, so the next primary uses the new lease; each daemon that watches the
- * register uses it from the new epoch on. min_copies must not exceed the number of in-sync members
- * (-EAGAIN), and the format of the record never falls. All other keys may change at any time: the
- * primary's swaps compare the record, so no swap depends on a former value.
+ * The lease changes only while there is no primary (-EBUSY): a primary stops according to the lease
+ * with which it began, and its successor waits for the lease that it reads. The next promotion's
+ * swap compares the whole record, so the next primary uses the new lease; each daemon that watches
+ * the register uses the new lease from the new epoch on. min_copies must not exceed the number of
+ * in-sync members (-EAGAIN), and the format of the record never falls. All other keys may change at
+ * any time: the primary's swaps compare the record, so no swap depends on a former value.
  */
 int view_set_config(struct mirror_record *rec, const struct mirror_config *config, uint64_t nonce,
 		    const char **why);

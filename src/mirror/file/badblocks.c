@@ -21,8 +21,8 @@ typedef uint8_t badblocks_block[MIRROR_BLOCK];
 static const _Alignas(MIRROR_BLOCK) badblocks_block badblocks_zeros;
 
 /* Errors that the block layer and file systems return for bad media (block/blk-core.c) and wrong
- * checksums. EFAULT: persistent memory has poison that its driver has not found yet; the memory of
- * the reader is good. */
+ * checksums. EFAULT: persistent memory has poison that its driver has not found yet; the reader's
+ * buffer is good. */
 bool badblocks_is_of_medium(int error)
 {
 	return error == EIO || error == ENODATA || error == EILSEQ || error == EBADMSG ||
@@ -49,14 +49,14 @@ static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 }
 
 /* Read the block both through the page cache (like a fault of the mapping) and from the medium
- * (like a digest), because the cached block may be the only one left. */
+ * (like a digest), because the cached block may be the only good one left. */
 static int badblocks_look(const struct badblocks_file *f, uint64_t offset, bool *is_bad)
 {
 	int rc = badblocks_read(f->fd, offset, is_bad);
 
 	if (!rc && f->direct != f->fd) {
 		rc = badblocks_read(f->direct, offset, is_bad);
-		if (rc == EINVAL) /* the disk has larger sectors than a block */
+		if (rc == EINVAL) /* the disk's sectors are larger than a block */
 			rc = 0;
 	}
 	return rc;

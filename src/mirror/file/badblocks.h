@@ -24,10 +24,10 @@ struct badblocks {
 bool badblocks_is_of_medium(int error);
 
 /*
- * Overwrite the blocks of the range that cannot be read by zeros; the other blocks are not written
- * to. The range has whole blocks, and nothing else writes to it meanwhile. Returns 0 if the whole
- * range can be read afterwards, else -errno (ENODATA: the file ends before the range does). The
- * call may take long, because a disk repeats its attempts.
+ * Overwrite with zeros those blocks of the range that cannot be read; the other blocks are not
+ * written to. The range has whole blocks, and no other code may write to it meanwhile. Returns 0 if
+ * the whole range can be read afterwards, else -errno (ENODATA: the file ends before the range
+ * does). The call may take long, because a disk repeats its attempts.
  */
 int badblocks_clear(int fd, enum rpma_durability durability, struct mirror_range range,
 		    struct badblocks *found);

@@ -4,7 +4,7 @@
  *
  * Each class of durability has its own kind of write-back: msync for a file system, flushes of
  * processor caches for persistent memory, none for memory that a power cut clears. Errors are
- * ERROR_LOCAL with an errno as cause. One thread at a time.
+ * ERROR_LOCAL with an errno as cause. Only one thread at a time may use a file.
  */
 #ifndef MIRROR_FILE_METAFILE_H
 #define MIRROR_FILE_METAFILE_H

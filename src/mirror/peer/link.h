@@ -15,8 +15,8 @@
 #include "mirror/wire/message.h"
 #include "mirror/wire/proof.h"
 
-#define LINK_MESSAGES 8 /* most messages that are received and not taken */
-#define LINK_SENDS    8 /* most outstanding sends */
+#define LINK_MESSAGES 8 /* largest number of messages received and not taken */
+#define LINK_SENDS    8 /* largest number of outstanding sends */
 
 enum link_state {
 	LINK_DOWN,

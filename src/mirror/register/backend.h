@@ -28,7 +28,7 @@ struct backend_keys {
 	struct backend_value key[BACKEND_KEYS];
 };
 
-/* Which members of the store answer a read: all of them, or a single one, which may lack the
+/* The members of the store that answer a read: all of them, or a single one, which may lack the
  * newest values. */
 enum backend_word { BACKEND_OF_ALL, BACKEND_OF_ONE };
 

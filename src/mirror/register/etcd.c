@@ -224,7 +224,8 @@ static enum register_result etcd_txn(struct mirror_register *r, uint64_t deadlin
 	return result;
 }
 
-/* Has etcd the alarm NOSPACE? Each member's status lists the alarms of all members. */
+/* Returns true if etcd has the alarm NOSPACE. Each member's status lists the alarms of all
+ * members. */
 static bool etcd_is_full(const json_t *status)
 {
 	const json_t *errors = json_object_get(status, "errors");

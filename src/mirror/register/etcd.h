@@ -90,7 +90,8 @@ enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const jso
  * meanwhile. */
 enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json_t *body,
 			   uint64_t deadline, struct etcd_reply *reply);
-/* Read the password file again; on failure the former password stays. Kinds of error.h. */
+/* Read the password file again; on failure the former password stays. Returns 0 or an error kind of
+ * error.h. */
 int etcd_read_password(struct etcd_register *e, struct error *err);
 /* Get a token if a token is needed and missing. Returns 0 or an outcome of etcd_http_post(). */
 enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, unsigned limit_ms,

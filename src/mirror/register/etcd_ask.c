@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads from etcd. A read has no effect, so several members may be asked at once. A member may be
- * silent because its host has died or because it waits for a leader: after ETCD_ASK_MS the next
- * member is asked as well. A member that fails is asked again later. The first answer counts, and
- * from then on its member is asked first.
+ * Reads from etcd. A read has no effect, so several members may be asked at the same time. A member
+ * may be silent because its host has died or because it waits for a leader: after ETCD_ASK_MS the
+ * next member is asked as well. A member that fails is asked again later. The first answer counts,
+ * and from then on its member is asked first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -149,7 +149,7 @@ static void etcd_ask_end(struct etcd_asking *a)
 	bool is_over = a->outcome != ETCD_UNCERTAIN && a->outcome != ETCD_NOT_SENT;
 
 	for (unsigned i = 0; i < a->e->endpoints; i++) {
-		/* this member has not answered before another one did */
+		/* another member has answered before this one */
 		if (a->of[i].curl && !is_over)
 			etcd_ask_judge(a, i, CURLE_OPERATION_TIMEDOUT);
 		etcd_ask_forget(a, i);

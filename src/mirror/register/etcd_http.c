@@ -13,7 +13,7 @@
 
 #define ETCD_ANSWER_MAX (1u << 20)
 #define ETCD_PAUSE_MS   20 /* pause if no member could be reached */
-#define ETCD_ATTEMPT_MS 20 /* an attempt with less time than this is not made */
+#define ETCD_ATTEMPT_MS 20 /* an attempt is made only if at least this time is left */
 
 /* gRPC's codes, which the gateway passes on. */
 enum {
@@ -154,8 +154,8 @@ static enum etcd_outcome etcd_http_fail_transport(CURL *curl, CURLcode code, con
 	return outcome;
 }
 
-/* Decide about an error that etcd itself reports. The request may have been done nevertheless if
- * only this member could not do it, or did not wait any longer. */
+/* Decide about an error that etcd itself reports. The request may still have been carried out if
+ * only this member could not carry it out, or stopped waiting for it. */
 static enum etcd_outcome etcd_http_judge_error(const json_t *json, const char *endpoint,
 					       struct etcd_reply *reply)
 {

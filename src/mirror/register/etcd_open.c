@@ -115,8 +115,8 @@ static int etcd_open_options(struct etcd_register *e, char *query, struct error 
 	return rc;
 }
 
-/* Check the file now. A later connect would report a wrong file less clearly, and after
- * credentials were read again, that is too late. */
+/* Check the file now: a later connect would report a wrong file less clearly. When credentials are
+ * read again, a report at the next connect would also be too late. */
 static int etcd_check_pem(const char *path, const char *words, struct error *err)
 {
 	char line[ETCD_TEXT];

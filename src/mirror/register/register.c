@@ -116,8 +116,8 @@ static bool register_is_put(const struct backend_value *now, const char *put)
 }
 
 /*
- * Send a change, and find out whether it was made although its comparison failed. A request
- * without an answer is sent again, by this file or by HTTP, and then finds its own value. The
+ * Send a change, and find out whether it was made although its comparison failed. A request without
+ * an answer is sent again, by this file or by etcd_http.c, and then finds its own value. The
  * value's nonce proves that this handle wrote it.
  */
 static enum register_result register_send(struct mirror_register *r, const struct backend_txn *txn,

@@ -16,7 +16,7 @@
  *   RECORD_RANGES   DONE, when the ranges are durable (W9)
  *   RESYNC_BEGIN    DONE, when `syncing` and the primary's epoch are durable (W4)
  *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
- *   CLEAR_ERRORS    ERRORS_CLEARED at once: either the work has begun, and the primary asks
+ *   CLEAR_ERRORS    ERRORS_CLEARED, immediately: either the work has begun, and the primary asks
  *                   again, or the work is done: unreadable blocks are zeros, durably
  *   RETIRE          DONE, when hot extents and intents of former epochs are removed
  *   VIEW            DONE, when the view is durable as the newest view seen
@@ -44,7 +44,7 @@
 #define MESSAGE_OUTSTANDING 8
 #define MESSAGE_MAC         32
 #define MESSAGE_DESC_MAX    32
-#define MESSAGE_RANGES_MAX  12 /* ranges in one message */
+#define MESSAGE_RANGES_MAX  12 /* largest number of ranges in one message */
 #define MESSAGE_CLEAR_MAX   (1u << 20)
 
 enum message_type {

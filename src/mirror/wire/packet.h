@@ -89,7 +89,7 @@ enum packet_status {
 	PACKET_BAD,         /* the request is invalid */
 	PACKET_NO_SET,      /* the set is not configured on this host */
 	PACKET_PERMISSION,  /* the client's user may not map the set */
-	PACKET_BUSY,        /* another process maps the set, or another host's primary lives */
+	PACKET_BUSY,        /* another process maps the set, or another host's primary is alive */
 	PACKET_NOT_INSYNC,  /* this host's copy is not in-sync */
 	PACKET_SPLIT,       /* copies or the register contradict each other: an operator decides */
 	PACKET_COPY_FAILED, /* this host's copy or its metadata have failed */
@@ -105,7 +105,7 @@ enum packet_status {
 /* wait until the other primary is gone; without this flag the answer is PACKET_BUSY */
 #define PACKET_MAP_WAIT     (1 << 0)
 #define PACKET_MAP_READONLY (1 << 1) /* map a copy that may be stale; the process gets no role */
-/* map even if the copy may lack acknowledged bytes or a primary lives */
+/* map even if the copy may lack acknowledged bytes or a primary is alive */
 #define PACKET_MAP_FORCE (1 << 2)
 /* this process already maps the copy, and continues after a restart of the daemon */
 #define PACKET_MAP_RESUME (1 << 3)
@@ -128,7 +128,7 @@ struct packet_mapped {
 	uint8_t status; /* enum packet_status */
 	uint8_t slot;   /* slot of this host's member */
 	bool has_secret;
-	/* an operator promotes this member even if it lacks bytes or another primary lives */
+	/* an operator promotes this member even if it lacks bytes or another primary is alive */
 	bool is_forced;
 	bool is_silent; /* the former primary's host was silent for a lease */
 	struct mirror_uuid uuid;
