@@ -7,8 +7,8 @@
 #include "mirror/wire/proof.h"
 #include "mirrord/connections.h"
 
-/* Explain a set that is not open. Its copy is there if only its secret cannot be used; the set is
- * then known by the register's record. */
+/* Returns the reason why the set is not open. If only its secret cannot be used, the register's
+ * record shows that this host has a copy of the set. */
 static enum greeting_status accept_why_closed(const struct daemon *d,
 					      const struct mirror_uuid *uuid)
 {

@@ -23,7 +23,7 @@ enum agent_work {
 	/* opens the register again by the uri in arg (allocated by malloc()); on failure the
 	 * former handle stays */
 	AGENT_REOPEN,
-	AGENT_CALL, /* runs call(), which does not access the register and may last as long */
+	AGENT_CALL, /* runs call(), which may take long, but does not access the register */
 };
 
 struct agent_job {
@@ -78,7 +78,7 @@ int agent_answers_get_fd(const struct agent_answers *answers);
 /* Call on_done of all finished jobs. */
 void agent_answers_take(struct agent_answers *answers);
 
-/* Make an agent and its thread; uri and set are copied. Returns kinds of error.h. */
+/* Make an agent and its thread; uri and set are copied. Returns 0 or an error kind of error.h. */
 int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_answers *answers,
 	      struct agent **agent, struct error *err);
 /* Waits for the job that runs, and drops the other jobs. Finished jobs stay in the queue of

@@ -55,21 +55,21 @@ struct conf {
 };
 
 void conf_init(struct conf *c);
-/* Parse len bytes. `name` is for the error's text, which also has the number of the line.
- * ERROR_ARGUMENT. */
+/* Parse len bytes. `name` is for the error's text, which also has the number of the line. Returns 0
+ * or ERROR_ARGUMENT. */
 int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err);
 /*
  * After the whole text is parsed, check that no key is missing, and that no keys exclude each
- * other. ERROR_ARGUMENT.
+ * other. Returns 0 or ERROR_ARGUMENT.
  */
 int conf_check(const struct conf *c, struct error *err);
 /*
- * Check that no file of the set also belongs to another copy, for instance through a link.
- * ERROR_ARGUMENT.
+ * Check that no file of the set also belongs to another copy, for instance through a link. Returns
+ * 0 or ERROR_ARGUMENT.
  */
 int conf_check_files(const struct conf *c, const struct conf_set *set, struct error *err);
 void conf_meta_path(const struct conf_set *set, char *path, size_t size);
-/* Read, parse and check a file. ERROR_ARGUMENT or ERROR_LOCAL. */
+/* Read, parse and check a file. Returns 0, ERROR_ARGUMENT or ERROR_LOCAL. */
 int conf_load(struct conf *c, const char *path, struct error *err);
 
 #endif

@@ -15,7 +15,7 @@ typedef const char *conf_parser(void *field, size_t size, const char *value);
 enum conf_when {
 	CONF_NOW,
 	CONF_AT_START, /* at the next start */
-	CONF_CHECKED,  /* at once, if reload.c finds that the new value can be used */
+	CONF_CHECKED,  /* immediately, if reload.c finds that the new value can be used */
 };
 
 struct conf_key {

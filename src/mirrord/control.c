@@ -114,7 +114,7 @@ static void control_fill_header(const struct inbound *link, const struct message
 	answer->epoch = link->greeting.epoch;
 }
 
-/* Check the proof. Only after it, registrations are made. */
+/* Check the proof. Registrations are made only after this check. */
 static int control_on_prove(struct inbound *link, const struct message *m)
 {
 	struct proof_exchange exchange = {

@@ -25,7 +25,7 @@ bool copy_has_failed(const struct set *s, uint8_t slot);
 	"when its medium is good again restart rpmirrord on its host; if the copy has failed "     \
 	"still, 'rpmirror member replace' gives the member a new one"
 
-/* medium.c: notices failed write-backs of the copy's data file, whichever process caused them. */
+/* medium.c: detects failed write-backs of the copy's data file, whichever process caused them. */
 /* Call this before the data file is used. */
 int medium_open(struct set *s, struct error *err);
 void medium_close(struct set *s);
@@ -57,7 +57,7 @@ int metafault_open(struct daemon *d);
  * open. */
 void place_look(struct set *s, uint64_t now_ms);
 /* Call this after opening: the opened files become the files that must be found under the names.
- * Returns kinds of error.h. */
+ * Returns 0 or an error kind of error.h. */
 int place_begin(struct set *s, struct error *err);
 /* Stop waiting for a check; takes at most PLACE_END_MS. */
 void place_end(struct set *s);
@@ -65,7 +65,7 @@ void place_end(struct set *s);
  * open another file. */
 int place_open(const struct set *s);
 
-/* clear.c: overwrites unreadable blocks by zeros. */
+/* clear.c: overwrites unreadable blocks with zeros. */
 /* Handle a request of the primary that sends a resync. The primary repeats it until the blocks are
  * cleared (member_may_clear()). */
 void clear_on_request(struct set *s, struct mirror_epoch epoch, struct mirror_range range,

@@ -141,8 +141,8 @@ static int copy_identify(const struct set *s, struct meta_files *files, struct e
 }
 
 /*
- * Call this before the data file is opened, because opening fills its holes: since the last daemon
- * closed the file, it may have been restored, edited or exchanged.
+ * Detect files that were restored, edited or exchanged since the last daemon closed them. Call this
+ * before the data file is opened, because opening fills the file's holes.
  */
 static int copy_note_files(struct set *s, struct error *err)
 {

@@ -50,7 +50,7 @@ void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t t
 					     .known = s->meta.promise.epoch};
 }
 
-/* Notify the process on this host that was primary of a lower epoch: at once, and only once. */
+/* Notify the process on this host that was primary of a lower epoch: immediately, and only once. */
 static void fence_notify_holder(struct set *s, struct mirror_epoch epoch)
 {
 	struct packet p = {.type = PACKET_FENCED, .fenced = {.known = epoch}};

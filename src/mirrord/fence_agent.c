@@ -4,10 +4,11 @@
  * off.
  *
  * A lease that has run out proves only that the primary's daemon has not renewed its key. A paused
- * machine may go on later, and then serves stale reads until it notices the new primary. So if an
- * agent is configured, an expired lease permits no takeover; only the agent's exit with 0 permits
- * it, and only for that epoch. No proof is needed if the key was cleared, because the primary's
- * own daemon clears the key after the primary's process has ended. The rules are in doc/mirror.md.
+ * machine may continue later, and then serves stale reads until it notices the new primary. So if
+ * an agent is configured, an expired lease permits no takeover; only the agent's exit with 0
+ * permits it, and only for that epoch. No proof is needed if the key was cleared, because the
+ * primary's own daemon clears the key after the primary's process has ended. The rules are in
+ * doc/mirror.md.
  */
 #include <stdio.h>
 #include <string.h>
@@ -75,8 +76,8 @@ static bool fence_agent_is_needed(const struct set *s)
 	       copy_state(s) == MIRROR_COPY_INSYNC;
 }
 
-/* Returns true if a process here waits to take over, or if on-promote can start one: only then is
- * a host fenced. */
+/* Returns true if a process here waits to take over, or if on-promote can start one. Otherwise no
+ * host is fenced. */
 static bool fence_agent_is_wanted(const struct set *s)
 {
 	bool has_waiting = false;
@@ -137,7 +138,7 @@ static void fence_agent_on_done(struct program *p, const char *failure)
 		fence->proof = fence->epoch;
 		snprintf(text, sizeof(text), "member %s is off", fence->member);
 		fence_agent_report(s, "off", text);
-		s->alive_ms = 0; /* read the alive key at once */
+		s->alive_ms = 0; /* read the alive key immediately */
 		reg_ask_alive(s);
 	} else if (fence->is_cancelled) {
 		LOG_NOTICE("set %s: %s was stopped, as nothing is to be proved any more",

@@ -19,7 +19,7 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-/* register timeouts without a question for room, after which no order is under way any more */
+/* after this many register timeouts without a question for room, no order is under way any more */
 #define GROW_QUIET 5
 
 /* ---- the files ---- */
@@ -250,7 +250,7 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 		s->growth.order = (struct growth_order){.size = size, .begun_ms = clock_boot_ms()};
 		s->growth.client = client->serial;
 		if (s->growth.copy.failed == size)
-			/* try at once: the disk may have free space now */
+			/* try immediately: the disk may have free space now */
 			s->growth.copy.retry_ms = 0;
 		neighbours_reserve(s->neighbours, size);
 		grow_tick(s, s->growth.order.begun_ms);

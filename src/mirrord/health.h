@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* health.h -- whether a set is served and how well. Only the loop's thread calls these
+/* health.h -- finds out whether a set is served and how well. Only the loop's thread calls these
  * functions. */
 #ifndef MIRRORD_HEALTH_H
 #define MIRRORD_HEALTH_H
@@ -7,8 +7,8 @@
 #include "mirrord/impl.h"
 
 /*
- * health.c: the primary's report about the set. It comes from the primary's process if that is on
- * this host, else from the daemon on the primary's host.
+ * health.c: the primary's report about the set. It comes from the primary's process if this process
+ * is on this host, else from the daemon on the primary's host.
  */
 struct primary_words {
 	const struct message_status *status; /* NULL: the primary does not report now */

@@ -29,8 +29,8 @@
 
 #define DAEMON_PENDING_MS   5000 /* time limit of the steps before a connection is granted */
 #define DAEMON_REFUSED_MAX  64
-#define DAEMON_CLIENTS_MAX  256 /* most clients of the UNIX socket */
-#define DAEMON_CLIENTS_USER 64  /* most clients of one user, except root */
+#define DAEMON_CLIENTS_MAX  256 /* largest number of clients of the UNIX socket */
+#define DAEMON_CLIENTS_USER 64  /* largest number of clients of one user, except root */
 /* time between two reports of the process that maps the set; after a missing report the alive key
  * is not renewed */
 #define DAEMON_HEARTBEAT_MS 1000
@@ -140,7 +140,7 @@ struct client {
 /* The process that maps a set on this host. */
 struct holder {
 	pid_t pid;         /* number of the process; 0: no process maps the set */
-	uint64_t known_ms; /* time at which this daemon learned of the process */
+	uint64_t known_ms; /* time at which this daemon first noticed the process */
 	/* watches the process's pidfd; without a descriptor: the process cannot be watched yet */
 	struct watch on_end;
 	struct client *client; /* NULL: the process has lost its connection */
@@ -325,7 +325,8 @@ void loop_run(struct daemon *d);
 /* set.c: sets, and their periodic work. */
 int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err);
 void set_fini(struct set *s);
-/* Make a thread for the set's slow calls, such as those of its register. Kinds of error.h. */
+/* Make a thread for the set's slow calls, such as those of its register. Returns 0 or an error kind
+ * of error.h. */
 int set_new_agent(struct set *s, struct agent **agent, struct error *err);
 struct set *set_find(struct daemon *d, const char *name);
 /*

@@ -12,8 +12,8 @@ void inbound_free(struct inbound *link)
 {
 	rpma_conn_delete(&link->conn);
 	/*
-	 * Deregister before the disconnect: after these calls return, the device cannot place
-	 * bytes that the peer sent before.
+	 * Deregister before the disconnect: after these calls return, the device cannot place bytes
+	 * that the peer sent earlier.
 	 */
 	rpma_mr_dereg(&link->data_mr);
 	rpma_mr_dereg(&link->ring_mr);
@@ -72,7 +72,7 @@ void inbound_end(struct inbound *link)
 		return;
 	member_on_closed(&s->member, kind);
 	medium_look(s); /* a failed write-back may be the reason why the connection ended */
-	/* read the register at once, because the connection's epoch may have ended */
+	/* read the register now, because the connection's epoch may have ended */
 	s->look_ms = 0;
 }
 
@@ -88,9 +88,9 @@ void inbounds_end_all(struct daemon *d, struct set *s)
 }
 
 /*
- * End the connections of earlier epochs. asker (may be NULL) asks for a promise of the epoch. Its
- * primary has given up its other connections of that epoch to this host, but messages on them may
- * still be in transfer.
+ * End the connections of earlier epochs. asker (may be NULL) asks for a promise of the epoch. The
+ * epoch's primary has given up its other connections of that epoch to this host, but messages on
+ * them may still be in transfer.
  */
 void inbounds_cut(struct set *s, struct mirror_epoch epoch, const struct inbound *asker)
 {

@@ -290,8 +290,8 @@ static int library_on_holder(struct client *client, const struct packet *p)
 	}
 }
 
-/* Returns the number of the last flush. If the primary is on this host, its report has it, because
- * the primary does not write the ring. */
+/* Returns the number of the last flush. If the primary is on this host, its report has this number,
+ * because the primary does not write the ring. */
 static uint64_t library_last_flush(const struct set *s)
 {
 	const struct packet_report *report = set_report(s);

@@ -26,7 +26,7 @@ static const char main_help[] = "\n"
 				"\n"
 				"See rpmirrord(1) and rpmirrord.conf(5).\n";
 
-/* MAIN_USAGE: the command line is wrong, or the configuration. */
+/* MAIN_USAGE: the command line or the configuration is wrong. */
 enum main_exit { MAIN_FAILED = 1, MAIN_USAGE = 2 };
 
 struct main_opts {

@@ -353,7 +353,7 @@ void map_retry(struct set *s)
 	request_look_promotions(s);
 }
 
-/* Accept a process that goes on after the daemon was restarted, or after the connection was
+/* Accept a process that continues after the daemon was restarted, or after the connection was
  * lost. */
 static void map_resume(struct set *s, struct client *client, const struct packet_map *map)
 {

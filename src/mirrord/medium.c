@@ -101,7 +101,8 @@ void medium_on_release(struct set *s)
 {
 	int rc;
 
-	/* Before it trusts a failed copy, the next daemon must write it again. */
+	/* For a failed copy the next daemon does this: it must write the copy again before it
+	 * trusts the copy. */
 	if (s->may_have_missed && !s->member.has_failed) {
 		LOG_NOTICE(
 			"set %s: the process has ended that mapped %s before this daemon, and did "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metafault.c -- handles the loss of a page of a copy's metadata, because the file was truncated
- * or its medium cannot read the page. The daemon serves other sets, too, so the fault must not end
- * it.
+ * metafault.c -- handles the loss of a page of a copy's metadata, because the file was truncated or
+ * its medium cannot read the page. The fault must not end the daemon, because the daemon serves
+ * other sets, too.
  *
  * The handler replaces the page by zeros that only this process sees, the access is repeated, and
  * the set is marked. From then on nothing of that copy becomes durable (copy_persist()), and the

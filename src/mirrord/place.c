@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c -- checks that a copy's files still have their names and are whole. After a rename over
- * a file, or an unlink, flushed bytes go to a file that cannot be found again, and truncated
- * metadata hold no records. Then the copy counts as failed, as after a failure of its medium,
- * until the daemon is restarted and compares the files that are there.
+ * place.c -- checks that a copy's files still have their names and are whole. After a rename over a
+ * file, or an unlink, flushed bytes are in a file that cannot be found again, and truncated
+ * metadata hold no records. Then the copy counts as failed, as after a failure of its medium, until
+ * the daemon is restarted and compares the files that are there.
  *
  * The set's worker thread looks up the names. So a file system that does not answer, such as a
  * network file system, stops neither the loop nor the other sets of this host.
@@ -76,7 +76,7 @@ static const char *place_judge(const struct set *s, const struct place_job *p, u
 }
 
 /*
- * Mark the copy as failed. Primaries get this answer when they connect again, the process on this
+ * Mark the copy as failed. Primaries are informed when they connect again, and the process on this
  * host when it resumes.
  */
 static void place_lose(struct set *s, const char *path, const char *what)

@@ -55,7 +55,7 @@ static void program_child_signals(void)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, PROGRAM_SIGSET);
 }
 
-/* The program's output goes to the daemon's log. */
+/* The program's output is written to the daemon's log. */
 static void program_child_files(int cause_fd)
 {
 	long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY, 0);

@@ -45,7 +45,8 @@ void promote_tick(struct set *s, uint64_t now_ms);
 /* Call this after the configuration was read, which may name another program, or a program that
  * does not exist. */
 void fence_agent_on_conf(struct set *s);
-/* The alive key of that epoch is not renewed. Returns true if another member may be promoted. */
+/* Call this if the alive key of that epoch is not renewed. Returns true if another member may be
+ * promoted. */
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
 /* Call this after the alive key was read into s->seen. */
 void fence_agent_on_alive(struct set *s);

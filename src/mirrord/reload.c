@@ -4,7 +4,7 @@
  * of service (SIGHUP).
  *
  * A wrong configuration changes nothing. From a correct configuration each key that can change
- * takes effect at once; the log names the other keys, which keep their values. If a secret or a
+ * takes effect immediately; the log names the other keys, which keep their values. If a secret or a
  * register's credentials cannot be used, the former ones stay.
  */
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "mirrord/programs.h"
 
 /*
- * Apply the keys that take effect at once, and log the keys that do not. `where` is for the log:
- * the name of a set, or an empty text.
+ * Apply the keys that take effect immediately, and log the keys that do not. `where` is for the
+ * log: the name of a set, or an empty text.
  */
 static void reload_keys(const struct conf_key *keys, void *live, const void *fresh,
 			const char *where)
@@ -43,8 +43,8 @@ static void reload_use_secret(struct set *s, const struct secret *secret)
 	s->secret = *secret;
 	if (s->has_entry)
 		set_plan_neighbours(s);
-	/* Close the connection: the process connects again at once, and gets the new secret with
-	 * the answer. */
+	/* Close the connection: the process connects again immediately, and gets the new secret
+	 * with the answer. */
 	if (s->holder.client)
 		local_drop(s->holder.client);
 	LOG_NOTICE("set %s: the secret has changed", s->conf->name);
@@ -167,7 +167,7 @@ static void reload_set(struct daemon *d, struct conf_set *live, const struct con
 	reload_secret(s, live, fresh);
 	reload_register(s, live, fresh);
 	fence_agent_on_conf(s);
-	/* try to open at once, because the files or their medium may be there now */
+	/* try to open now, because the files or their medium may be there now */
 	s->open_retry_ms = 0;
 }
 

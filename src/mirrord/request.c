@@ -249,7 +249,7 @@ static const struct request_row {
 	const char *op;
 	void (*run)(struct request *r);
 	unsigned flags; /* REQUEST_RECORD: the register must have been read */
-	/* members that the request may have beside op, set and timeout_ms: names with a space on
+	/* members that the request may have besides op, set and timeout_ms: names with a space on
 	 * each side */
 	const char *members;
 } request_rows[] = {

@@ -176,8 +176,8 @@ void request_on_ordered(struct set *s, const struct packet *p)
 /* ---- fence ---- */
 
 /*
- * Returns the milliseconds since the alive key was renewed, as far as this host can see. A lease
- * or more stands for unknown.
+ * Returns the milliseconds since the alive key was renewed, as far as this host can see. A result
+ * of a lease or more means that the time is unknown.
  */
 static uint64_t request_renewed_ms(const struct set *s)
 {
@@ -210,7 +210,7 @@ static void request_take_word(struct client *client, struct set *s)
 	LOG_WARNING("set %s: an operator says that member %s is off: %s", s->conf->name, name,
 		    text);
 	s->word = rec->view.epoch;
-	s->alive_ms = 0; /* read the alive key at once */
+	s->alive_ms = 0; /* read the alive key immediately */
 	reg_ask_alive(s);
 	request_done(client, text);
 }

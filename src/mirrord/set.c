@@ -60,7 +60,7 @@ void set_fini(struct set *s)
 	unsigned limit_ms = s->daemon->conf->register_timeout_ms + SET_END_MS;
 
 	fence_agent_end(s);
-	/* do not kill the program, because the application that it started has to live on */
+	/* do not kill the program, because the application that it started has to continue */
 	program_forget(&s->promotion.program);
 	/* A register in a file may never answer, so wait only for a limited time. */
 	for (unsigned i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)

@@ -310,8 +310,8 @@ static bool status_progresses(const struct set *s, const struct status_words *ou
 }
 
 /* Returns the remedy if the register has no space, else NULL. Only the primary's host writes to the
- * register. The other hosts learn of missing space from etcd's alarm; without the alarm they only
- * see the lease end. */
+ * register. Other hosts detect missing space by etcd's alarm; without the alarm they only observe
+ * that the lease ends. */
 static const char *status_next_of_full(const struct set *s)
 {
 	const struct error *why = s->register_answers ? &s->write_why : &s->read_why;
