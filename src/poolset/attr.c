@@ -50,7 +50,7 @@ void pool_complete_attr(struct poolset_attr *attr)
 	pool_fill_zero(attr->user_flags, fresh);
 }
 
-/* Link the headers of the parts to a ring. */
+/* Link the headers of the parts into a ring. */
 static void pool_link(struct poolset_pool *pool)
 {
 	unsigned count = pool->parts.nheaders;

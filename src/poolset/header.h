@@ -93,7 +93,7 @@ bool header_sds_is_lost(const uint8_t page[HEADER_BYTES], const struct header_sd
 
 /* Make a UUID, in the mixed form in which headers store it. */
 void header_fresh_uuid(uint8_t uuid[HEADER_UUID]);
-/* The arch_flags of this machine. */
+/* Get the arch_flags of this machine. */
 void header_arch_flags(uint8_t flags[HEADER_ARCH]);
 
 /* The headers of a pool: one for each part that has a header. */

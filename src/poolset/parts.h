@@ -2,8 +2,8 @@
 /*
  * parts.h -- the parts of one pool set, from its text to locked files and one mapping of them.
  *
- * parts_load() reads the set and examines what its paths name. parts_open_...() open and lock the
- * files. parts_fini() closes the files, which unlocks them.
+ * parts_load() reads the set and examines the files that its paths name. parts_open_...() open and
+ * lock the files. parts_fini() closes the files, which unlocks them.
  */
 #ifndef POOLSET_PARTS_H
 #define POOLSET_PARTS_H
@@ -34,8 +34,8 @@ struct parts {
 	char *name;         /* the name of the set, for messages */
 	int set_fd;         /* the pool set file, locked; -1: not open */
 	/*
-	 * For a set of directories: the most bytes in all directories together, and the directory
-	 * of the next new file.
+	 * For a set of directories: the largest number of bytes in all directories together, and
+	 * the directory of the next new file.
 	 */
 	uint64_t reserved;
 	char **directories;
@@ -83,7 +83,7 @@ int part_write_header(struct part *part, const void *bytes, size_t at, size_t le
 		      struct error *err);
 /* Unlink the part's name if it still leads to this file. For a device, clear the first page. */
 int part_remove(struct part *part, struct error *err);
-/* The number of bytes of the part that are in the mapping. */
+/* Returns the number of bytes of the part that are in the mapping. */
 uint64_t part_usable(const struct part *part);
 
 /* memory.c: map all parts, one after the other, as pool.h describes; the first header lies at the

@@ -21,7 +21,7 @@
  *   EBADMSG      a header is corrupt
  *   ENOSPC, EIO, ENOMEM and others of the system are passed on
  *
- * One thread at a time uses a pool; any thread may use its memory.
+ * Only one thread at a time may use a pool; any thread may use its memory.
  */
 #ifndef POOLSET_POOL_H
 #define POOLSET_POOL_H

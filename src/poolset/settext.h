@@ -6,7 +6,7 @@
  *   line    = "" | "#" text | option | replica | part
  *   option  = "OPTION" { blank name }          name = "SINGLEHDR" | "NOHDRS", one or more
  *   replica = "REPLICA"                        parts of a local replica follow
- *           | "REPLICA" blank host blank set   a remote one, without parts
+ *           | "REPLICA" blank host blank set   a remote replica, without parts
  *   part    = size blank path
  *   size    = digits [ suffix ] | "AUTO"
  *

@@ -4,13 +4,13 @@
  *
  * Each claim of a new writer has the next number, its *generation*, and a random key. A writer
  * whose connection was lost sends both when it connects again. Its claim still holds if no newer
- * claim has a byte of its range. The key distinguishes claims with the same number from before and
- * after a loss of the record, and stops a program that guesses numbers.
+ * claim has a byte of its range. The key distinguishes claims with the same number that were made
+ * before and after a loss of the record, and stops a program that guesses numbers.
  *
  * A claim that a newer claim covers is forgotten, and so does not hold. If there are too many
- * claims, the two oldest are joined to one claim, with the range of both and the newer number. The
- * older claim then no longer holds, although perhaps no other client has written in its range. A
- * claim that must not hold never holds.
+ * claims, the two oldest are joined into one claim, with the range of both and the newer number.
+ * The older claim then no longer holds, although perhaps no other client has written in its range.
+ * A claim that must not hold never holds.
  */
 #ifndef REGIONS_CLAIMS_H
 #define REGIONS_CLAIMS_H

@@ -37,8 +37,8 @@ void client_note_served(const struct server *s, const struct client *client)
 }
 
 /*
- * The device places no more bytes of the client after this call, so the client's range may go to
- * another writer: the client has its own registration, and deregistering waits for bytes that are
+ * The device places no more bytes of the client after this call, so another writer may get the
+ * client's range: the client has its own registration, and deregistering waits for bytes that are
  * being placed.
  */
 void client_free(struct client *client)

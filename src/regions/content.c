@@ -6,9 +6,8 @@
  * announcement can do no more harm than the client's Writes.
  *
  * The same record has the last claim of each range: a new writer's claim is on the disk before the
- * answer, so that a former writer of the range gets its refusal whenever it comes back (claims.h).
- * A claim whose record cannot be stored counts as well; an older writer may then be refused
- * without need.
+ * answer, so that a former writer of the range is refused whenever it returns (claims.h). A claim
+ * whose record cannot be stored counts as well; an older writer may then be refused without need.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -149,7 +148,7 @@ static int content_answer(struct client *client, enum hello_status status)
 	return message_send_begun(client, &begun);
 }
 
-/* Returns true if this writer has come back, and its claim was lost to another writer meanwhile. */
+/* Returns true if this writer has returned, and its claim was lost to another writer meanwhile. */
 static bool content_is_taken(const struct client *client)
 {
 	struct content_range range = content_range_begun(client);

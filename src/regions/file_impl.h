@@ -30,11 +30,11 @@
 #define FILE_BIG     (64u << 10) /* from this size on, registering costs less than copying */
 #define FILE_COLLECT (64u << 10) /* collected bytes that are posted without a sync */
 #define FILE_PIECE   (1u << 20)  /* largest part of a large buffer that is one operation */
-#define FILE_DEPTH   256         /* the most outstanding and collected operations together */
+#define FILE_DEPTH   256         /* largest sum of outstanding and collected operations */
 #define FILE_BATCH   64
-/* most writes in a batch; the rest of the batch is for flushes */
+/* largest number of writes in a batch; the rest of the batch is for flushes */
 #define FILE_BATCH_WRITE 48
-#define FILE_POSTS       FILE_DEPTH /* most outstanding posts: each has at least one operation */
+#define FILE_POSTS       FILE_DEPTH /* limit of outstanding posts: each contains an operation */
 #define FILE_SYNC_RANGES 8          /* a sync of more ranges becomes a sync of everything */
 #define FILE_GAPS        8
 
@@ -206,7 +206,7 @@ int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint
 
 /* file_post.c: collects operations and sends them as posts. */
 /* Returns the position for a buffer of len bytes. A buffer is in one piece: if the ring's end
- * leaves too few bytes, the buffer goes to the ring's beginning. */
+ * leaves too few bytes, the buffer starts at the ring's beginning. */
 static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
 {
 	size_t at = f->ring_head % FILE_RING;

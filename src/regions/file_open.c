@@ -104,8 +104,8 @@ static int file_connect_once(struct rpma_file *f, int timeout_ms, struct error *
 	return rc;
 }
 
-/* Returns true for a failure that may pass: the server restarts, or has not noticed the end of a
- * former writer yet. */
+/* Returns true for a failure that may be temporary: the server restarts, or has not noticed the end
+ * of a former writer yet. */
 static bool file_may_pass(const struct error *err)
 {
 	return err->kind == ERROR_UNREACHED || err->kind == ERROR_FAILED ||

@@ -50,11 +50,11 @@ static inline void file_ranges_note(struct file_ranges *r, uint64_t from, uint64
 		file_ranges_make_room(r, ticket);
 }
 
-/* The sync with that ticket has succeeded. range: the range that the sync covered; NULL: it
- * covered everything. */
+/* Record that the sync with that ticket has succeeded. range: the range that the sync covered;
+ * NULL: it covered everything. */
 void file_ranges_decide(struct file_ranges *r, const struct rpma_file_range *range,
 			uint64_t ticket);
-/* for the case that only the ranges up to `ticket` are decided */
+/* used by file_ranges_decide_all() if only the ranges up to `ticket` are decided */
 void file_ranges_decide_some(struct file_ranges *r, uint64_t ticket);
 static inline void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a file. A small read goes through the ring, a large read goes into the caller's buffer. */
+/* Reads a file. A small read uses memory of the ring, a large read uses the caller's buffer. */
 #include "base/clock.h"
 #include "regions/file_impl.h"
 

@@ -19,7 +19,7 @@
  *   88   4  number of the claims that follow, at most 64, in the order of their generations
  *   92   40 for each claim: first byte, byte behind the last, generation, key, and the time of the
  *           claim, in ns since 1970. Zeros follow the last claim.
- *   2652 4  CRC32C of the bytes before
+ *   2652 4  CRC32C of the bytes before it
  *
  * The record is replaced as a whole: the new record is written under another name, synced and
  * renamed, and its folder is synced. On a full disk the record is overwritten instead, because

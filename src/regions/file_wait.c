@@ -8,8 +8,8 @@
 #include "regions/file_impl.h"
 #include "regions/session_impl.h"
 
-/* Interval at which the poller checks whether the connection has ended. Only devices need this
- * check that do not complete outstanding operations when the connection ends. */
+/* Interval at which the poller checks whether the connection has ended. Only devices that do not
+ * complete outstanding operations when the connection ends need this check. */
 #define WAIT_SLICE_MS 1000
 #define WAIT_TAKE     8
 

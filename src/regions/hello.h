@@ -3,9 +3,9 @@
  * hello.h -- the codec of the protocol of named regions: the messages between client and server
  * before and after data moves.
  *
- * Little-endian. Request and reply are private data of the connection. The request is shorter than
- * the 56 bytes that InfiniBand's connection manager carries, the reply shorter than its 196 bytes.
- * A server that refuses a client accepts the connection, gives the reason in the reply and
+ * Little-endian. Request and reply are private data of the connection. InfiniBand's connection
+ * manager carries 56 bytes in a request and 196 bytes in a reply; both messages are shorter. A
+ * server that refuses a client accepts the connection, gives the reason in the reply and
  * disconnects, because not every provider delivers the private data of a reject.
  *
  * With a shared secret the reply to an acceptable request is HELLO_PROVE with the server's nonce.
@@ -16,14 +16,14 @@
  * (BEGIN). It may write after the server's answer (BEGUN). At that time two facts are on the
  * server's disk. The first: the region holds no whole file at present, if the client writes a file
  * or overwrites a part of one. The second: this client has claimed the range; BEGUN gives the
- * claim's generation and key (claims.h). A client whose connection was lost sends both in its next
- * BEGIN. It gets the same claim again, or HELLO_TAKEN with the generation and time of the newer
- * claim.
+ * claim's generation and key (claims.h). A client whose connection was lost sends this generation
+ * and key in its next BEGIN. The client gets the same claim again, or HELLO_TAKEN with the
+ * generation and time of the newer claim.
  *
  * A client that has flushed its bytes asks whether the region's file can still be found under its
  * name (CONFIRM). If the client wrote a file, END takes the place of CONFIRM: it has the file's
  * length, time and digest, which are on the server's disk before the answer. The server's verdict
- * answers either message, or comes without a question, and ends the client's work in any case.
+ * answers either message, or is sent without a question, and ends the client's work in any case.
  * Each connection gets one verdict.
  */
 #ifndef REGIONS_HELLO_H
@@ -42,7 +42,7 @@
 #define HELLO_DESC_MAX  32
 #define HELLO_NONCE     32
 #define HELLO_MAC       32
-#define HELLO_ENTRY_MAX 32 /* the most regions of one server */
+#define HELLO_ENTRY_MAX 32 /* largest number of regions of one server */
 #define HELLO_DIGEST    32 /* length of BLAKE2b-256 */
 
 #define HELLO_LENGTH_UNKNOWN UINT64_MAX

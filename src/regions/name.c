@@ -105,7 +105,7 @@ void name_confirm(struct client *client)
 	client->confirm = lookup_ask(client->region->lookup, true);
 }
 
-/* Returns true if the client's verdict is due. The loss of a file is reported at once, so that
+/* Returns true if the client's verdict is due. The loss of a file is reported immediately, so that
  * clients stop writing. */
 static bool name_is_due(const struct client *client, uint64_t answered)
 {

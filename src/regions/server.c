@@ -15,7 +15,8 @@
 #include "service/listen.h"
 #include "service/peer.h"
 
-/* Most events that are handled in one step, so that the server's caller is not held up for long. */
+/* Largest number of events that are handled in one step, so that the server's caller is not delayed
+ * for long. */
 #define SERVER_EVENTS 64
 
 /* The epoll tags of the descriptors that belong to no client. */

@@ -5,8 +5,8 @@
  * connection has its own registration, which ends with the connection.
  *
  * librpma moves the data; the loop only admits clients and notices that they leave. The server
- * prints nothing and never ends the process: see base/error.h, and note() below. One thread at a
- * time uses a server; several threads may use several servers.
+ * prints nothing and never ends the process: see base/error.h, and note() below. Only one thread at
+ * a time may use a server; several threads may use several servers.
  */
 #ifndef REGIONS_SERVER_H
 #define REGIONS_SERVER_H
@@ -53,9 +53,9 @@ struct server_opts {
 	const struct secret *secret;
 	/*
 	 * Receives one line about an event: a refusal, a lost file, and with verbose each client
-	 * that comes or goes. Events that a client can cause without limit are reported only a few
-	 * times in a period. server_new() and server_step() call this function. NULL: events are
-	 * not reported.
+	 * that connects or leaves. Events that a client can cause without limit are reported only a
+	 * few times in a period. server_new() and server_step() call this function. NULL: events
+	 * are not reported.
 	 */
 	void (*note)(void *arg, enum log_level level, const char *text);
 	void *note_arg;
@@ -67,9 +67,9 @@ struct server_opts {
 struct server;
 
 /*
- * Open and register the files, and listen. ERROR_LOCAL, with the causes of mapfile_open(), or
- * EMEDIUMTYPE: written bytes would not be durable. After a failure, and after the watch stops the
- * work (ECANCELED), no created file remains.
+ * Open and register the files, and listen. The causes of ERROR_LOCAL are those of mapfile_open(),
+ * and EMEDIUMTYPE: written bytes would not be durable. After a failure, and after the watch stops
+ * the work (ECANCELED), no created file remains.
  */
 int server_new(const struct server_opts *opts, struct server **server, struct error *err);
 /* Disconnect all clients and stop. keep: the files that the server created stay. */

@@ -71,7 +71,7 @@ struct server {
 	/* number of clients whose BEGIN waits until another writer has ended */
 	unsigned waiting;
 	uint64_t next_id;
-	struct client *first; /* the client that came last */
+	struct client *first; /* the client that connected last */
 	struct counters gone; /* sum of the counters of the clients that have gone */
 	uint64_t gone_count;
 	uint64_t refused;
@@ -182,13 +182,14 @@ void contents_load(struct server *s);
  * librpma's result. RPMA_E_INVAL: the message is not permitted now. */
 int content_begin(struct server *s, struct client *client, const struct hello_begin *begin);
 int content_end(struct client *client, const struct hello_content *content);
-/* The client asks for the verdict without an END. Returns true if the verdict is sent after a
- * record is stored. */
+/* Handle a client's question for the verdict without an END. Returns true if the verdict is sent
+ * after a record is stored. */
 bool content_confirm(struct client *client);
 /* Answer each BEGIN that waited for another writer's end, with a refusal if its time is over.
  * Returns the milliseconds until the next BEGIN is due, or -1: none waits. May end clients. */
 int contents_tick(struct server *s);
-/* The attempt to store a record has ended, with or without success. May end clients. */
+/* Call this when the attempt to store a record has ended, with or without success. May end
+ * clients. */
 void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer);
 
 /* name.c: checks whether the files still have their names. */
@@ -197,8 +198,8 @@ void names_close(struct server *s);
 /* Checks whether a new client may write the region. Waits a short time for the check of the
  * name. */
 enum hello_status name_check(struct server *s, struct region *r);
-/* The client has flushed its Writes, and asks whether they will be found; the verdict is sent
- * later. */
+/* Handle the question whether the Writes that the client has flushed will be found; the verdict is
+ * sent later. */
 void name_confirm(struct client *client);
 /* Send the client's verdict if it is due. All questions up to `answered` are answered. May end the
  * client. */

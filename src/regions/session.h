@@ -2,10 +2,10 @@
 /*
  * session.h -- a client's connection to a named region of a server (server.h).
  *
- * A session prints nothing and never ends the process: see base/error.h. One thread at a time uses
- * a session; several threads may use several sessions. A failure of any call but session_open() is
- * final for the session, which the caller must still close. After that session_open() connects
- * again; with retry_ms it waits for a server that restarts.
+ * A session prints nothing and never ends the process: see base/error.h. Only one thread at a time
+ * may use a session; several threads may use several sessions. A failure of any call but
+ * session_open() is final for the session, which the caller must still close. After that
+ * session_open() connects again; with retry_ms it waits for a server that restarts.
  */
 #ifndef REGIONS_SESSION_H
 #define REGIONS_SESSION_H
@@ -24,7 +24,7 @@ struct session_opts {
 	struct address server;
 	const char *region; /* "": the server's only region */
 	enum hello_access access;
-	uint32_t depth; /* the most outstanding operations */
+	uint32_t depth; /* largest number of outstanding operations */
 	/* longest time without any answer, both while connecting and later; -1: no limit */
 	int timeout_ms;
 	int retry_ms; /* time for which to try again while no server listens; 0: try once */
@@ -32,7 +32,7 @@ struct session_opts {
 	const char *owner;           /* name for rpma_conn_cfg_set_owner(3), or NULL */
 };
 
-#define SESSION_ANSWERS 3 /* most answers on a connection: a grant, a BEGUN and a verdict */
+#define SESSION_ANSWERS 3 /* largest number of answers: a grant, a BEGUN and a verdict */
 
 struct session {
 	struct rpma_peer *peer;
@@ -78,7 +78,7 @@ int session_post_failed(struct session *s, const char *what, int rc, struct erro
  */
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
 
-/* How the session's bytes are transported. */
+/* The transport of the session's bytes. */
 struct session_transport {
 	const char *device; /* name of this end's device, such as "softrnic0" */
 	/* "tcp"; "shm" after a message went through shared memory; "rdma" if the device does not
@@ -96,17 +96,17 @@ int session_list(struct session *s, struct hello_list *list, struct error *err);
  * version 1.4 ends the connection. */
 int session_counts(struct session *s, struct hello_counts *counts, struct error *err);
 /*
- * Only with HELLO_WRITE, once, before the first byte: announce the write. Without the
- * announcement, a crash may leave bytes that the server still counts as an earlier file.
- * ERROR_REFUSED, with HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_* as cause.
+ * Only with HELLO_WRITE, once, before the first byte: announce the write. Without the announcement,
+ * a crash may leave bytes that the server still counts as an earlier file. The cause of
+ * ERROR_REFUSED is HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_*.
  */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
 /* After a file is flushed, instead of session_confirm(): report the file's length, time and digest
  * to the server. */
 int session_put_end(struct session *s, const struct hello_content *content, struct error *err);
 /* Only with HELLO_WRITE, at the end, when no operation is outstanding: ask whether the flushed
- * bytes will be found under the name of the region's file. ERROR_REFUSED: they will not, with a
- * HELLO_FILE_* as cause. */
+ * bytes will be found under the name of the region's file. ERROR_REFUSED: they will not be found;
+ * the cause is a HELLO_FILE_*. */
 int session_confirm(struct session *s, struct error *err);
 
 #endif

@@ -112,7 +112,7 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 				 "%s rejects the connection without a reason: it is busy with many "
 				 "others, or no server of regions",
 				 s->server);
-	/* the other end refused, or accepted and disconnected at once; it may be a program of
+	/* the other end refused, or accepted and disconnected immediately; it may be a program of
 	 * another kind */
 	case RPMA_E_AGAIN:
 		return error_set(err, ERROR_UNREACHED, 0, "%s: %s", s->server, rpma_err_last());

@@ -16,8 +16,8 @@ static bool target_is_ipv6(const char *text)
 	return inet_pton(AF_INET6, literal, &in6) == 1;
 }
 
-/* Returns the length of the host, which ends at a colon or at the end of the text. IPv6 addresses
- * contain colons, in brackets or without. */
+/* Returns the length of the host, which ends at a colon or at the end of the text. An IPv6 address
+ * contains colons, and may be enclosed in brackets. */
 static size_t target_host_len(const char *text)
 {
 	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;

@@ -14,7 +14,8 @@ struct target {
 	char region[HELLO_NAME_MAX + 1]; /* "": the target names no region */
 };
 
-/* Parse a target. A word after the host that is not a number is the region. ERROR_ARGUMENT. */
+/* Parse a target. A word after the host that is not a number is the region. Returns 0 or
+ * ERROR_ARGUMENT. */
 int target_parse(const char *text, struct target *target, struct error *err);
 
 #endif

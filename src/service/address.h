@@ -20,8 +20,8 @@ struct address {
 
 /*
  * Parse HOST, HOST:PORT, [IPv6], [IPv6]:PORT or a bare IPv6 literal. PORT is a number from 1 to
- * 65535 or the name of a TCP service (services(5)); without a PORT, default_port is used.
- * ERROR_ARGUMENT.
+ * 65535 or the name of a TCP service (services(5)); without a PORT, default_port is used. Returns 0
+ * or ERROR_ARGUMENT.
  */
 int address_parse(const char *text, const char *default_port, struct address *out,
 		  struct error *err);

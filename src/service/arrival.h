@@ -4,7 +4,7 @@
  * that it may connect), refused (the reason is being sent), or admitted.
  *
  * The number of pending connections is limited, and one address gets at most a quarter of that
- * number. A time limit ends each connection that is not admitted yet. When the number is reached,
+ * number. A time limit ends each connection that is not admitted yet. When the limit is reached,
  * the oldest pending connection is dropped, so that slow clients cannot block new clients. The
  * owner closes the connections that are dropped.
  */

@@ -26,13 +26,13 @@ struct keyfile_reader {
 	int (*begin_section)(void *arg, const char *words, struct error *err);
 };
 
-/* Parse len bytes. An error's text begins with "NAME:LINE: ", where NAME is `name`.
+/* Parse len bytes. An error's text begins with "NAME:LINE: ", where NAME is `name`. Returns 0 or
  * ERROR_ARGUMENT. */
 int keyfile_parse(const char *text, size_t len, const char *name,
 		  const struct keyfile_reader *reader, void *arg, struct error *err);
 /*
- * Parse a file. Also ERROR_LOCAL with an errno as cause: the file cannot be opened or read, or is
- * longer than KEYFILE_SIZE_MAX.
+ * Parse a file. Returns 0, ERROR_ARGUMENT, or ERROR_LOCAL with an errno as cause: the file cannot
+ * be opened or read, or is longer than KEYFILE_SIZE_MAX.
  */
 int keyfile_load(const char *path, const struct keyfile_reader *reader, void *arg,
 		 struct error *err);

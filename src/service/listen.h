@@ -7,7 +7,7 @@
 
 /*
  * Check that the address belongs to this machine, and that the port is free. A server calls this
- * before it creates any file. ERROR_LOCAL.
+ * before it creates any file. Returns 0 or ERROR_LOCAL.
  */
 int listen_check(const struct address *addr, struct error *err);
 

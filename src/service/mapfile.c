@@ -12,8 +12,8 @@
 #include "base/pagecache.h"
 #include "base/text.h"
 
-/* Number of bytes read into memory in one step. After each step the watch decides whether to go
- * on. */
+/* Number of bytes read into memory in one step. After each step the watch decides whether to
+ * continue. */
 #define MAPFILE_SLICE (8u << 20)
 
 static struct newfile_opts mapfile_newfile_opts(const struct mapfile_opts *opts, uint64_t size)

@@ -3,7 +3,7 @@
  * mapfile.h -- maps a local file as memory that a server can serve: the file's blocks are reserved
  * on the disk, its name is durable, and its pages are mapped shared and read into memory.
  *
- * Errors are ERROR_LOCAL. Thread-safe; only one thread at a time uses a file.
+ * Errors are ERROR_LOCAL. Thread-safe; only one thread at a time may use a file.
  */
 #ifndef SERVICE_MAPFILE_H
 #define SERVICE_MAPFILE_H

@@ -12,14 +12,14 @@
 
 #include "service/address.h"
 
-/* Open the device that has the local address `host`. ERROR_LOCAL, with ENODEV. */
+/* Open the device that has the local address `host`. Returns 0, or ERROR_LOCAL with ENODEV. */
 int peer_open_at(const char *host, struct ibv_context **context, struct rpma_peer **peer,
 		 struct error *err);
 /* Open the device that reaches the remote address `host`. Returns librpma's result. */
 int peer_open_to(const char *host, struct ibv_context **context, struct rpma_peer **peer);
 /*
- * Listen at *at. If the port is "0", the call replaces it by the free port that it got. *fd
- * becomes readable when a connection request has come. ERROR_LOCAL.
+ * Listen at *at. If the port is "0", the call replaces it by the free port that it got. *fd becomes
+ * readable when a connection request has come. Returns 0 or ERROR_LOCAL.
  */
 int peer_listen(struct rpma_peer *peer, struct address *at, struct rpma_ep **ep, int *fd,
 		struct error *err);

@@ -4,7 +4,7 @@
  * to the other one that it has the key.
  *
  * The key is derived from the content of a file. The protocol decides what a proof covers: see
- * regions/proof.h. doc/security.md lists what a proof does not give.
+ * regions/proof.h. doc/security.md lists the properties that a proof does not give.
  */
 #ifndef SERVICE_SECRET_H
 #define SERVICE_SECRET_H
