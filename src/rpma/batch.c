@@ -2,9 +2,9 @@
 /*
  * batch.c -- collects operations and posts them together.
  *
- * Until they are posted, they are stored as the caller described them. There are two reasons: the
- * peer's capabilities may not be known before, and requests that were not posted can be posted
- * again.
+ * Until the operations are posted, they are stored as the caller described them. There are two
+ * reasons: the peer's capabilities may not be known earlier, and requests that were not posted can
+ * be posted again.
  */
 #include <stdlib.h>
 
@@ -87,7 +87,7 @@ static int batch_added(struct rpma_batch *batch, int ret)
 	return ret;
 }
 
-/* Can the batch take one more operation? */
+/* Check that the batch has room for one more operation. */
 static int batch_check_room(const struct rpma_batch *batch)
 {
 	if (!batch)

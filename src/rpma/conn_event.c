@@ -61,8 +61,8 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 	return "no program listens there, or the application refused: does the server run?";
 }
 
-/* Text for a rejection. If the peer accepted the connection first and ended it afterwards, it did
- * not reject it. */
+/* Text for a rejection. A peer that accepted the connection first and ended it afterwards has not
+ * rejected the connection. */
 static const char *conn_rejection_what(enum rpma_rejection rejection)
 {
 	switch (rejection) {

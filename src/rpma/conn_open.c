@@ -67,8 +67,8 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 }
 
 /*
- * Should the device get the deadline as well? It should unless its own limit is shorter, because
- * the device can report which step did not end in time: the connection or the answer.
+ * Returns true unless the device's own limit is shorter. If true, the device gets the deadline as
+ * well, because it can report which step did not end in time: the connection or the answer.
  */
 static bool conn_open_sets_limit(int left_ms)
 {

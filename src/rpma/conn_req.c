@@ -233,7 +233,7 @@ static int conn_req_connect_id(const struct provider *prov, struct rdma_cm_id *i
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.flow_control = 1,
-		.retry_count = 7,     /* the greatest value of the three bits on the wire */
+		.retry_count = 7,     /* the greatest value of the field, which has 3 bits */
 		.rnr_retry_count = 7, /* the value 7 means that the retries never end */
 	};
 
@@ -258,8 +258,8 @@ int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 		return INVALID();
 	}
 	/*
-	 * Move the id to the connection's channel before it connects, so that no event goes to
-	 * another channel.
+	 * Move the id to the connection's channel before it connects, so that no event is delivered
+	 * to another channel.
 	 */
 	ret = conn_new(req->peer, req->id, &req->queues, &req->pdata, &conn);
 	if (ret) {

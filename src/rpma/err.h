@@ -59,7 +59,7 @@ int err_nomem(const char *func);
 	})
 #define PROVIDER_FAILED_LOG_(fmt, ...) LOG_ERROR(fmt " failed: %s%s%s", __VA_ARGS__)
 
-/* Does this errno of rdma_get_cm_event() mean that no event is pending? */
+/* Returns true if this errno of rdma_get_cm_event() means that no event is pending. */
 static inline bool is_no_event(int err)
 {
 	return err == ENODATA || err == EAGAIN || err == EWOULDBLOCK;

@@ -48,9 +48,9 @@ static struct ibv_mr *mr_reg_paged(const struct rpma_peer *peer, void *ptr, size
 }
 
 /*
- * Register memory. A device with persistent flushes refuses this right for memory that is not
- * persistent (rxe: EINVAL). Such memory is registered without the right. Peers may still read and
- * write it, and a persistent flush fails when a peer requests it.
+ * Register memory. A device with persistent flushes refuses the right to such flushes for memory
+ * that is not persistent (rxe: EINVAL). Such memory is registered without the right. Peers may
+ * still read and write it, and a persistent flush fails when a peer requests it.
  */
 static struct ibv_mr *mr_reg(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {

@@ -63,7 +63,7 @@ static int mr_file_open(const char *path, size_t *size, int *fd, struct error *e
 	struct newfile_opts made = {.path = path, .size = *size};
 
 	/*
-	 * O_NONBLOCK prevents that opening a pipe waits for its other end. A later check refuses
+	 * With O_NONBLOCK, opening a pipe does not wait for its other end. A later check refuses
 	 * pipes.
 	 */
 	*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.h -- checks the arguments of an operation, and describes it as a request that is posted at
- * once or in a batch.
+ * op.h -- checks the arguments of an operation, and describes it as a request that is posted
+ * immediately or in a batch.
  *
  * Each function op_X() fills in one request and its segments for a peer with all capabilities. The
  * real capabilities are known only from ESTABLISHED on, and an operation may be described earlier.
@@ -71,7 +71,7 @@ static inline void op_begin(struct op op, enum vext_op kind, int flags, const vo
 	op_begin_lean(op, kind, flags, op_context);
 }
 
-/* Name the target of an operation beyond verbs. */
+/* Set the target of an operation that verbs does not have. */
 static inline void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 			     size_t len)
 {

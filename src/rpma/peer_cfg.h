@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer_cfg.h -- what one end declares about itself to the other end. */
+/* peer_cfg.h -- the properties that one end declares to the other end. */
 #ifndef RPMA_PEER_CFG_H
 #define RPMA_PEER_CFG_H
 

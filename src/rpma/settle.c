@@ -39,10 +39,10 @@ static uint32_t settle_caps(const struct rpma_conn *conn)
 }
 
 /*
- * Can a read make written bytes persistent? It can if the peer declared that its writes go directly
- * to persistent memory. It cannot if the peer agreed to the extensions but has no Flush: this end
- * announced that it does not flush by reading, so the peer writes nothing back before it answers a
- * read.
+ * Returns true if a read makes written bytes persistent: the peer declared that its writes go
+ * directly to persistent memory. A read has no such effect if the peer agreed to the extensions but
+ * has no Flush: this end announced that it does not flush by reading, so the peer writes nothing
+ * back before it answers a read.
  */
 static bool settle_can_persist(const struct rpma_conn *conn, uint32_t caps)
 {

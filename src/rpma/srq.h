@@ -8,7 +8,7 @@
 struct rpma_srq {
 	const struct provider *prov;
 	struct ibv_srq *ibv;
-	struct rpma_cq *rcq; /* NULL: completions go to the queues of the connections */
+	struct rpma_cq *rcq; /* NULL: the queues of the connections get the completions */
 };
 
 #endif

@@ -10,8 +10,8 @@
  *   failure   how the call reports it:
  *             NUL: NULL and errno    NEG: -1 and errno    ERR: an errno value
  *             VOID: it cannot fail
- *   act       CALL, or RELEASE: the call gives something back or acknowledges it, which must
- *             happen also where a decorator reports a failure
+ *   act       CALL, or RELEASE: the call releases or acknowledges an object, which must happen
+ *             even if a decorator reports a failure
  */
 #ifndef VERBS_EXT_CALLS_H
 #define VERBS_EXT_CALLS_H

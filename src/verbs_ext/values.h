@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * values.h -- the numbers that go beyond verbs: flush types, digests, durability classes, access
- * rights, capabilities, completion opcodes and reasons of failure.
+ * values.h -- the numbers of the extensions to verbs: flush types, digests, durability classes,
+ * access rights, capabilities, completion opcodes and reasons of failure.
  *
- * All rooms, the wire (doc/wire.md) and librpma's users use the same numbers. This file has no
- * types of verbs, so that pure code may include it.
+ * All folders of the source, the wire (doc/wire.md) and librpma's users use the same numbers. This
+ * file has no types of verbs, so that pure code may include it.
  */
 #ifndef VERBS_EXT_VALUES_H
 #define VERBS_EXT_VALUES_H
@@ -53,7 +53,8 @@ struct vext_digest {
 	uint8_t bytes[VEXT_DIGEST_LEN];
 };
 
-/* The algorithm for a range of len bytes. For AUTO the length decides; else the result is `alg`. */
+/* Returns the algorithm for a range of len bytes. For AUTO the length decides; else the result is
+ * `alg`. */
 static inline uint32_t vext_digest_pick(uint32_t alg, size_t len)
 {
 	if (alg != VEXT_DIGEST_AUTO)
@@ -102,7 +103,7 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_CAP_ATOMICS (1u << 7)
 #define VEXT_CAP_KNOWN   (1u << 31) /* the connection is or was established */
 
-/* Which end rejected a connection (RDMA_CM_EVENT_REJECTED). */
+/* The kind of a rejection (RDMA_CM_EVENT_REJECTED). */
 enum vext_rejection {
 	VEXT_REJECTION_NONE,
 	/* the device does not report which end rejected the connection */

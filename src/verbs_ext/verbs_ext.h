@@ -30,7 +30,7 @@ struct vext_wr {
 	uint8_t bytes[8];          /* for ATOMIC_WRITE, in the order of memory */
 	uint32_t alg;              /* for VERIFY */
 	void *result;              /* VERIFY: struct vext_digest, QUERY: uint32_t; written before a
-				    * successful completion, and never once the QP is destroyed */
+				    * successful completion, and never after the QP is destroyed */
 };
 
 #endif
