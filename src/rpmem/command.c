@@ -9,8 +9,7 @@
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 
-/* Set the arguments of ssh. Behind "--" ssh treats neither the host nor the command as an
- * option. */
+/* Set the arguments of ssh. After "--" ssh treats neither the host nor the command as an option. */
 static void command_set_argv(struct command *cmd, const struct target *target, bool ipv4)
 {
 	int n = 0;

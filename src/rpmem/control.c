@@ -48,8 +48,8 @@ static void control_after_fork(void)
 	pthread_mutex_unlock(&controls_lock);
 }
 
-/* Close the child's copy of the descriptor: otherwise the session would go on after the parent is
- * killed. */
+/* Close the child's copy of the descriptor: otherwise the session would continue after the parent
+ * is killed. */
 static void control_in_child(void)
 {
 	struct list *it;

@@ -5,7 +5,7 @@
  *
  * Several threads may make requests; the requests are sent one after the other. The first failure
  * of the stream is final. A forked process closes its copies of the descriptors, and the parent's
- * session goes on.
+ * session continues.
  */
 #ifndef RPMEM_CONTROL_H
 #define RPMEM_CONTROL_H

@@ -15,7 +15,7 @@
 
 #include "rpmem/wire/lane.h"
 
-/* Data that all lanes of a pool share: where they connect to, and what they transfer. */
+/* Data that all lanes of a pool share: their destination, and the memory that they transfer. */
 struct lane_place {
 	struct rpma_peer *peer;
 	struct rpma_mr_local *local; /* registration of the local pool */
@@ -24,7 +24,7 @@ struct lane_place {
 	struct wire_key key;
 	enum wire_method method;
 	enum rpma_flush_type flush_type;
-	unsigned queue; /* most outstanding flushes of a lane */
+	unsigned queue; /* largest number of outstanding flushes of a lane */
 	int timeout_ms;
 	unsigned spin_us;
 };

@@ -8,8 +8,8 @@
 /* Split long ranges, because the time limit applies to each completion. */
 #define LANE_SLICE     (8u << 20)  /* largest transfer, in bytes */
 #define LANE_BARRIER   (64u << 20) /* largest range that one barrier flushes, in bytes */
-#define LANE_TRANSFERS 8           /* most slices in transfer at a time */
-/* reads of at most this many bytes go through the lane's own memory */
+#define LANE_TRANSFERS 8           /* largest number of slices in transfer */
+/* reads of at most this many bytes use the lane's own memory */
 #define LANE_BOUNCE 65536u
 
 /* Values of op_context of the lane's operations. */
@@ -33,7 +33,7 @@ struct lane {
 	struct rpma_cq *cq;
 	struct rpma_batch *batch; /* holds two operations */
 	struct rpma_mr_remote *remote;
-	unsigned queue;     /* most outstanding barriers */
+	unsigned queue;     /* largest number of outstanding barriers */
 	unsigned barriers;  /* number of outstanding barriers */
 	unsigned transfers; /* number of outstanding transfers that give a completion */
 	uint8_t *bounce;    /* NULL before the first read */
@@ -57,7 +57,7 @@ int lane_broken(struct lane *lane, const char *what, int rc);
 int lane_general_init(struct lane *lane);
 int lane_general_prepare(struct rpma_conn_req *req, void *lane);
 void lane_general_fini(struct lane *lane);
-/* Add the message for a range to lane->batch, behind the transfers. A slot must be free. */
+/* Add the message for a range to lane->batch, after the transfers. A slot must be free. */
 int lane_general_add(struct lane *lane, uint64_t offset, uint64_t length);
 /* Handle a received answer. */
 int lane_general_on_receive(struct lane *lane, const struct ibv_wc *wc);

@@ -109,7 +109,7 @@ int pool_lane(RPMEMpool *rpp, unsigned n, struct lane **lane)
 	return rc;
 }
 
-/* The number of lanes for which this process has descriptors. */
+/* Returns the number of lanes for which this process has descriptors. */
 static unsigned pool_lanes_possible(void)
 {
 	struct rlimit limit;

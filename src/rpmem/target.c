@@ -80,7 +80,7 @@ static const char *target_judge_word(const char *word)
 	return NULL;
 }
 
-/* Returns NULL, or the text of the error. The host begins behind the last '@', as ssh parses it. */
+/* Returns NULL, or the text of the error. The host begins after the last '@', as ssh parses it. */
 static const char *target_parse_ssh(const char *text, struct target *t)
 {
 	const char *at = strrchr(text, '@'), *why;

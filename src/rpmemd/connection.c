@@ -44,7 +44,7 @@ static void connection_set_options(int fd)
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* Tell the initiator only that the start failed: the log has the details. */
+/* Report to the initiator only that the start failed: the log has the details. */
 static int connection_report_failure(const struct direct_start *start)
 {
 	struct wire_stream *stream = malloc(sizeof(*stream));

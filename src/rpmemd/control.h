@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.h -- handles an initiator's requests in their order: the first one opens or creates a
- * pool, once. The others are attributes, lanes and deep flushes of that pool, until the pool is
- * closed.
+ * control.h -- handles an initiator's requests in their order: the first request opens or creates a
+ * pool, and there is only one such request. The other requests concern attributes, lanes and deep
+ * flushes of that pool, until the pool is closed.
  *
  * Pure, except for the service that it calls: the caller passes a frame and gets an answer.
  */

@@ -21,7 +21,7 @@ struct data {
 	int epoll_fd;
 	struct rpma_ep *ep;
 	uint16_t port;
-	uint64_t deadline; /* time limit for the expected lanes to come */
+	uint64_t deadline; /* deadline for the arrival of the expected lanes */
 	bool announced;    /* a lane was announced at some time */
 	unsigned expected; /* number of lanes that are expected now */
 	unsigned came;     /* number of lanes that were accepted */
@@ -37,7 +37,7 @@ struct data {
 	struct lane **lanes;
 };
 
-/* most events that are handled in one step, so that the control stream is not held up */
+/* largest number of events that one step handles, so that the control stream is not delayed */
 #define DATA_EVENTS 64
 
 /*

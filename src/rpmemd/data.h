@@ -30,7 +30,7 @@ struct data_opts {
 	enum wire_method method;
 	unsigned lanes;    /* number of granted lanes */
 	unsigned nthreads; /* number of threads of the general method; 0: one for each lane */
-	/* time limit for announced lanes to come; DATA_CONNECT_MS, except in tests */
+	/* time limit for the arrival of announced lanes; DATA_CONNECT_MS, except in tests */
 	int connect_ms;
 	int deserted_ms; /* DATA_DESERTED_MS, except in tests */
 	struct persist *persist;
@@ -38,7 +38,7 @@ struct data_opts {
 
 struct data;
 
-/* Make the data path, without opening a port. ERROR_LOCAL. */
+/* Make the data path, without opening a port. Returns 0 or ERROR_LOCAL. */
 int data_new(const struct data_opts *opts, struct data **data, struct error *err);
 /* On return all lanes are closed, and the memory is deregistered. */
 void data_delete(struct data **data);
@@ -57,9 +57,9 @@ bool data_was_connected(const struct data *data);
 
 /*
  * Returns true if the initiator has no lane any more, and none is expected. A lane ends only once,
- * and the first lane comes when the pool is opened, so the initiator cannot use its pool any more.
- * The control stream is no sign of this: if the initiator's machine has vanished, the stream may
- * last for hours, because sshd checks rarely.
+ * and the first lane is connected when the pool is opened, so the initiator cannot use its pool any
+ * more. The control stream is no sign of this: if the initiator's machine has vanished, the stream
+ * may last for hours, because sshd checks rarely.
  */
 bool data_is_deserted(const struct data *data);
 

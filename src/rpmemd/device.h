@@ -27,7 +27,7 @@ void device_close(struct device *d);
 enum wire_method device_method(const struct device *d, const struct settings *s,
 			       enum rpma_durability durability, enum wire_method wanted);
 
-/* Listen at a port in the range. ERROR_LOCAL. */
+/* Listen at a port in the range. Returns 0 or ERROR_LOCAL. */
 int device_listen(const struct device *d, const struct settings_ports *range, struct rpma_ep **ep,
 		  uint16_t *port, struct error *err);
 

@@ -44,7 +44,7 @@ int direct_receive_proof(struct wire_stream *stream, struct wire_proof *proof, s
 	if (rc)
 		return wire_stream_explain(stream, rc, "the initiator", err);
 	/*
-	 * Refuse further bytes behind the proof, because they would be lost with this process's
+	 * Refuse further bytes after the proof, because they would be lost with this process's
 	 * buffer.
 	 */
 	if (frame.type != WIRE_PROOF || stream->have != stream->used ||

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "service/forward_log.h"
 
-/* These variables are set before a second thread exists, except the descriptor. */
+/* Except for the descriptor, these variables are set before a second thread exists. */
 static char journal_path[PATH_MAX];
 static char journal_subject[128];
 static bool journal_to_syslog;

@@ -12,8 +12,8 @@
 /* Write errors and warnings to standard error. */
 void journal_begin(void);
 /*
- * Open the configured log. ERROR_LOCAL: the file cannot be opened, and lines still go to standard
- * error.
+ * Open the configured log. ERROR_LOCAL: the file cannot be opened, and lines are still written to
+ * standard error.
  */
 int journal_open(const struct settings *s, struct error *err);
 /* Open the log file again after it was renamed. On failure the old file stays open. */

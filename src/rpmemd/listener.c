@@ -100,7 +100,7 @@ static void listener_serve(struct listener *l, struct pending *pending, const st
 	secret_forget(&start.secret);
 }
 
-/* Read the secret for each proof, so that a changed secret takes effect at once. */
+/* Read the secret for each proof, so that a changed secret takes effect immediately. */
 static void listener_on_proof(struct listener *l, struct pending *pending,
 			      const struct wire_proof *proof)
 {

@@ -37,8 +37,8 @@ void persist_fini(struct persist *p);
 /* Make a range durable. Returns 0, or -errno of the pool's first failure. -EINVAL: the range is
  * not within the pool; this failure is not final. */
 int persist_range(struct persist *p, uint64_t offset, uint64_t len);
-/* Make a range durable, and flush the memory's own buffers if the platform supports this. Returns
- * as persist_range(). */
+/* Make a range durable, and flush the memory's own buffers if the platform supports this. The
+ * result is that of persist_range(). */
 int persist_deep(struct persist *p, uint64_t offset, uint64_t len);
 
 #endif

@@ -23,7 +23,7 @@ int remove_pool(const struct options *opts, const struct settings *s)
 		fprintf(stderr, "rpmemd: %s\n", err.text);
 		return err.cause > 0 && err.cause <= REMOVE_CODE_MAX ? err.cause : EIO;
 	}
-	if (err.kind) /* an obstacle that --force has passed over */
+	if (err.kind) /* an obstacle that --force has ignored */
 		LOG_WARNING("%s", err.text);
 	else
 		LOG_NOTICE("pool %s was removed", opts->remove_set);

@@ -25,7 +25,7 @@ struct run_opts {
 };
 
 enum run_exit run_session(const struct run_opts *opts);
-/* Report instead of running a session that the start-up failed, for the reason in err. */
+/* Instead of running a session, report that the start-up failed, for the reason in err. */
 void run_report_failure(int out, const struct error *err);
 
 #endif

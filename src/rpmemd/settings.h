@@ -43,8 +43,8 @@ void settings_init(struct settings *s, const char *home);
 /* Set a key. ERROR_ARGUMENT: the key does not exist, or the value is not valid for the key. */
 int settings_set(struct settings *s, const char *key, const char *value, struct error *err);
 /*
- * Call this after all keys are set: replaces $HOME in paths by home, and checks that poolset-dir
- * is absolute. ERROR_ARGUMENT.
+ * Call this after all keys are set: replaces $HOME in paths by home, and checks that poolset-dir is
+ * absolute. Returns 0 or ERROR_ARGUMENT.
  */
 int settings_finish(struct settings *s, const char *home, struct error *err);
 

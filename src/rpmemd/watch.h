@@ -18,7 +18,7 @@ struct watch *watch_start(const struct poolset_pool *pool);
 void watch_stop(struct watch *w);
 /* Returns a descriptor that becomes readable when a part is lost. */
 int watch_get_fd(const struct watch *w);
-/* Returns true if a part was lost, even if its name has come back since. err has the text. */
+/* Returns true if a part was lost, even if its name leads to the part again. err has the text. */
 bool watch_has_lost(struct watch *w, struct error *err);
 /* Like watch_has_lost(), but check immediately first. */
 bool watch_look(struct watch *w, struct error *err);

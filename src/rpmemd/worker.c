@@ -5,7 +5,7 @@
 #include "base/thread.h"
 #include "rpmemd/lane.h"
 
-/* Time that the worker spins before it sleeps: the next request often comes at once. */
+/* Time that the worker spins before it sleeps: the next request often arrives immediately. */
 #define WORKER_SPIN_NS (20 * NSEC_PER_US)
 /* Longest sleep of the worker before it checks whether it has to end. */
 #define WORKER_WAIT_MS 500

@@ -35,10 +35,10 @@ void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key);
 size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint8_t *body,
 			 size_t len, uint8_t *buf);
 /*
- * Decode the first frame in the buffer. Returns the frame's length, and *frame, whose body points
- * into the buffer. 0: the frame is not complete. -EPROTO: the stream has another protocol.
- * -EPROTONOSUPPORT: another version. -EMSGSIZE: the frame is longer than any message. -EBADMSG:
- * the seal is wrong.
+ * Decode the first frame in the buffer. Returns the frame's length, and fills *frame, whose body
+ * points into the buffer. 0: the frame is not complete. -EPROTO: the stream has another protocol.
+ * -EPROTONOSUPPORT: another version. -EMSGSIZE: the frame is longer than any message. -EBADMSG: the
+ * seal is wrong.
  */
 int wire_frame_decode(struct wire_seal *seal, const uint8_t *buf, size_t len,
 		      struct wire_frame *frame);

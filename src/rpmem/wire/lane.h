@@ -3,12 +3,12 @@
  * lane.h -- messages on a lane, which is one connection of librpma: the private data of its start,
  * and the messages of the general method.
  *
- * Pure. The connect request proves, with the lane key, its right to this lane at this port. The
- * request's 44 bytes fit into the 56 bytes that InfiniBand's connection manager carries. The
- * daemon's reply (up to 192 of 196 possible bytes) has a proof, too, and contains the descriptor
- * of the pool's memory. To refuse a lane, the daemon may accept it with a refusal in the reply and
- * disconnect, because not every provider delivers the private data of a reject. Both decoders
- * accept a longer buffer, because InfiniBand pads private data.
+ * Pure. The connect request contains a proof, made with the lane key, of the right to this lane at
+ * this port. The request's 44 bytes fit into the 56 bytes that InfiniBand's connection manager
+ * carries. The daemon's reply (up to 192 of 196 possible bytes) has a proof, too, and contains the
+ * descriptor of the pool's memory. To refuse a lane, the daemon may accept it with a refusal in the
+ * reply and disconnect, because not every provider delivers the private data of a reject. Both
+ * decoders accept a longer buffer, because InfiniBand pads private data.
  */
 #ifndef RPMEM_WIRE_LANE_H
 #define RPMEM_WIRE_LANE_H

@@ -5,8 +5,8 @@
  *
  * A proof is a code (base/mac.h) over a label, the role of the proving end, the whole greeting and
  * the initiator's nonce; the daemon's proof also covers its PROVEN. The keys are made in the same
- * way with other labels, so each session has its own keys, and no key is ever sent.
- * doc/security.md lists what the proofs do not give (secrecy). secret.h reads the file.
+ * way with other labels, so each session has its own keys, and no key is ever sent. doc/security.md
+ * lists the properties that the proofs do not give (secrecy). secret.h reads the file.
  */
 #ifndef RPMEM_WIRE_PROOF_H
 #define RPMEM_WIRE_PROOF_H

@@ -28,9 +28,9 @@ void wire_stream_init(struct wire_stream *s, int in, int out);
 /* Seal both directions from the next frame on. */
 void wire_stream_seal(struct wire_stream *s, const struct wire_key *tx, const struct wire_key *rx);
 /*
- * Send a whole message. deadline: as from poll_deadline(). Returns 0, -ETIMEDOUT, -ECONNRESET (the
- * other end is gone), or another -errno of write(2). Never raises SIGPIPE on a socket; if `out` is
- * a pipe, the process must ignore that signal.
+ * Send a whole message. deadline: a result of poll_deadline(). Returns 0, -ETIMEDOUT, -ECONNRESET
+ * (the other end is gone), or another -errno of write(2). Never raises SIGPIPE on a socket; if
+ * `out` is a pipe, the process must ignore that signal.
  */
 int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *body, size_t len,
 		     uint64_t deadline);
