@@ -137,7 +137,7 @@ static unsigned bench_count_rows(const struct bench *b)
 	return rows;
 }
 
-/* Send for a while before the measurement: two ends on one host may change from TCP to shared
+/* Send for some time before the measurement: two ends on one host may change from TCP to shared
  * memory after the first messages. */
 static int bench_settle(struct bench *b)
 {

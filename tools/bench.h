@@ -3,8 +3,8 @@
  * bench.h -- declarations shared by the files of `rpma bench`: options, the kinds of work, and the
  * result of a row.
  *
- * A round has one completion: a round is one operation, or several writes and the flush of all of
- * them. Depth is the number of outstanding rounds.
+ * A round is one operation, or several writes and one flush of all of them. Each round has one
+ * completion. Depth is the number of outstanding rounds.
  */
 #ifndef TOOL_BENCH_H
 #define TOOL_BENCH_H
@@ -27,15 +27,15 @@ struct bench_list {
 
 struct bench_opts {
 	struct remote_opts remote;
-	uint32_t queue; /* most outstanding operations */
+	uint32_t queue; /* largest number of outstanding operations */
 	struct bench_list sizes, depths;
 	/* a bit for each entry of bench_works; 0: all works that are possible */
 	unsigned works;
-	uint64_t batch;       /* number of writes in a round that is posted at once */
+	uint64_t batch;       /* number of writes in a round that is posted by one call */
 	uint64_t flush_every; /* number of writes in a round whose writes are posted one by one */
 	uint64_t count;       /* rounds of each row; 0: as many as the duration permits */
 	uint64_t duration_ms;
-	uint64_t most;    /* most rounds of a row; the duration may end the row earlier */
+	uint64_t most;    /* limit of rounds of a row; the duration may end it earlier */
 	unsigned spin_us; /* poll for this time, then sleep until a completion is announced */
 	bool overwrite;
 };

@@ -72,7 +72,7 @@ static int main_run(int argc, char **argv)
 
 /*
  * Open a replacement for each closed standard descriptor: otherwise the next opened file would get
- * its number, and messages would go into that file. The replacement cannot be read (input) or
+ * its number, and messages would be written to that file. The replacement cannot be read (input) or
  * written (output), like a closed descriptor.
  */
 static int main_occupy_standard_descriptors(void)

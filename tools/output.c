@@ -24,7 +24,7 @@ static int output_fail(const struct output *out, const char *what)
 	return cli_fail(CLI_FILE, "cannot %s %s: %s", what, out->name, strerror(errno));
 }
 
-/* Direct all later text to standard error, so that only data goes to standard output. */
+/* Direct all later text to standard error, so that standard output gets only data. */
 static int output_take_stdout(struct output *out)
 {
 	out->name = "standard output";
@@ -36,7 +36,7 @@ static int output_take_stdout(struct output *out)
 }
 
 /* Returns true for "-", /dev/stdout or another name of standard output. A device does not count,
- * because several programs may write to a device at once. */
+ * because several programs may write to a device at the same time. */
 static bool output_is_stdout(const char *name)
 {
 	struct stat st, st_stdout;

@@ -11,7 +11,7 @@
 #include "resume.h"
 #include "source.h"
 
-#define PUT_FLUSHES 4            /* most outstanding flushes */
+#define PUT_FLUSHES 4            /* largest number of outstanding flushes */
 #define PUT_CHUNK   (256u << 10) /* bytes of the source that are read at a time */
 /* A write of this size is copied, and is sent while the next one is read. */
 #define PUT_WRITE (32u << 10)

@@ -127,8 +127,8 @@ static enum cli_exit remote_exit_code(int rc)
 	}
 }
 
-/* Returns the length of the error text without the library's advice, which is for programs that go
- * on. The tool prints its own advice instead (cli_set_tail()). */
+/* Returns the length of the error text without the library's advice, which is for programs that
+ * continue. The tool prints its own advice instead (cli_set_tail()). */
 static size_t remote_text_len(const char *text)
 {
 	static const char *const advice[] = {ADVICE_WRITER, ADVICE_READER};

@@ -33,8 +33,8 @@ void survive_facts_of(const json_t *set, struct survive_facts *facts)
 	}
 }
 
-/* Returns how many further members of the register may be lost, or -1 if the register has no
- * majority. */
+/* Returns the number of further members of the register that can be lost, or -1 if the register has
+ * no majority. */
 static int survive_register_spare(const struct survive_facts *f)
 {
 	if (f->is_register_silent)
