@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limit_impl.h -- the limits: what the same work costs without librpma. */
+/* limit_impl.h -- the limits: the cost of the same work without librpma. */
 #ifndef BENCH_LIMIT_IMPL_H
 #define BENCH_LIMIT_IMPL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures copies of `size` bytes in memory (one copy, or two in a row as through a ring), and how
- * long a cache line takes to another process and back.
+ * Measures copies of `size` bytes in memory (one copy, or two in a row as through a ring), and the
+ * time in which a cache line moves to another process and back.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures how fast ranges a page apart go from one process to another. Each range is copied into a
- * ring in shared memory and out of it. The other process answers after it has all ranges. Both
- * processes spin, and check nothing.
+ * Measures the transfer of ranges, which begin a page apart, from one process to another. Each
+ * range is copied into a ring in shared memory and out of it. The other process answers after it
+ * has all ranges. Both processes spin, and check nothing.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 
 #define STREAM_END 1
 
-/* Receive into the same memory until the initiator closes its side, and then confirm that. */
+/* Receive into the same memory until the initiator closes its side, and then confirm the end. */
 static void limit_stream_target(const struct bench_case *c, int fd, void *arg)
 {
 	char *in = limit_buffer(c->size), done = STREAM_END;

@@ -16,8 +16,8 @@
 
 #define MIRROR_SLOTS  64u
 #define MIRROR_EXTENT (2u << 20)
-/* more extents than can be hot at once; they are used in turn, so each is cold again at its next
- * use */
+/* more extents than can be hot at the same time; they are used in turn, so each is cold again at
+ * its next use */
 #define MIRROR_EXTENTS 272u
 #define MIRROR_RANGES  256u
 #define MIRROR_ALL_NS  20000000000u

@@ -38,7 +38,7 @@ void mirror_hosts_stop(struct mirror_hosts *h);
 /* Start one daemon. */
 void mirror_host_start(struct mirror_hosts *h, unsigned i);
 void mirror_host_kill(struct mirror_hosts *h, unsigned i);
-/* Send later calls of librpmirror in this process to the daemon of host i. */
+/* Make later calls of librpmirror in this process use the daemon of host i. */
 void mirror_host_enter(const struct mirror_hosts *h, unsigned i);
 
 /* The following functions are in mirror_long.c: measurements that are more than calls in a loop. */

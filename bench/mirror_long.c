@@ -162,8 +162,8 @@ static enum rpmirror_copy mirror_busy_copy(const struct mirror_busy *b)
 	return mirror_state(b->m).members[b->slot].copy;
 }
 
-/* Flush until the copy enters (`is`) or leaves this state, or until the time is over. Returns how
- * long it took. */
+/* Flush until the member's copy enters (`is` true) or leaves (`is` false) the state `copy`, or
+ * until `ns` is over. Returns how long it took. */
 static uint64_t mirror_busy_until(struct mirror_busy *b, struct samples *samples,
 				  enum rpmirror_copy copy, bool is, uint64_t ns)
 {

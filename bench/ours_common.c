@@ -21,7 +21,8 @@ void ours_environment(const struct bench_case *c, bool target)
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 }
 
-/* Returns the slots for the writes and the flush of each unit, and a few more. */
+/* Returns the size of a send queue: slots for the writes and the flush of each unit, and a few
+ * more. */
 static uint32_t ours_sq_size(const struct bench_case *c)
 {
 	return c->depth * (c->every + 1) + 16;

@@ -10,7 +10,7 @@
 #include "lib/samples.h"
 #include "lib/span.h"
 
-/* If ret is not 0, exit with the failed call and librpma's reason. */
+/* If ret is not 0, print the failed call and librpma's reason, and exit. */
 void ours_must(int ret, const char *what);
 /* Call this before the first call of librpma in this process. */
 void ours_environment(const struct bench_case *c, bool target);
@@ -23,7 +23,8 @@ uint32_t ours_cq_size(const struct bench_case *c);
  * ends the program.
  */
 bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max, int *count);
-/* Exit with the reason why the connection ended. wc: the completion of a flushed operation. */
+/* Print the reason why the connection ended, and exit. wc: the completion of a flushed
+ * operation. */
 _Noreturn void ours_broke(const struct rpma_conn *conn, const struct ibv_wc *wc);
 
 /* One end of a connection. */

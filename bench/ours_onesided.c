@@ -15,7 +15,7 @@ struct onesided {
 	struct ours o;
 	struct samples *samples;
 	void (*post)(struct ours *o, struct ours_conn *oc);
-	unsigned ops; /* as how many operations a unit counts */
+	unsigned ops; /* number of operations that a unit counts as */
 };
 
 static enum rpma_flush_type onesided_type(const struct bench_case *c)
@@ -114,8 +114,8 @@ static struct ours_conn *onesided_conn(const struct ibv_wc *wc)
 	return (struct ours_conn *)(uintptr_t)wc->wr_id;
 }
 
-/* Keep all connections busy for this time, then wait for the units under way. Returns how long it
- * took. */
+/* Keep all connections busy for `ns` nanoseconds, then wait for the units under way. Returns how
+ * long it took. */
 static uint64_t onesided_for(struct onesided *s, uint64_t ns)
 {
 	const struct bench_case *c = s->o.c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures a message to the target and an answer, which programs receive. Each connection has
- * `depth` exchanges under way. At each end a message stays in the slot of the receive that took it.
+ * Measures a message to the target and its answer; the two programs receive them. Each connection
+ * has `depth` exchanges under way. At each end a message stays in the slot of the receive that took
+ * it.
  */
 #include <stdint.h>
 
@@ -11,7 +12,7 @@
 #include "ours_impl.h"
 
 #define SEND_WCS 16
-/* One of this many sends requests a completion, which frees the send queue on every device. */
+/* One in this many sends requests a completion, which frees the send queue on every device. */
 #define SEND_SIGNALLED 8
 
 /* The wr_id of a receive is its connection and slot; that of each send is SEND_ID. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures when Writes become visible that no flush and no poll follows, because the initiator's
- * program sleeps. Each Write contains the time of its post, and the target's program spins on its
- * memory until it reads that time.
+ * Measures when a Write becomes visible if neither a flush nor a poll follows it, because the
+ * initiator's program sleeps. Each Write contains the time of its post, and the target's program
+ * spins on its memory until it reads that time.
  *
- * One of `every` Writes is of this kind, and is posted directly after the last flush has completed.
- * All other Writes are followed by a flush. A program does this that writes a log, and sometimes a
- * word on which a reader spins.
+ * One in `every` Writes is of this kind, and is posted directly after the last flush has completed.
+ * A flush follows each other Write. A program that writes a log, and sometimes a word on which a
+ * reader spins, behaves in this way.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

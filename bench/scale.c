@@ -5,7 +5,7 @@
  *   scale idle CONNS SECONDS          bytes and CPU of idle connections
  *   scale connect SECONDS THREADS     connects + disconnects a second
  *   scale rate CONNS SECONDS SIZE DEPTH   writes + flushes a second, DEPTH under way on each
- *   scale latency CONNS SECONDS      of one connection alone, and beside CONNS idle ones
+ *   scale latency CONNS SECONDS      latency of one connection, alone and beside CONNS idle ones
  *
  * Each prints one line of JSON. bench/scale.md has the details.
  */

@@ -16,7 +16,7 @@ struct scale_usage {
 	uint64_t cpu_ns;
 	uint64_t allocated;    /* bytes allocated by malloc(3) */
 	uint64_t anonymous;    /* bytes of resident memory that no file backs */
-	uint64_t switches;     /* how often a thread has waited */
+	uint64_t switches;     /* number of times that a thread has waited */
 	uint64_t socket_pages; /* pages in TCP buffers of the whole machine */
 };
 

@@ -12,7 +12,7 @@
 #include "wire.h"
 
 #define ETCD_KEY    12 /* length of a key in bytes */
-#define ETCD_PREFIX 5  /* length of gRPC's prefix: a byte for "not compressed", and the length */
+#define ETCD_PREFIX 5  /* bytes of gRPC's prefix: a flag "not compressed", and the length */
 #define ETCD_HEAD   32 /* the longest request head before the value, in bytes */
 #define ETCD_WINDOW (1 << 30)
 

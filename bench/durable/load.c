@@ -100,7 +100,7 @@ static void load_begin(struct load *l)
 		load_watch(&l->conns[i]);
 }
 
-/* Keep all connections busy for this time, then wait for the writes under way. */
+/* Keep all connections busy for `ns` nanoseconds, then wait for the writes under way. */
 static uint64_t load_for(struct load *l, uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), now = begin;
@@ -209,7 +209,7 @@ int load_main(const struct load_client *client, int argc, char **argv)
 
 	case_parse(&c, client->who, argc, argv);
 	if (case_is_memory(&c))
-		c.where = "server"; /* the writes go to a file, a page apart */
+		c.where = "server"; /* the writes go to a file and begin a page apart */
 	l.port = (unsigned short)c.port;
 	if (client->start)
 		client->start(&l);

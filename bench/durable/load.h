@@ -19,8 +19,8 @@ struct load_conn {
 	unsigned number;
 	struct span span;  /* offsets in the server's file; each connection has its own part */
 	void *own;         /* data of this client's connection */
-	struct wire *wire; /* the socket, if the client has has_wire */
-	/* descriptor to watch, set by open(), if the client does not have has_wire */
+	struct wire *wire; /* the socket, if the client sets has_wire */
+	/* descriptor to watch, set by open(), if the client does not set has_wire */
 	int fd;
 	unsigned watched; /* events that are watched */
 	uint64_t *begun;  /* post time of each slot's write */
@@ -34,7 +34,7 @@ struct load_client {
 	/* Called before the first open() and after the last close(); may be NULL. */
 	void (*start)(struct load *l);
 	void (*stop)(struct load *l);
-	/* own: size of lc->own in bytes, which are zero at first; 0: open() sets lc->own */
+	/* own: size of lc->own in bytes, initially zeroed; 0: open() sets lc->own */
 	size_t own;
 	/* the connection is lc->wire, and wants() is not used */
 	bool has_wire;
@@ -42,8 +42,8 @@ struct load_client {
 	/* Begin the write of the slot. */
 	void (*post)(struct load_conn *lc, unsigned slot, uint64_t at);
 	/*
-	 * Called when the descriptor has these events. Takes the answers, and calls load_done() for
-	 * each.
+	 * Called when epoll reports `events` for the descriptor. Receives the answers, and calls
+	 * load_done() for each.
 	 */
 	void (*service)(struct load_conn *lc, unsigned events);
 	/* Returns the events to wait for. */
@@ -60,7 +60,7 @@ struct load {
 	unsigned short port;
 	int epoll;
 	struct samples *samples;
-	/* Slots whose write was answered, and that were not posted again. */
+	/* Slots whose write was answered, and that are not posted again yet. */
 	struct {
 		struct load_conn *lc;
 		unsigned slot;

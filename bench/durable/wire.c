@@ -52,7 +52,7 @@ static void wire_keep(struct wire *w, const char *data, size_t len)
 	w->end += len;
 }
 
-/* Returns how many bytes the kernel has taken. */
+/* Returns how many bytes the kernel has accepted. */
 static size_t wire_send(struct wire *w, const struct iovec *parts, int count)
 {
 	struct msghdr msg = {.msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count};

@@ -15,7 +15,7 @@ struct workers_run {
 	pthread_barrier_t ready;
 	pthread_mutex_t lock; /* guards the samples and `last` */
 	struct samples *samples;
-	uint64_t from, last; /* end of the warm-up, and end of the last write */
+	uint64_t from, last; /* end times of the warm-up and of the last write, in ns */
 };
 
 static void workers_add(struct workers_run *run, uint64_t begun)
@@ -135,7 +135,7 @@ int workers_main(const struct workers_client *client, int argc, char **argv)
 
 	case_parse(&c, client->who, argc, argv);
 	if (case_is_memory(&c))
-		c.where = "server"; /* the writes go to a file, a page apart */
+		c.where = "server"; /* the writes go to a file and begin a page apart */
 	run.all.count = client->depth_is_threads ? c.conns * c.depth : c.conns;
 	run.all.depth = client->depth_is_threads ? 1 : c.depth;
 	run.all.payload = payload_new(c.size);

@@ -37,7 +37,7 @@ struct workers_client {
 struct workers {
 	const struct workers_client *client;
 	const struct bench_case *c;
-	/* count: number of threads; depth: writes that each keeps under way */
+	/* count: number of threads; depth: writes under way in each */
 	unsigned count, depth;
 	char *payload;
 	void *own; /* data of the client */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpma_fio -- an engine for fio: reads, writes and flushes of a region that an `rpma serve`
- * exports.
+ * rpma_fio -- an engine for fio that reads, writes and flushes a region of an `rpma serve`.
  *
  * The engine uses fio's structures, whose layout depends on how fio was configured. So it is built
  * with the headers of one fio, and refuses to run in another one (README.md).
@@ -22,7 +21,7 @@
 /* microseconds to spin before checking whether the connection is still alive */
 #define ENGINE_SPIN 1000000
 
-/* Which flush follows each write. */
+/* The flush that follows each write. */
 enum engine_flush { FLUSH_NONE, FLUSH_VISIBLE, FLUSH_PERSISTENT };
 
 /* Leave offset 0 unused, because fio treats an offset of 0 as "the option has no member". */
@@ -73,7 +72,7 @@ static int engine_fail(const struct error *err)
 	return 1;
 }
 
-/* Refuse to run in another fio, which may have other structures. */
+/* Refuse to run in another fio, because its structures may differ. */
 static int engine_check_program(void)
 {
 	char own[PATH_MAX], wanted[PATH_MAX];
@@ -153,7 +152,7 @@ static int engine_open_session(struct engine *e, struct thread_data *td)
 	return rc ? engine_fail(&err) : 0;
 }
 
-/* Before the first write, announce that the region will hold raw bytes. Before that the region may
+/* Before the first write, announce that the region will hold raw bytes. Until then the region can
  * hold a file. */
 static int engine_announce(struct engine *e, struct thread_data *td)
 {
@@ -220,7 +219,7 @@ static void engine_cleanup(struct thread_data *td)
 	td->io_ops_data = NULL;
 }
 
-/* fio allocates the memory of all units at once, after engine_init(). */
+/* fio allocates the memory of all units in one call, after engine_init(). */
 static int engine_memory_alloc(struct thread_data *td, size_t size)
 {
 	struct engine *e = td->io_ops_data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* case.h -- parses which case to measure, from the words name=value of the command line. */
+/* case.h -- parses the case to measure from the words name=value of the command line. */
 #ifndef BENCH_CASE_H
 #define BENCH_CASE_H
 
@@ -16,7 +16,8 @@ struct bench_case {
 	bool ini_polls, tgt_polls;
 	int spin; /* spin time in microseconds, or CASE_SPIN_DEFAULT */
 	const char *crc, *flush;
-	/* where the memory or file is; tgt_where: the same for the target, NULL: as `where` */
+	/* place of the initiator's memory or file; tgt_where: place at the target, NULL: as
+	 * `where` */
 	const char *where, *tgt_where;
 	const char *addr;            /* address of the target */
 	const char *ini_ns, *tgt_ns; /* network namespaces of the two ends, or NULL */

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Write back all dirty pages of the loop device that has the folder. Returns how many bytes were
- * written to it so far, or 0 if the folder is on another device: a disk's counter includes the
- * writes of all programs.
+ * Write back all dirty pages of the loop device that contains the folder. Returns how many bytes
+ * were written to this device so far. Returns 0 if the folder is not on a loop device, because a
+ * disk's counter includes the writes of all programs.
  */
 uint64_t device_written(const char *folder);
 

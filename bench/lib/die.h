@@ -8,7 +8,7 @@
 /* Report which call failed, and errno. */
 _Noreturn void die_errno(const char *what);
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* End because this machine or this build does not permit the measurement. */
+/* End the program, because this machine or this build does not permit the measurement. */
 _Noreturn void skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

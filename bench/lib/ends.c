@@ -14,7 +14,8 @@
 #include "child.h"
 #include "die.h"
 
-/* Time limit in addition to the measurement: to connect, to warm up, to sort. */
+/* Time limit for all other work: to connect, to warm up, to sort. The measurement's time is
+ * added. */
 #define ENDS_LIMIT_S 30
 
 static void ends_enter_netns(const char *name)

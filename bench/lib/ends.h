@@ -18,17 +18,17 @@ struct ends {
 };
 
 /*
- * Fork. Each end enters its network namespace and CPU, and the child runs target(c, fd, arg) and
- * exits. Call this before opening anything that the child must not inherit.
+ * Fork. Each end enters its network namespace and is bound to its CPU. The child runs target(c, fd,
+ * arg) and exits. Call this before opening anything that the child must not inherit.
  */
 void ends_start(struct ends *e, const struct bench_case *c,
 		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg);
 /*
- * Set up a process that was started in another way like one of the two ends. The process ends after
- * the time limit.
+ * Make this process one of the two ends, if ends_start() did not start it: enter the end's network
+ * namespace and CPU. The process ends after the time limit.
  */
 void ends_enter(const struct bench_case *c, bool target);
-/* Wait until the target ends. If it failed, the program fails. */
+/* Wait until the target ends. If the target failed, this program ends with a failure, too. */
 void ends_finish(struct ends *e);
 
 /* Send and receive messages between the ends. If the other end is gone, ends_get() ends the

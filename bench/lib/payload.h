@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* payload.h -- makes bytes that do not compress, so that a server writes as many bytes as it
- * gets. */
+ * receives. */
 #ifndef BENCH_LIB_PAYLOAD_H
 #define BENCH_LIB_PAYLOAD_H
 

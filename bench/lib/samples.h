@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * samples.h -- keeps the times of all single operations, in memory that is allocated before the
- * first one.
+ * samples.h -- keeps the duration of each operation, in memory that is allocated before the first
+ * operation.
  *
  * The memory is shared with processes that are forked later. Only one process may add samples.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * span.h -- chooses the offsets of operations: one after the other through a region, and then from
- * its beginning again.
+ * span.h -- chooses the offsets of operations: one after the other, and after the end of the region
+ * again from its beginning.
  *
  * In memory the ranges of operations are adjacent, except those of a batch, which begin at least a
  * page apart. In a file all ranges begin at least a page apart, so that each flush writes back its
@@ -26,8 +26,8 @@ struct span {
 
 /*
  * Make a span in which each operation begins at a multiple of `step`. It has space for all
- * operations that may be under way at once, and at least for a few. The writes of one unit never
- * wrap around.
+ * operations that may be under way at the same time, and at least for a few. The writes of one unit
+ * never wrap around.
  */
 static inline struct span span_of_step(const struct bench_case *c, size_t step)
 {
@@ -49,7 +49,7 @@ static inline struct span span_of(const struct bench_case *c)
 
 /*
  * Returns the span of one connection. In a file each connection has its own part; in memory all
- * share one.
+ * connections share one span.
  */
 static inline struct span span_of_conn(const struct bench_case *c, unsigned number)
 {

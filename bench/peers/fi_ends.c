@@ -13,7 +13,7 @@
 #define FI_ENDS_WAIT_MS  10000
 #define FI_ENDS_NAME_MAX 256
 
-/* A message from one end to the other, with its address. */
+/* A message from one end to the other, with the sender's address. */
 struct fi_name {
 	size_t len;
 	char bytes[FI_ENDS_NAME_MAX];

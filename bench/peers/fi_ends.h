@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fi_ends.h -- the two ends of an RMA measurement on libfabric. With the provider tcp the endpoints
- * are connected, because that costs least. With shm they are unconnected, because there is no other
+ * are connected, because this costs least. With shm they are unconnected, because shm has no other
  * kind.
  */
 #ifndef BENCH_FI_ENDS_H

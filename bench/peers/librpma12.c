@@ -25,7 +25,7 @@
 #define L12_SETTLE_US 3000
 #define L12_DESC_MAX  64
 
-/* What the target sends: its port, and then the descriptors of its memory and configuration. */
+/* Message of the target: its port, and then the descriptors of its memory and configuration. */
 struct l12_memory {
 	size_t mr_len, pcfg_len;
 	char mr[L12_DESC_MAX], pcfg[L12_DESC_MAX];
