@@ -33,7 +33,7 @@ static int words_needed(const char *words)
 
 int play(int argc, char **argv, const struct role *roles)
 {
-	/* Write line by line, even into a pipe, so that a reader gets each line at once. */
+	/* Write line by line, even into a pipe, so that a reader gets each line immediately. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	/* Print the log to standard error: a result is only a number, and the log has the
 	 * details. */
@@ -255,8 +255,8 @@ struct ibv_wc next_completion(struct rpma_cq *cq)
 	struct ibv_wc wc = {0};
 	int ret;
 
-	/* Take completions before waiting: one that came meanwhile is not always announced
-	 * again. */
+	/* Take completions before waiting: a completion that came earlier does not always cause
+	 * another wake-up. */
 	while ((ret = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION) {
 		ret = rpma_cq_wait(cq);
 		/* RPMA_E_NO_COMPLETION is a wake-up without a completion */

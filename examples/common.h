@@ -27,7 +27,7 @@ int play(int argc, char **argv, const struct role *roles);
 /* Exit with "what: why" unless ret, the result of a librpma function, is 0. */
 void must(int ret, const char *what);
 
-/* Returns a number of the command line, from 1 to max, or `otherwise` if arg is NULL. */
+/* Returns the number in arg, from 1 to max, or `otherwise` if arg is NULL. */
 unsigned number(const char *arg, unsigned otherwise, unsigned max);
 
 /*

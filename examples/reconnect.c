@@ -4,8 +4,8 @@
  *
  * It counts acknowledged records: record n is acknowledged once the flush after it has completed.
  * When the connection breaks, some of the records under way may have arrived, and some not. The
- * client sends them again over the next connection. Writing a record twice does no harm, because it
- * always goes to the same offset.
+ * client sends them again over the next connection. Writing a record twice does no harm, because
+ * each record is always written to the same offset.
  */
 #include <endian.h>
 #include <err.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * srq -- two clients send messages, which land in one shared receive queue.
+ * srq -- two clients send messages, which arrive in one shared receive queue.
  *
  * With a receive queue for each connection, a server needs memory for the busiest moment of every
  * client. A shared receive queue (SRQ) needs memory only for the messages of all clients together.

@@ -2,8 +2,8 @@
 /*
  * wal -- a write-ahead log on another machine: wal HOST[:PORT][:REGION] append <lines, or ... show
  * The region's first word is the length of the log. The program writes a group of lines after the
- * log's end. When the group is durable, it stores the word, which makes the group part of the log.
- * So the log has every acknowledged line.
+ * log's end. When the group is durable, the program stores that word, which makes the group part of
+ * the log. So the log has every acknowledged line.
  */
 #include <err.h>
 #include <librpmafile.h>

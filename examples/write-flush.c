@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * write-flush -- a client writes into a file of the server, and learns when the bytes are on the
- * disk.
+ * write-flush -- a client writes into a file of the server, and gets a completion when the bytes
+ * are on the disk.
  *
  * The completion of a write means only that its source may be used again. The completion of the
  * flush after it means more: the bytes survive a crash of the server's machine. The program posts
@@ -25,7 +25,8 @@ static void server(char **args)
 }
 
 /*
- * Check this now: otherwise only a failed flush would show that the server did not register for it.
+ * Check the flush type now: otherwise only a failed flush would show that the server did not
+ * register its memory for this type.
  */
 static void check_flush_type(const struct session *s)
 {
