@@ -6,7 +6,7 @@
 
 /*
  * crc32_iscsi() of ISA-L complements neither its seed nor its result, so both are running values.
- * Its length is an int.
+ * Its length is an int, so a long buffer takes several calls.
  */
 uint32_t crc32c_update(uint32_t crc, const void *buf, size_t len)
 {

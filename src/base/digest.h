@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * digest.h -- computes a digest of bytes that come in pieces: CRC32C, or BLAKE2b-256 (RFC 7693) if
- * a collision must not be feasible (`strong`).
+ * collisions must be infeasible (`strong`).
  *
  *   digest_init(&d, strong);
  *   digest_update(&d, a, alen);

@@ -30,8 +30,8 @@ static size_t folio_bits_len(const struct folio_marks *marks)
 }
 
 /*
- * The kernel gives the mapping memory page by page, at the first store to a page. A child of
- * fork() does not inherit the mapping.
+ * The kernel allocates memory for the mapping page by page, at the first store to each page. A
+ * child of fork() does not inherit the mapping.
  */
 void folio_marks_init(struct folio_marks *marks, uint64_t len)
 {

@@ -37,7 +37,7 @@ void folio_marks_fini(struct folio_marks *marks);
  * about to be stored to, or have been written back. The call splits the folios that reach beyond
  * these pages. A page can be split off only if it is in the process's page table, so the caller
  * loads from the first and the last page first. If the address range has another use by now, the
- * hint is harmless. Thread-safe.
+ * call does no harm. Thread-safe.
  */
 void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, uint64_t len);
 

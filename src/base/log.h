@@ -38,8 +38,8 @@ void log_emit(enum log_level level, const char *file, int line, const char *func
 	      ...) __attribute__((format(printf, 5, 6)));
 
 /*
- * Like log_emit(), but a limited number of times in a period. The first line of a later period
- * ends with the number of lines left out.
+ * Does the same as log_emit(), but only a limited number of times in a period. The first line of a
+ * later period ends with the number of lines left out.
  */
 void log_emit_limited(struct log_limit *limit, enum log_level level, const char *file, int line,
 		      const char *func, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -57,8 +57,8 @@ void log_emit_limited(struct log_limit *limit, enum log_level level, const char 
 #define LOG_DEBUG(...)   LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
 
 /*
- * For events that any peer, accepted or not, can cause without limit. Each call in the source has
- * its own limit (log_limit.h).
+ * Used for events that any peer, accepted or not, can cause without limit. Each call in the source
+ * has its own limit (log_limit.h).
  */
 #define LOG_LIMITED_AT(level, ...)                                                                 \
 	do {                                                                                       \

@@ -29,7 +29,7 @@ const char *nearest_hint(struct nearest *n);
 /*
  * Returns true if the next argument that getopt_long(3) reads is a long option that the table
  * lacks. Then text is "unrecognized option '--sise' (did you mean '--size'?)". An unambiguous
- * prefix of an option is not unknown.
+ * prefix of an option counts as an option of the table.
  */
 bool nearest_option_is_unknown(int argc, char **argv, const struct option *options, char *text,
 			       size_t size);

@@ -19,7 +19,8 @@
 #define HAVE_FIXUP 0
 #endif
 
-/* For data that a signal handler reads. Access to an initial-exec variable never allocates. */
+/* Attribute of data that a signal handler reads: access to an initial-exec variable never
+ * allocates. */
 #define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
 
 struct guard {

@@ -154,7 +154,7 @@ int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rd
 	blocking = destroyed && ch->blocking;
 	pthread_cleanup_pop(1);
 	if (ret && destroyed) {
-		/* the thread can be cancelled here, like in a wait in the kernel */
+		/* the thread can be cancelled here, as in a wait in the kernel */
 		while (blocking)
 			pause();
 		return REFUSE_NEG(EBADF);

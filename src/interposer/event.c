@@ -44,7 +44,7 @@ static struct shim_id *event_request_id(struct shim_id *listener, struct shim_ch
 }
 
 /* May the device or addresses of the inner id have changed before this event, without a call of the
- * program for that id? They are then copied to the shim id. */
+ * program for that id? If so, they are copied to the shim id. */
 static bool event_changes_id(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||
@@ -53,8 +53,8 @@ static bool event_changes_id(enum rdma_cm_event_type type)
 
 /*
  * Replace the ids in the event by their shim ids. The listener may have been moved to this channel.
- * Its older requests may still refer to the former channel, because the thread that moves it may
- * not have changed them yet.
+ * Its older requests may still refer to the former channel, because the thread that moves the
+ * listener may not have moved these requests yet.
  */
 static int event_translate(struct shim_event *e, struct shim_channel *ch)
 {

@@ -2,7 +2,7 @@
 /*
  * sysfs_tree.c -- makes the files in which a kernel would show the software RNIC.
  *
- * Their names and the form of their content are the kernel's
+ * The kernel defines their names and the form of their content
  * (Documentation/ABI/stable/sysfs-class-infiniband). Counters of traffic are left out, because the
  * port has none.
  */

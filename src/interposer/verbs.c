@@ -65,7 +65,7 @@ VEXT_VERBS_CALLS(DISPATCH)
 OPS_VERBS_CALLS(DISPATCH)
 OPS_VERBS_LACKED_CALLS(DISPATCH)
 
-/* Fork protection is for pinned pages. softrnic pins no pages, so nothing is to be done. */
+/* Fork protection is for pinned pages. softrnic pins no pages, so only rdma-core is initialised. */
 int ibv_fork_init(void)
 {
 	__typeof__(ibv_fork_init) *found = (__typeof__(found))rdma_core_symbol("ibv_fork_init");

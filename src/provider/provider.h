@@ -5,7 +5,7 @@
  * A provider is a constant table of the calls of verbs and rdma_cm. Each member has the signature,
  * the return convention and the meaning of rdma-core's call with the same name. librpma chooses a
  * table once for each peer; the rest of its code is the same for all tables. The data path needs no
- * table: a context's own ops dispatch it.
+ * table: it is called through the ops of a context.
  */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H

@@ -39,9 +39,9 @@ static uint64_t native_device_ops(struct ibv_context *ctx)
 
 /*
  * Create a QP with extended operations if possible. If the kernel supports operations that this
- * machine's rdma-core does not, the QP is created without extended operations. Whether the device
- * has atomic operations cannot be read from a QP, so this is stored in qp_context, which librpma
- * does not use otherwise.
+ * machine's rdma-core does not, the QP is created without extended operations. A QP does not show
+ * whether the device has atomic operations, so qp_context stores this; librpma does not use
+ * qp_context otherwise.
  */
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
@@ -82,7 +82,7 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	return caps;
 }
 
-/* For operations beyond verbs, rdma-core has calls only for these two. */
+/* Of the operations beyond verbs, rdma-core has calls only for Flush and Atomic Write. */
 static bool native_can_post(uint32_t caps, enum vext_op op)
 {
 	return op == VEXT_OP_VERBS || (op == VEXT_OP_FLUSH && caps & VEXT_CAP_FLUSH) ||

@@ -105,8 +105,8 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	return 0;
 }
 
-/* Delete the stream. In a forked child a thread of the parent may have been in the middle of a call
- * on the stream; the stream is left alone then. */
+/* Delete the stream. In a forked child the stream stays as it is, because a thread of the parent
+ * may have been in the middle of a call on it. */
 static void conn_delete_stream(struct conn *c)
 {
 	if (conn_is_removed(c)) {

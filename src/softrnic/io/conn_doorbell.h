@@ -35,8 +35,8 @@ void conn_perform_posted(struct conn *c);
 void conn_poll_for_user(struct conn *c, unsigned looks);
 /* Called with the lock: does the program poll its memory, and may an Ack wait on this link? */
 bool conn_may_hold_acks(const struct conn *c);
-/* Called with the lock in that case: calls conn_perform_and_read(). The Ack of a Write may wait for
- * the program's next post. */
+/* Called with the lock if conn_may_hold_acks() is true: calls conn_perform_and_read(). The Ack of a
+ * Write may wait for the program's next post. */
 void conn_read_for_memory(struct conn *c, struct stream_update *u);
 /* Called with the lock: send deferred requests now. */
 void conn_ring(struct conn *c);

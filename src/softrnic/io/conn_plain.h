@@ -39,8 +39,8 @@ struct conn_plain_rts {
  * them. Returns 0 or -errno.
  */
 int conn_plain_new(struct conn **out, uint32_t *qpn);
-/* The queue pair moves to RTR or RTS. These functions never wait, and they do not fail because of
- * checked attributes. */
+/* The queue pair moves to RTR or RTS. These functions never wait. They do not fail if the caller
+ * has checked the attributes. */
 int conn_plain_rtr(struct conn *c, const struct conn_plain_rtr *with);
 int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with);
 /*

@@ -281,7 +281,7 @@ void leader_run(struct eng_runner *me)
 			/* check for events without waiting, and then for other work again */
 			until = 0;
 		}
-		/* if another thread takes over during a callback of the wait, no event is left */
+		/* leave no event for a thread that takes over during leader_wait() */
 		me->n = me->next = 0;
 		me->n = leader_wait(me, now, until);
 	}

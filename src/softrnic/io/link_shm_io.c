@@ -128,8 +128,8 @@ bool link_shm_report_read(struct link *l, bool report)
 	return shm_reader_sleeps(s) != 0 || s->looks_below || room;
 }
 
-/* No further wake-up comes, so no new thread may wait on the socket. A thread that is still waiting
- * has been woken. The socket is closed after this wait. */
+/* No further wake-up arrives, so no new thread may wait on the socket. A thread that is still
+ * waiting has been woken. The socket is closed after this wait. */
 static void shm_leave_socket(struct link_shm *s)
 {
 	if (s->is_left && !s->awaited)

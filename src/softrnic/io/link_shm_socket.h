@@ -34,8 +34,8 @@ int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN]);
 /* Does the number of this descriptor show that half of all descriptors are left for the application
  * and further connections? */
 bool shm_socket_is_spare(int fd);
-/* Does the process at the other end belong to the same user, or to a user that SOFTRNIC_SHM_UIDS
- * permits? */
+/* Does the process at the other end belong to the user of this process, or to a user that
+ * SOFTRNIC_SHM_UIDS permits? */
 bool shm_socket_is_permitted(int fd);
 
 /* `pass` is a descriptor, or -1 for none. Returns 0 or -errno. */

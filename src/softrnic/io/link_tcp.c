@@ -193,8 +193,8 @@ static int link_tcp_set_options(int fd)
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		return -errno;
 	/*
-	 * Close by a reset by default, also when the process dies: bytes of an ended connection
-	 * must not arrive after bytes of a later one.
+	 * By default a close sends a reset, also when the process dies: bytes of an ended
+	 * connection must not arrive after bytes of a later connection.
 	 */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	/* Detect a vanished peer that sends no heartbeat. */

@@ -17,8 +17,8 @@ struct link_udp {
 	int fd;
 	uint16_t port;
 	bool ipv4; /* the socket has no IPv6 addresses */
-	/* number of packets of one sender for which the receive buffer has room, besides other
-	 * senders */
+	/* number of one sender's packets for which half of the receive buffer has room; the other
+	 * half is for other senders */
 	uint32_t window;
 };
 

@@ -146,9 +146,9 @@ static void trace_say_all_kept(struct trace *t)
 
 /* --- claiming a connection ------------------------------------------------------------------ */
 
-/* Claim the connection for this end. If both ends wrote it, a reader would take the second copy for
- * retransmissions. So only the end that claims it first writes the connection, also if the ends are
- * two processes that share a file. */
+/* Claim the connection for this end. If both ends wrote the connection to the file, a reader would
+ * mistake the second copy for retransmissions. So only the end that claims the connection first
+ * writes it, even if the ends are two processes that share a file. */
 static bool trace_claim(const struct trace *t)
 {
 	struct list *it;

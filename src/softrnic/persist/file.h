@@ -98,8 +98,8 @@ struct file {
 	uint64_t single_ns; /* time that a short write-back of one job takes; 0: unknown */
 };
 
-/* Get a counted entry of the file behind a shared mapping. *out is NULL if the file cannot be
- * persisted; `fs` then states the reason. Returns 0 or -ENOMEM. */
+/* Get the entry, with a reference, of the file behind a shared mapping. *out is NULL if the file
+ * cannot be persisted; `fs` then states the reason. Returns 0 or -ENOMEM. */
 int file_get(const struct vma *vma, struct file **out, char fs[32]);
 void file_put(struct file *file); /* accepts NULL */
 

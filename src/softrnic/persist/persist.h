@@ -61,8 +61,8 @@ struct persist_region;
 int persist_region_new(void *addr, size_t len, struct persist_region **out);
 /*
  * A region is reference-counted; a new one has one reference. The region may outlive the memory
- * that it describes. It keeps the entries of its files alive, and so their remembered failures. A
- * pending job needs a reference to its region. Both functions accept NULL.
+ * that it describes. It keeps the entries of its files alive, and with them the remembered
+ * failures. A pending job needs a reference to its region. Both functions accept NULL.
  */
 struct persist_region *persist_region_get(struct persist_region *region);
 void persist_region_put(struct persist_region *region);
@@ -78,7 +78,7 @@ bool persist_region_is_volatile(const struct persist_region *region);
  */
 bool persist_region_can_stall(const struct persist_region *region);
 /*
- * Can all of [addr, addr+len) be written back without the application's mapping of it? Then a
+ * Can all of [addr, addr+len) be written back without the application's mapping of it? If so, a
  * write-back may be submitted although the memory is not registered, or not mapped, any more.
  */
 bool persist_region_is_detachable(const struct persist_region *region, const void *addr,

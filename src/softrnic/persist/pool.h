@@ -18,8 +18,7 @@ void pool_lock(void);
 void pool_unlock(void);
 
 /* Queue a job with bytes to write back. Returns false, and changes nothing, if no thread exists and
- * none can be started. After it returns true job->done() is called; this may happen before the
- * return. */
+ * none can be started. If it returns true, job->done() is called, possibly before the return. */
 bool pool_start(struct persist_job *job);
 
 /* Called with the lock: does work wait although no thread exists and none can be started? */

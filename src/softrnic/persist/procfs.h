@@ -38,8 +38,8 @@ int vma_for_each_text(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg);
 bool vma_syncs(const struct vma *vma);
 
 /*
- * Was the mapping that begins at `start` made with MAP_SYNC? Slow: the kernel walks the
- * page tables of all mappings before it (about 8 ms a GiB).
+ * Was the mapping that begins at `start` made with MAP_SYNC? Slow: the kernel walks the page tables
+ * of all mappings before it (about 8 ms for each GiB).
  */
 bool vma_is_sync(uintptr_t start);
 

@@ -9,8 +9,8 @@
 #include "softrnic/persist/writeback.h"
 
 #define DAX_INLINE_BYTES ((size_t)64 << 10)
-/* Longest digest that runs inline: a peer may request several digests at the same time, up to its
- * IRD. */
+/* Longest digest that runs inline. It is short, because a peer may request several digests at the
+ * same time, up to its IRD. */
 #define DIGEST_INLINE_BYTES ((size_t)4 << 10)
 
 /* What a job needs, determined before any part of the job starts. */

@@ -50,8 +50,8 @@ static void turn_take(struct turn *t)
 	queue_settle(t->file);
 }
 
-/* If both are possible, the thread alternates between writing and reading. So neither waits for
- * ever if only one thread can be started. */
+/* If a write-back and a read-back are both possible, the thread alternates between them. So neither
+ * kind waits for ever, even if only one thread can be started. */
 bool turn_begin(struct turn *t)
 {
 	bool may_write = turn_may_write(), may_read = turn_may_read();

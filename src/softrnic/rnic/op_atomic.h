@@ -10,7 +10,7 @@
 typedef int atomic_execute_fn(uint64_t *word, struct irq_entry *e);
 
 /*
- * Returns false, with the atomic refused, if an earlier Flush failed. The peer may send an atomic
+ * If an earlier Flush failed, refuses the atomic and returns false. The peer may send an atomic
  * right after a Flush, without waiting for the Flush's answer. Such an atomic may announce that
  * data are durable, so it must not be executed if they are not.
  */

@@ -47,8 +47,8 @@ static void window_let_go(struct qp *qp, struct mr *binding)
 
 /*
  * Invalidate a window for the peer. Returns false if a job uses the window: the peer should have
- * waited for the answer to its request before. The function cannot wait for the job, because the
- * job cannot end while the caller holds the queue pair's lock.
+ * waited for the answer to the request that needs the job. The function cannot wait for the job,
+ * because the job cannot end while the caller holds the queue pair's lock.
  */
 bool qp_window_invalidate(struct qp *qp, uint32_t stag)
 {

@@ -9,8 +9,8 @@
 
 /*
  * Copy len bytes into held memory. Eight bytes to an 8-byte aligned address are written by one
- * store, so that no reader sees only half of them. Returns 0, or -EFAULT if the memory behind dst
- * is gone (truncated file, full file system); a part of the bytes may have been written then.
+ * store, so that no reader sees only half of them. Returns 0, or -EFAULT if the memory at dst is
+ * gone (truncated file, full file system); a part of the bytes may have been written then.
  */
 int place(void *dst, const void *src, size_t len);
 

@@ -159,8 +159,8 @@ void qp_recv_flush(struct qp *qp)
 }
 
 /* Keep parked Sends when the stream ends. They have completed at the peer before it closed, so they
- * are delivered after the close. No receives are posted now, because otherwise no Sends would be
- * parked. */
+ * are delivered after the close. No receive is in the queue at this time, because a parked Send
+ * would have taken it. */
 void qp_recv_keep(struct qp *qp)
 {
 	qp->recv.after_close = !park_is_empty(&qp->recv.park);

@@ -42,7 +42,7 @@ static bool stall_sq(const struct qp *qp)
 	return false;
 }
 
-/* Check the peer's requests: the answer of the first one is sent, and then the next one is
+/* Check the peer's requests: the answer to the first request is sent, and then the next request is
  * executed. */
 static bool stall_irq(struct qp *qp)
 {

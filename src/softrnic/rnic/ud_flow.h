@@ -54,8 +54,8 @@ struct ud_peer {
 	uint64_t waited_ns;
 };
 
-/* All peers of a port, in a hash table without chains. If two peers have the same entry, the one
- * that uses it now keeps it. */
+/* All peers of a port, in a hash table without chains. If two peers have the same entry, the peer
+ * that uses the entry now keeps it. */
 struct ud_flows {
 	struct ud_peer peers[UD_PEERS];
 	unsigned silences; /* number of times that a peer became silent */

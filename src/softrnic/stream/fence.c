@@ -122,8 +122,8 @@ static void fence_cut_named(struct fences *all, struct fence_question *q)
 }
 
 /* When the table of questions is full, cut the oldest connections that have not named themselves.
- * They had the most time to do so, and only such connections keep questions of closed askers in the
- * table. */
+ * They had the most time to name themselves, and only such connections keep questions of closed
+ * askers in the table. */
 static void fence_make_room(struct fences *all)
 {
 	struct list *it;

@@ -193,7 +193,7 @@ void meeting_on_reply(struct meeting *m, uint32_t attempt, struct meeting_todo *
 void meeting_on_live(struct meeting *m, uint32_t attempt, struct meeting_todo *todo);
 
 enum meeting_use {
-	/* neither user's messages were begun or received on the stream. This includes our dial if
+	/* no message of either user was begun or received on the stream. This includes our dial if
 	 * it was refused, rejected or reset, and a stream that did not reach full operation. If
 	 * requests wait in the queue, call meeting_on_post() afterwards */
 	MEETING_UNUSED,

@@ -3,8 +3,8 @@
  * flow.h -- makes the packets of a TCP connection for a capture file, with IP and TCP headers.
  * Pure.
  *
- * The kernel's own segments and sequence numbers can only be read with a privilege. A flow makes up
- * packets that carry the same bytes, so that a reader can reassemble the stream:
+ * The kernel's own segments and sequence numbers can only be read with a privilege. A flow
+ * generates packets that carry the same bytes, so that a reader can reassemble the stream:
  *
  *   flow_open    SYN, SYN|ACK, ACK: the handshake, from the end that connected
  *   flow_data    PSH|ACK and the payload; sequence numbers without a gap. The other end

@@ -15,7 +15,7 @@
  * tail (padding, options, the length again).
  *
  * Several processes may write to one file. Each begins a section of its own and appends whole
- * blocks. A reader takes a packet's interface from the section that began last; as all these
+ * blocks. A reader takes a packet's interface from the section that began last; because all these
  * sections have the same single interface, they may be mixed.
  */
 #ifndef TRACE_PCAPNG_H

@@ -5,7 +5,8 @@
  *
  * The lock of a connection may be held by a thread that uses another region and waits for a file
  * system. Deregistration must not wait for that thread, so it skips this connection as long as
- * possible. It ends when nothing holds the region any more, even if some connections were skipped.
+ * possible. Deregistration ends when nothing holds the region any more, even if some connections
+ * were skipped.
  */
 #include "softrnic/io/conn.h"
 #include "softrnic/persist/persist.h"

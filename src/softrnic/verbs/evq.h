@@ -59,7 +59,7 @@ bool evq_end_take(struct evq *q, struct evq_node **n, void (*taken)(struct evq_n
 bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
 bool evq_is_nonblocking(const struct evq *q);
 /* Has the application closed the descriptor? Its number may now belong to a file that is always
- * readable, or never. */
+ * readable, or never readable. */
 bool evq_is_lost(const struct evq *q);
 /* The timeout for one poll(2) in a wait until the deadline, or 0 if the deadline has passed. A wait
  * without a deadline also polls with a timeout, because a closed descriptor wakes no thread. */

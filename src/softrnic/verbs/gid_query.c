@@ -23,8 +23,8 @@ static int gid_row_of_iwarp(struct ibv_context *context, unsigned index, struct 
 	return ret;
 }
 
-/* Read a row of the table: the GIDs of RoCE, or the single GID of iWARP, whichever the device looks
- * like. */
+/* Read a row of the table. If the device looks like RoCE, the table has the GIDs of RoCE; otherwise
+ * it has the single GID of iWARP. */
 static int gid_row_of(struct ibv_context *context, unsigned index, struct gid_row *row)
 {
 	return config_get()->roce ? gids_get(index, row) : gid_row_of_iwarp(context, index, row);

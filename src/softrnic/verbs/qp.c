@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp.c -- posts work requests, and queries and modifies queue pairs of both kinds (ids' and plain
- * ones). */
+/* qp.c -- posts work requests, and queries and modifies queue pairs of ids and plain queue
+ * pairs. */
 #include <errno.h>
 #include <string.h>
 
