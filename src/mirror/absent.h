@@ -3,10 +3,10 @@
  * absent.h -- keeps bitmaps of the blocks that absent members lack, for members that do not get
  * flushes. The bitmaps are in the metadata of this host's copy, so that they survive a restart.
  *
- * A bitmap begins before the swap that excludes its member, or with a resync of everything. In the
- * latter case it also contains each block of the resync's own bitmap. A bitmap ends when its
- * member is in-sync again. All calls are made under the set's lock. If the metadata cannot be
- * written, this host's copy has failed.
+ * A bitmap begins before the swap that excludes its member, or with a resync of the whole copy. In
+ * the latter case the bitmap also contains each block of the resync's own bitmap. A bitmap ends
+ * when its member is in-sync again. All calls are made under the set's lock. If the metadata cannot
+ * be written, this host's copy has failed.
  */
 #ifndef MIRROR_ABSENT_H
 #define MIRROR_ABSENT_H

@@ -183,7 +183,7 @@ static void agent_lost_daemon(struct rpmirror *m)
 }
 
 /* Connect to the daemon again. This process can continue without the daemon, but only the daemon
- * renews its lease. */
+ * renews the process's lease. */
 static void agent_resume(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;

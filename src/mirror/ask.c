@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sends the primary's questions to the members' daemons: one question at a time for each member. A
- * question to another host uses the member's control connection; a question about the own copy
- * goes through this host's daemon.
+ * question to another host uses the member's control connection; a question about the own copy is
+ * sent through this host's daemon.
  */
 #include <errno.h>
 #include <stdio.h>

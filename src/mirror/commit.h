@@ -5,8 +5,8 @@
  * Write-backs follow one another and are numbered as turns. A turn covers the bytes that were put
  * into the file before the turn began, so a thread that arrives during a turn belongs to the next
  * turn. The first thread of a turn makes the write-back, the others sleep. After a failure all
- * threads of that turn and of all later turns get the error, because the kernel reports a lost
- * page only once, perhaps in a later turn than the turn of the page.
+ * threads of that turn and of all later turns get the error. The kernel reports a lost page only
+ * once, perhaps in a later turn than the turn of the page.
  */
 #ifndef MIRROR_COMMIT_H
 #define MIRROR_COMMIT_H
@@ -25,8 +25,8 @@ struct commit {
 
 void commit_init(struct commit *c);
 void commit_fini(struct commit *c);
-/* Wait until a turn that begins after this call has ended. The write_back(arg) of one of the
- * turn's threads is called. It returns 0 or -errno, and commit_join() returns the same. */
+/* Wait until a turn that begins after this call has ended. One of the turn's threads calls its
+ * write_back(arg), which returns 0 or -errno; commit_join() returns the same value. */
 int commit_join(struct commit *c, int (*write_back)(void *arg), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.h -- compares the copies of the in-sync members with this copy, while flushes go on. An
- * operator's order VERIFY begins a comparison; the daemon's periodic scrubbing gives the same
+ * compare.h -- compares the copies of the in-sync members with this copy, while flushes continue.
+ * An operator's order VERIFY begins a comparison; the daemon's periodic scrubbing gives the same
  * order.
  *
  * The primary asks each member over a bulk connection for digests of blocks that no flush touches

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides about a comparison after all members are compared: in each block that differs the copies
- * vote (core/finding.h), and the kind of order decides what may be overwritten.
+ * vote (core/finding.h), and the kind of order decides which copies may be overwritten.
  */
 #include <stdio.h>
 #include <string.h>

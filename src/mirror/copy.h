@@ -33,9 +33,9 @@ int copy_open_readonly(struct copy *copy, int fd, uint64_t size);
 void copy_close(struct copy *copy);
 
 /*
- * Returns true if copy_put_by_write() may write the next bytes. It may not write to DAX or memory,
- * where a store is sufficient, nor where a limit on file sizes would end the process. The answer is
- * valid only at the moment of the call, as with ownfd_is_lost().
+ * Returns true if copy_put_by_write() may write the next bytes. That function must not write to DAX
+ * or memory, where a store is sufficient, nor where a limit on file sizes would end the process.
+ * The answer is valid only at the moment of the call, as with ownfd_is_lost().
  */
 bool copy_takes_writes(const struct copy *copy);
 /*

@@ -2,8 +2,8 @@
 /*
  * daemon.h -- the library's end of the socket to this host's rpmirrord (wire/packet.h).
  *
- * One thread at a time uses a connection. Sending never waits: if the socket is full, the rest of
- * the bytes is kept.
+ * Only one thread at a time may use a connection. Sending never waits: if the socket is full, the
+ * rest of the bytes is kept.
  */
 #ifndef MIRROR_DAEMON_H
 #define MIRROR_DAEMON_H
@@ -27,7 +27,8 @@ struct daemon {
 	bool is_closed;   /* the connection ended immediately (map.c) */
 };
 
-/* Connect to the socket that RPMIRROR_SOCKET names, or to the usual one. 0 or an RPMIRROR_E_*. */
+/* Connect to the socket that RPMIRROR_SOCKET names, or to the usual one. Returns 0 or an
+ * RPMIRROR_E_*. */
 int daemon_open(struct daemon *d);
 void daemon_close(struct daemon *d);
 

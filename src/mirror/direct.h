@@ -47,7 +47,7 @@ struct direct {
 
 /* Map the file at the future value of m->app. Returns MAP_FAILED with errno on failure. */
 void *direct_map(const struct rpmirror *m, void *hint, int flags);
-/* Permit stores from now on. Called with the set's lock. 0 or an RPMIRROR_E_*. */
+/* Permit stores from now on. Called with the set's lock. Returns 0 or an RPMIRROR_E_*. */
 int direct_open(struct rpmirror *m);
 /* Called without the set's lock; m->direct may be NULL. Other threads may still use the object
  * before it is deleted. */

@@ -71,7 +71,7 @@ static bool direct_is_unstored(struct direct *d, uint32_t extent)
 	return !was_open;
 }
 
-/* Give up the extent's slot, unless a store has opened the extent again. 0 or -errno. */
+/* Give up the extent's slot, unless a store has opened the extent again. Returns 0 or -errno. */
 static int direct_give_up_slot(struct direct *d, uint32_t extent)
 {
 	struct meta *meta = &d->m->hot.meta;

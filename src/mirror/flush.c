@@ -54,10 +54,10 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
 
 /*
  * A flush is divided into parts, each with a number and an intent, which are posted one after the
- * other. Work that costs the same for many parts is done once for several parts: one flush
- * operation on each lane for a group of parts, and one write-back of the own file for a round,
- * which is several groups. So members write back one group while the next group is in transfer.
- * Other threads' flushes may be posted between two parts.
+ * other. Work that costs the same for many parts is done once for several parts. A group of parts
+ * has one flush operation on each lane. A round, which is several groups, has one write-back of the
+ * own file. So members write back one group while the next group is in transfer. Other threads'
+ * flushes may be posted between two parts.
  *
  * Only the first part of a round waits. If a later part has to wait, the round ends before it,
  * because the wait may end only after the earlier parts are durable.
@@ -196,7 +196,7 @@ void flush_write_back(struct rpmirror *m, const struct flush_written *written)
 
 	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
-	if (files_look(m)) { /* descriptors of the set are lost, so rc proves nothing */
+	if (files_look(m)) { /* descriptors of the set are lost, so rc is not valid */
 		set_notify(m);
 		pthread_mutex_unlock(&m->lock);
 		return;

@@ -220,7 +220,7 @@ static void flush_wait_for_room(struct rpmirror *m)
 }
 
 /* Wait until the part can be tried again. Called with the set's lock, which is released meanwhile.
- * 0 or an RPMIRROR_E_*. */
+ * Returns 0 or an RPMIRROR_E_*. */
 static int flush_wait_for(struct rpmirror *m, enum flush_try tried, uint64_t offset)
 {
 	if (tried == FLUSH_PIECE)

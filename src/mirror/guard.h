@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guard.h -- decides what happens to the application's mapping while the lease does not hold. A
- * flag, or the environment variable RPMIRROR_ON_FENCED, chooses error (only rpmirror_confirm()
- * fails), protect (neither loads nor stores) or kill. All calls need the set's lock.
+ * guard.h -- decides how to treat the application's mapping while the lease does not hold. A flag,
+ * or the environment variable RPMIRROR_ON_FENCED, chooses error (only rpmirror_confirm() fails),
+ * protect (neither loads nor stores) or kill. All calls need the set's lock.
  */
 #ifndef MIRROR_GUARD_H
 #define MIRROR_GUARD_H

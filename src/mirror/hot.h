@@ -18,7 +18,7 @@ struct hot {
 	uint64_t last[META_HOT_SLOTS];
 };
 
-/* Open the metadata. The call takes over the descriptor. 0 or an RPMIRROR_E_*. */
+/* Open the metadata. The call takes over the descriptor. Returns 0 or an RPMIRROR_E_*. */
 int hot_open(struct hot *hot, int fd);
 void hot_close(struct hot *hot);
 
@@ -30,10 +30,10 @@ void hot_close(struct hot *hot);
 int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t seq,
 	     uint64_t retired);
 /* `serving` is committed: mark the extents of former epochs in the bitmaps of absent members, and
- * free their slots. 0 or -errno. */
+ * free their slots. Returns 0 or -errno. */
 int hot_retire(struct hot *hot);
 /* At a clean end: write the bitmaps and free all slots, because only blocks in the bitmaps may
- * differ. 0 or -errno. */
+ * differ. Returns 0 or -errno. */
 int hot_end(struct hot *hot);
 
 #endif

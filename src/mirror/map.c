@@ -20,8 +20,8 @@
 
 #define MAP_TRIES 10 /* attempts without a pause if another host is faster each time */
 
-/* Number of descriptors: those of the set itself, and those of a member, for three connections and
- * one for a resync. */
+/* Numbers of descriptors that the set itself needs, and that each member needs: three connections,
+ * and one more for a resync. */
 #define MAP_FILES_OWN  16u
 #define MAP_FILES_EACH 20u
 

@@ -15,7 +15,7 @@ struct map_failure {
 	bool is_closed; /* the connection ended right after the question */
 };
 
-/* Ask the daemon for the set. 0 or an RPMIRROR_E_*. The answer is in m->daemon. */
+/* Ask the daemon for the set. Returns 0 or an RPMIRROR_E_*. The answer is in m->daemon. */
 int map_ask(struct rpmirror *m, unsigned flags);
 /* Take the files that came with the answer, and its description of the copy. */
 int map_take_answer(struct rpmirror *m, bool readonly);

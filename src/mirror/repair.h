@@ -15,7 +15,7 @@
 #include "mirror/core/resync.h"
 #include "mirror/set.h"
 
-/* Called when the set is opened. 0 or an RPMIRROR_E_*. */
+/* Called when the set is opened. Returns 0 or an RPMIRROR_E_*. */
 int repair_open(struct rpmirror *m);
 /* Called without the set's lock, because it waits for the thread. */
 void repair_close(struct rpmirror *m);

@@ -126,8 +126,8 @@ void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm);
 void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode);
 
 /* repair_end.c: called when a resync has ended. Flushes that the resync has carried and that are
- * not acknowledged may have no intent at the member, so they are recorded there; then the resync
- * is finished. */
+ * not acknowledged may have no intent at the member, so they are recorded at the member; then the
+ * resync is finished. */
 void repair_settle(struct rpmirror *m, unsigned slot);
 /* Handle a failure of the work with the member. */
 void repair_failed(struct rpmirror *m, unsigned slot, const char *why);

@@ -173,7 +173,7 @@ static void post_copy(void *arg)
 	copy_words(f->to, f->from, f->len);
 }
 
-/* Fill the buffer of a post. Returns false if this host's copy cannot be read there now. */
+/* Fill the buffer of a post. Returns false if this part of this host's copy cannot be read now. */
 static bool post_fill(struct repair *r, struct post *p)
 {
 	struct post_filling f = {r->buffers + (size_t)p->buffer * REPAIR_PIECE +

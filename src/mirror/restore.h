@@ -2,11 +2,12 @@
 /*
  * restore.h -- restores unreadable pages of this host's copy with their content at another member.
  *
- * A thread that touches such a page gets SIGBUS. The handler (restore_fault.c) leaves a request
- * and sleeps. The restore thread reads the page from an in-sync member, over a separate connection
- * that exists beforehand (restore_lane.c), and writes the page to the file (restore_page.c); then
- * the access is repeated. If the page has lost no bytes, neither the handler nor the restore
- * thread allocates memory or takes a lock, because the interrupted thread may hold any lock.
+ * A thread that touches such a page gets SIGBUS. The handler (restore_fault.c) leaves a request and
+ * sleeps. The restore thread reads the page from an in-sync member, over a separate connection that
+ * was made beforehand (restore_lane.c). The thread writes the page to the file (restore_page.c),
+ * and then the access is repeated. If the page has lost no bytes, neither the handler nor the
+ * restore thread allocates memory or takes a lock, because the interrupted thread may hold any
+ * lock.
  *
  * The library's own accesses to the file's mappings end where they fault (restore_try()), and
  * continue after the page was restored.
@@ -18,7 +19,7 @@
 
 #include "mirror/set.h"
 
-/* Called when the set is opened, before its thread starts. 0 or an RPMIRROR_E_*. */
+/* Called when the set is opened, before its thread starts. Returns 0 or an RPMIRROR_E_*. */
 int restore_open(struct rpmirror *m);
 /* Give up the copy: on return no thread writes to the file any more. Called with the set's lock. */
 void restore_freeze(struct rpmirror *m);

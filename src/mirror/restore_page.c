@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides what to do about a page that cannot be accessed.
+ * Decides how to handle a page that cannot be accessed.
  *
- * An isolated mapping is private. A page that was stored to is a copy in memory, and accesses to
- * it do not reach the medium. So if an access fails because of the medium, the page has no stores
- * of this process: it is clean, and the file has all bytes that were flushed from it. Only two
- * kinds of pages are lost: a private page whose memory is bad, and all private pages beyond the
- * end of a file that another program has truncated, because the kernel drops these.
+ * An isolated mapping is private. A page that was stored to is a copy in memory, and accesses to it
+ * do not reach the medium. So if an access fails because of the medium, the page has no stores of
+ * this process: it is clean, and the file has all bytes that were flushed from it. Only two kinds
+ * of pages are lost. One kind is a private page whose memory is bad. The other kind is a private
+ * page beyond the end of a file that another program has truncated, because the kernel drops such
+ * pages.
  */
 #include <errno.h>
 #include <sys/mman.h>

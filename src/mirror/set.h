@@ -198,8 +198,9 @@ int set_end_code(const struct rpmirror *m);
 void set_answer(void *out, const void *in, size_t size);
 /* Notice forks of this process (fork(2)). */
 int set_watch_forks(unsigned *forks);
-/* Take the lock after the threads that waited before. A thread that flushes in a loop releases the
- * lock only for moments, which are too short for a thread that has to be woken first. */
+/* Take the lock after the threads that are already waiting. A thread that flushes in a loop
+ * releases the lock only for moments, which are too short for a thread that has to be woken
+ * first. */
 void set_lock_in_turn(struct rpmirror *m);
 /* Wake the set's thread, so that it does its next pass. */
 void set_wake(struct rpmirror *m);
@@ -268,14 +269,14 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 int flush_verdict(const struct rpmirror *m, uint64_t seq);
 
 /* flush.c: flushes a normal list of ranges and waits until they are acknowledged, also while the
- * set is being given up. Called with the set's lock. 0 or an RPMIRROR_E_*. */
+ * set is being given up. Called with the set's lock. Returns 0 or an RPMIRROR_E_*. */
 int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 /* Like flush_whole(), for a flush of the application: while the set is being given up, the call
  * waits for the end of the set, and then fails. */
 int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 
 /* Called with the set's lock, which is released during waits. Wait until the flushes of
- * rpmirror_flush_start() are acknowledged. 0 or an RPMIRROR_E_*. */
+ * rpmirror_flush_start() are acknowledged. Returns 0 or an RPMIRROR_E_*. */
 int flush_await_started(struct rpmirror *m);
 
 /* agent.c: the set's thread. */
@@ -284,9 +285,9 @@ void *agent_main(void *m);
 /* map_daemon.c: returns 0, or the error (with the text) for a status of the daemon. */
 int map_status(const struct rpmirror *m, unsigned status, const char *text);
 
-/* release.c: lets the daemon take the copy back as soon as the epoch has ended, so that another
- * primary can make the copy equal although the application has not unmapped it. Called with the
- * set's lock. */
+/* release.c: lets the daemon take the copy back as soon as the epoch has ended. So another primary
+ * can make the copy equal although the application has not unmapped the copy. Called with the set's
+ * lock. */
 void release_step(struct rpmirror *m);
 void release_on_done(struct rpmirror *m, const struct packet *p);
 /* Like release_step(), but without the set's thread: returns when the daemon has confirmed that it

@@ -18,7 +18,7 @@ struct staging {
 	struct rpma_mr_local *mr;
 };
 
-/* Make the ring. 0 or an RPMIRROR_E_*. */
+/* Make the ring. Returns 0 or an RPMIRROR_E_*. */
 int staging_init(struct staging *s, struct rpma_peer *peer, uint64_t size);
 void staging_fini(struct staging *s);
 

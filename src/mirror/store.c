@@ -28,9 +28,9 @@ static int store_sync_isolated(struct rpmirror *m)
 	return rpmirror_flush(m, &all, !n ? 0 : 1, 0, NULL);
 }
 
-/* Wait if the set is being given up: from that moment on, stores to a direct mapping are private
- * and mark no extent, so a list of extents that is made later lacks them. Called with the set's
- * lock, which is released meanwhile. */
+/* Wait if the set is being given up. From then on, stores to a direct mapping are private and mark
+ * no extent, so a list of extents that is made later lacks them. Called with the set's lock, which
+ * is released meanwhile. */
 static int store_await_list(struct rpmirror *m)
 {
 	uint64_t since_ms = clock_boot_ms();
@@ -138,9 +138,10 @@ static int store_word(struct rpmirror *m, struct store_word *word)
 }
 
 /*
- * Flushes copy aligned words as a whole. The word is stored after this thread's earlier flushes are
- * acknowledged, those of rpmirror_flush_start() included: a member may write back any page at any
- * time, so the word would reach its medium before bytes that are still in its memory.
+ * Flushes copy aligned words as a whole. The word is stored only after this thread's earlier
+ * flushes are acknowledged, including those of rpmirror_flush_start(). A member may write back any
+ * page at any time. So a word that is stored earlier could reach a member's medium before bytes
+ * that are still in the member's memory.
  */
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
 {

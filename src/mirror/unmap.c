@@ -66,8 +66,8 @@ void map_delete(struct rpmirror *m)
 	free(m);
 }
 
-/* Returns true if the register has had enough time since the last flush: as much as a flush that
- * waits for the register. */
+/* Returns true if the time for which a flush waits for the register has passed since the end of all
+ * flushes. */
 static bool map_is_late(const struct rpmirror *m)
 {
 	uint64_t limit = m->primary.rec.config.blocked_ms;

@@ -68,7 +68,7 @@ static void verify_load(void *arg)
 }
 
 /* Wait until the mapping can be read: while the lease is over, it cannot be read. Called with the
- * set's lock, which is released meanwhile. 0 or an RPMIRROR_E_*. */
+ * set's lock, which is released meanwhile. Returns 0 or an RPMIRROR_E_*. */
 static int verify_await_app(struct rpmirror *m, uint64_t since_ms)
 {
 	int rc;
@@ -243,8 +243,8 @@ static int verify_all(struct rpmirror *m, struct verify_chunk *c,
 	return rc;
 }
 
-/* Flush again without the members that differ, so that the ranges are recorded as missing there.
- * The error text stays that of the comparison. */
+/* Flush again without the members that differ, so that the ranges are recorded as missing at those
+ * members. The error text stays that of the comparison. */
 static void verify_flush_again(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			       struct rpmirror_result *res)
 {

@@ -76,7 +76,7 @@ static void wait_name_absent(const struct rpmirror *m, char *text, size_t size)
 }
 
 /* Report that the lease is over, or that a member does not answer: with the members' names, and
- * what to do. */
+ * advice. */
 int wait_fail_blocked(const struct rpmirror *m)
 {
 	bool needs_register = m->is_protected || m->primary.swap_failures;

@@ -62,8 +62,8 @@ uint64_t flush_begin(struct flush_core *f);
 void flush_on_local(struct flush_core *f, uint64_t seq, bool shares_errors);
 /*
  * Record that bytes of the flushes in `span` were placed at the member. A flush in parts posts one
- * flush operation after several parts, and parts of other flushes may lie between them. Because
- * one number describes which flushes a member has, an operation covers everything that was placed
+ * flush operation after several parts, and parts of other flushes may lie between them. Because one
+ * number describes which flushes a member has, an operation covers all bytes that were placed
  * before the operation, including parts of other flushes.
  */
 void flush_on_placed(struct flush_core *f, unsigned slot, struct mirror_range span);

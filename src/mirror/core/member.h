@@ -94,8 +94,8 @@ struct member_report {
 	uint32_t range_count; /* number of ranges for member_ranges() */
 };
 
-/* Call this after meta_load(). It records a restart of the host: a holder of an earlier boot is
- * gone, and if lanes were in use, intents are lost (META_UNCERTAIN). 0 or -errno. */
+/* Call this after meta_load(). The call records a restart of the host: a holder of an earlier boot
+ * is gone, and if lanes were in use, intents are lost (META_UNCERTAIN). Returns 0 or -errno. */
 int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *boot);
 /* Compare the present state of the files, before the first write, with the state in which the last
  * daemon left them. A difference shows that the files were copied, restored, edited or swapped;
@@ -116,13 +116,13 @@ enum mirror_copy member_copy(const struct member *m, bool asked);
 /* ---- the register ---- */
 
 /*
- * Handle a record of the register, from a read that began after the last call of this function.
- * The verdict is MEMBER_NO with MEMBER_IS_SPLIT if the record is older than one that this member
- * has seen, or if this copy holds flushes of an epoch that the record lacks. Other reasons:
+ * Handle a record of the register, from a read that began after the last call of this function. The
+ * verdict is MEMBER_NO with MEMBER_IS_SPLIT if the record is older than one that this member has
+ * seen, or if this copy holds flushes of an epoch that the record lacks. Other reasons:
  * MEMBER_OTHER_COPY, MEMBER_OTHER_SET, MEMBER_OTHER_SIZE. Otherwise the copy durably stores the
- * record as the newest one, with history and members. If the copy is in-sync by the record, but
- * its metadata lack the record's epoch, the copy was restored from a backup: from then on it is
- * `syncing`, until it was compared as a whole.
+ * record as the newest one, with history and members. If the copy is in-sync according to the
+ * record, but its metadata lack the record's epoch, the copy was restored from a backup. From then
+ * on the copy is `syncing`, until it was compared as a whole.
  */
 void member_on_record(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		      struct member_verdict *v);
@@ -201,9 +201,9 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		   struct member_verdict *v);
 
 /*
- * Call this after member_on_record() has accepted the register's record. If the record shows that
- * the epoch whose flushes this copy holds has ended well, and that the copy is in-sync, then no
- * flush of the epoch was outstanding, and all in-sync copies are equal. So after the epoch's last
+ * Call this after member_on_record() has accepted the register's record. If the copy is in-sync
+ * according to the record, and the epoch of the copy's flushes has ended well, then no flush of
+ * that epoch was outstanding, and all in-sync copies are equal. So after the epoch's last
  * connection has closed, the epoch's records become void (MEMBER_CLEAN_END), and a later restart of
  * the host does not make the copy uncertain. In all other cases nothing changes, and the verdict is
  * MEMBER_YES.
@@ -244,8 +244,8 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 /* Record that the holder has unmapped the copy (clean: everything is flushed and the bitmaps are
  * written; W7), or is gone. The call reads the holder's part of the metadata again. */
 void member_release(struct member *m, bool clean, struct member_verdict *v);
-/* Record that bytes that were written to the data file may have been lost before the file was
- * opened: the copy has to be compared as a whole before it counts as good. */
+/* Record that written bytes of the data file may have been lost before the file was opened. The
+ * copy has to be compared as a whole before it counts as good. */
 void member_doubt(struct member *m, struct member_verdict *v);
 /* Record that bytes were lost after the file was opened. The copy has then failed as well, because
  * the cached pages of the file differ from its medium. */

@@ -11,8 +11,8 @@
  *
  * Owners: superblock, promise and history belong to the daemon. Members (with the base of the
  * bitmaps), hot slots and bitmaps belong to the library while it holds the copy, else to the
- * daemon; a new owner calls meta_reload(). Primaries write the ring over the network. One thread
- * at a time uses a struct meta. Only meta_load() and bitmap passes allocate.
+ * daemon; a new owner calls meta_reload(). Primaries write the ring over the network. Only one
+ * thread at a time may use a struct meta. Only meta_load() and bitmap passes allocate.
  *
  * W8: damaged metadata never count as clean. A block with a wrong checksum sets a bit in
  * meta.damage, unless the block is provably the rest of a write that was never answered
@@ -219,7 +219,7 @@ int meta_create(const struct meta_store *store, const struct meta_super *super,
  * EPROTONOSUPPORT (another format or an unknown feature), EMSGSIZE (the store is shorter than its
  * set needs) or ENOMEM. */
 int meta_load(struct meta *m, const struct meta_store *store, struct error *err);
-/* Read hot slots, members and bitmaps again, after they belonged to another process. 0 or
+/* Read hot slots, members and bitmaps again, after they belonged to another process. Returns 0 or
  * -ENOMEM. */
 int meta_reload(struct meta *m);
 /* Make all records durable before any answer depends on them, because a process may have died
@@ -252,7 +252,7 @@ static inline uint32_t meta_extent_of(uint64_t offset)
 	return (uint32_t)(offset / MIRROR_EXTENT);
 }
 
-/* Returns true if the extent is hot. Costs only one load, because each flush calls this function. */
+/* Returns true if the extent is hot. Costs only one load, because each flush makes this call. */
 static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
 {
 	return m->hot_index[extent];
@@ -273,10 +273,10 @@ int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
 /*
  * For extents that become hot while another thread uses the table (core/extents.h).
  * meta_hot_reserve() takes up to n free slots out of the table and returns their number.
- * meta_hot_fill() makes a slot name an extent, durably (W2), and returns 0 or -errno. It is allowed
- * during every other call, even in a signal handler, and its failure does not make the store count
- * as broken. meta_hot_adopt() enters filled slots into the index; if an extent already has a slot,
- * the new slot becomes free.
+ * meta_hot_fill() makes a slot name an extent, durably (W2), and returns 0 or -errno.
+ * meta_hot_fill() is allowed during every other call, even in a signal handler, and its failure
+ * does not make the store count as broken. meta_hot_adopt() enters filled slots into the index; if
+ * an extent already has a slot, the new slot becomes free.
  */
 uint32_t meta_hot_reserve(struct meta *m, uint16_t *slots, uint32_t n);
 int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent);

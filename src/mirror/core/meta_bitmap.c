@@ -4,7 +4,7 @@
  *
  * Each slot, except this copy's own, has a plane of little-endian words, which is used in place. A
  * flush sets a bit in memory; meta_hot_cool() makes the bits of an extent durable before the
- * extent's slot is free. So stored bits and hot extents together always cover everything that a
+ * extent's slot is free. So stored bits and hot extents together always cover all blocks that a
  * member lacks (W3).
  */
 #include <errno.h>

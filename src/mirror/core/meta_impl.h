@@ -2,8 +2,7 @@
 /*
  * meta_impl.h -- declarations that the files meta*.c share: pairs of slots, and their records.
  *
- * Each write of a record goes to the slot that does not hold the present record. Slot,
- * little-endian:
+ * Each write of a record uses the slot that does not hold the present record. Slot, little-endian:
  *
  *    0  magic 8     16  length of the body 4    24  done 8, not in the sum
  *    8  counter 8   20  CRC32C of the rest 4    32  body, zeros up to the end

@@ -66,8 +66,8 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 	s.is_valid = !memcmp(s.bytes, slot_pairs[pair].magic, 8) && s.counter &&
 		     s.len <= size - META_SLOT_HEAD &&
 		     slot_load(s.bytes + SLOT_SUM_AT, 4) == slot_sum(s.bytes, size);
-	/* `done` is still that of the slot's former use: the write of this record was torn before
-	 * that field. */
+	/* `done` still has the value of the slot's former use: the write of this record was torn
+	 * before that field. */
 	if (s.done + 1 == s.counter)
 		s.done = 0;
 	/* The first byte is zero, and every other byte equals the one before it. */

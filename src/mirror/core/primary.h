@@ -19,8 +19,8 @@
  *   stopping    QUIESCE, then the swap that ends the epoch
  *
  * A flush is sent to the members that primary_sends_to() returns at the time of the flush's
- * snapshot. It is acknowledged after it has reached the members that primary_must_have() returns
- * at the time of the acknowledgement, and not while primary_may_ack() returns false.
+ * snapshot. The flush is acknowledged after it has reached the members that primary_must_have()
+ * returns at the time of the acknowledgement, and not while primary_may_ack() returns false.
  */
 #ifndef MIRROR_CORE_PRIMARY_H
 #define MIRROR_CORE_PRIMARY_H
@@ -153,8 +153,8 @@ struct primary_report {
 	enum mirror_copy copy;
 	bool held;
 	bool uncertain; /* the member's records may lack a range */
-	/* the member's copy is larger than this primary's, and the member's records may lack
-	 * ranges there, too */
+	/* the member's copy is larger than this primary's, and the member's records may also lack
+	 * ranges beyond this primary's end */
 	bool tail_unknown;
 	struct mirror_view seen; /* the newest view that the member had seen before this promise */
 };
@@ -315,16 +315,17 @@ void primary_demote(struct primary *p);
  * differ. */
 void primary_on_quiesced(struct primary *p, bool clean);
 
-/* Returns the members whose copies a flush must reach: S as committed, S of swaps without an
- * answer so far, and joining members. The own slot stands for the local write-back. */
+/* Returns the members whose copies a flush must reach: S of the committed record, S of each swap
+ * without an answer so far, and joining members. The own slot stands for the local write-back. */
 mirror_mask primary_must_have(const struct primary *p);
 /* Returns the other members to which each flush is sent. */
 mirror_mask primary_sends_to(const struct primary *p);
 /* Returns the members that do not get the present flushes: the caller sets bits in the bitmap of
  * each (W3). */
 mirror_mask primary_absent(const struct primary *p);
-/* Returns the members that count for min_copies: S as committed, and S of swaps without an answer,
- * because these may have happened. All of them are in primary_must_have() as well. */
+/* Returns the members that count for min_copies: S of the committed record, and S of each swap
+ * without an answer, because such a swap may have happened. All of them are in primary_must_have()
+ * as well. */
 mirror_mask primary_counts(const struct primary *p);
 /*
  * Returns true if each member in S is reached and equal. S alone does not show this, because a

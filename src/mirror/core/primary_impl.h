@@ -93,7 +93,7 @@ void primary_member_hold_off(struct primary *p, unsigned slot);
 mirror_mask primary_members_configure(struct primary *p);
 /* Mark the member as unusable in its present form; only the operator can change this. */
 void primary_member_useless(struct primary *p, unsigned slot, const char *trouble);
-/* Mark the members as lost that must be reached and whose deadline has passed. */
+/* Mark as lost each member that must be reached and whose deadline has passed. */
 void primary_members_tick(struct primary *p);
 /* Make the members equal, after the ranges of all members are known. */
 void primary_members_equalise(struct primary *p);

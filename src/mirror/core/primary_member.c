@@ -197,10 +197,10 @@ void primary_member_useless(struct primary *p, unsigned slot, const char *troubl
 }
 
 /*
- * The member has seen a view that is newer than this primary's record. Either the register has
- * this view and this primary has not read it yet (after its own swap without an answer, an
- * operator's swap, or a newer primary's swap), or the register has lost that view. Reads that
- * begin now decide (primary_judge_ahead).
+ * The member has seen a view that is newer than this primary's record. Either the register has lost
+ * that view, or the register has the view and this primary has not read it yet. In the second case
+ * the view is the result of this primary's own swap without an answer, of an operator's swap, or of
+ * a newer primary's swap. Reads that begin now decide (primary_judge_ahead).
  */
 static void primary_member_is_ahead(struct primary *p, unsigned slot,
 				    const struct mirror_view *seen)

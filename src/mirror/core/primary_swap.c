@@ -186,8 +186,8 @@ static void primary_learn_promoting(struct primary *p, const struct mirror_recor
 
 /* Returns true if the register was restored from a backup. The register had this record when the
  * present swap was refused. If the record is neither the one that the swap compared with nor a
- * newer one, the register was restored. Exception: a record that was read since may itself be the
- * cause of the refusal; then the next swap decides. */
+ * newer one, the register was restored. Exception: a record that was read since the swap was sent
+ * may itself be the cause of the refusal; then the next swap decides. */
 static bool primary_is_restored(const struct primary *p, const struct mirror_record *rec)
 {
 	if (p->offer_against != p->rec.nonce)

@@ -12,7 +12,7 @@
 
 #include "mirror/core/types.h"
 
-/* Returns true if every range ends at size or before, without overflow. An empty range may begin
+/* Returns true if every range ends at or before `size`, without overflow. An empty range may begin
  * at size. */
 bool ranges_are_inside(const struct mirror_range *v, uint32_t n, uint64_t size);
 /* Cut off the parts of ranges beyond size. Returns the number of ranges left. */

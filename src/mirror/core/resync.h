@@ -2,11 +2,11 @@
 /*
  * resync.h -- makes one member's copy equal to the primary's, piece by piece.
  *
- * A bitmap has a bit for each block that may differ. The caller owns the bitmap: for a member that
- * left the in-sync set, it is the member's bitmap in the metadata, so a resync can continue after
- * a restart of either side. A bit is cleared when the block is durable at the member (or its
- * digest was equal) and no flush has touched the block since the block was read. So at each moment
- * the bitmap covers every difference, except flushes that are in transfer to the member.
+ * A bitmap has a bit for each block that may differ. The caller owns the bitmap. For a member that
+ * left the in-sync set it is the member's bitmap in the metadata, so a resync can continue after a
+ * restart of either side. A bit is cleared when the block is durable at the member (or its digest
+ * was equal) and no flush has touched the block since the block was read. So at each moment the
+ * bitmap covers every difference, except flushes that are in transfer to the member.
  *
  *   EQUALISE  in a promotion: the ranges of the records. There are no flushes.
  *   CATCH_UP  flushes are not sent to the member, they set bits. There are passes over the bitmap

@@ -4,8 +4,8 @@
  *
  * The number of bytes in flight, the window, controls the rate. p99 is the 99th percentile of the
  * durations of flushes; the calm p99 is the p99 without a resync. If there are flushes, the window
- * begins with two of the smallest pieces and doubles as long as no flush is slow, because 64 MiB in
- * flight would fill a slow link's queue before the first flush is late. Later the window grows by
+ * begins with two of the smallest pieces and doubles as long as no flush is slow. A window of 64
+ * MiB would fill a slow link's queue before the first flush is late. Later the window grows by
  * small steps. A piece is at most half a window, because a flush may have to wait for a whole
  * piece.
  *

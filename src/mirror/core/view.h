@@ -10,7 +10,7 @@
  * Within an epoch records are ordered by seq, then by the configuration's number. Only the epoch's
  * primary raises seq, and it never continues from a record older than one it has read. Operators
  * raise the configuration's number, and may continue from an older record. So a register that was
- * restored from a backup, and was changed since, shows one of two signs. Either seq is lower than
+ * restored from a backup, and changed afterwards, shows one of two signs. Either seq is lower than
  * in views that members have seen. Or seq is equal and the in-sync set contains members that those
  * views lack, although a configuration only takes members out of that set.
  */
@@ -70,9 +70,8 @@ int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t no
 int view_set_config(struct mirror_record *rec, const struct mirror_config *config, uint64_t nonce,
 		    const char **why);
 bool view_config_is_valid(const struct mirror_config *config, const char **why);
-/* Returns true if flushes may be acknowledged with this number of copies in-sync: not with fewer
- * than min_copies, never without a copy, and not with the primary's copy alone if `lonely` forbids
- * that. */
+/* Returns true if flushes may be acknowledged with `left` copies in-sync: at least min_copies, at
+ * least one copy, and more than the primary's copy if `lonely` requires that. */
 bool view_is_enough(unsigned left, unsigned min_copies, enum mirror_lonely lonely,
 		    const char **why);
 /* Returns true if enough members are left when `lost` leave insync. */

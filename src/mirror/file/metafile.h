@@ -35,7 +35,7 @@ int metafile_open(struct metafile *f, const char *path, enum metafile_mode mode,
  * function owns the descriptor from then on, even on failure. */
 int metafile_attach(struct metafile *f, int fd, struct error *err);
 void metafile_close(struct metafile *f);
-/* Write bytes of a mapped file, which starts at addr, back to the medium. 0 or -errno. */
+/* Write bytes of a mapped file, which starts at addr, back to the medium. Returns 0 or -errno. */
 int metafile_write_back(void *addr, enum rpma_durability durability, uint64_t offset, uint64_t len);
 /* Returns the store of the metadata, which is valid until the file is closed. */
 struct meta_store metafile_store(struct metafile *f);

@@ -9,7 +9,7 @@
 #include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
 
-/* Make the file at least `size` bytes long. *was gets the length before. */
+/* Make the file at least `size` bytes long. *was gets the former length. */
 static int room_extend(int fd, const char *path, uint64_t size, uint64_t *was, struct error *err)
 {
 	struct newfile_opts opts = {.path = path, .size = size};

@@ -11,7 +11,7 @@
 #define ALIVE_MAX 128 /* size of the text in bytes, with its NUL */
 
 void alive_encode(struct mirror_epoch epoch, uint64_t counter, char text[ALIVE_MAX]);
-/* Accepts only the form that alive_encode() makes. 0 or -EPROTO. */
+/* Accepts only the form that alive_encode() makes. Returns 0 or -EPROTO. */
 int alive_decode(const char *text, size_t len, struct mirror_epoch *epoch, uint64_t *counter);
 
 #endif

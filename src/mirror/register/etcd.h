@@ -86,7 +86,7 @@ enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome out
  * token if a user is configured. */
 enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
 			    uint64_t deadline, struct etcd_reply *reply);
-/* Like etcd_call(), for a request without effects: if a member is silent, the next one is asked
+/* Like etcd_call(), for a request without effects: if a member is silent, the next member is asked
  * meanwhile. */
 enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json_t *body,
 			   uint64_t deadline, struct etcd_reply *reply);

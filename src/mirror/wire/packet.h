@@ -33,7 +33,7 @@
  *                    swap that promotes on, the alive key is renewed while heartbeats come
  *   FAIL             DONE. Reports that the medium of this host's copy has failed
  *   LOST             DONE. Reports after PACKET_MAP_RESUME whether a write-back has failed since
- *                    the copy was mapped, because the daemon may not know of the failure
+ *                    the copy was mapped, because the daemon may have no report of the failure
  *   STATUS           none. Reports what `rpmirror status` prints about the set
  *   EVENT            none. Reports a line for `rpmirror events`
  *   ORDERED          none. Reports the end of an ORDER
@@ -150,7 +150,7 @@ struct packet_record {
 /* The result of a swap, as in register/register.h. */
 enum packet_swap {
 	PACKET_SWAP_DONE,
-	/* another program has changed the record: revision and record are the present ones */
+	/* another program has changed the record: revision and record have the present values */
 	PACKET_SWAP_CHANGED,
 	PACKET_SWAP_UNKNOWN, /* the swap may have happened, or may happen later */
 	PACKET_SWAP_FAILED,  /* the swap has not happened and will not */
@@ -182,7 +182,7 @@ struct packet_lost {
 	uint16_t error; /* an errno; 0: no write-back has failed */
 };
 
-/* Times by CLOCK_BOOTTIME. The library computes its lease (core/lease.h) from the first one. */
+/* Times by CLOCK_BOOTTIME. The library computes its lease (core/lease.h) from sent_ns. */
 struct packet_lease {
 	uint64_t sent_ns, confirmed_ns;
 };
@@ -249,7 +249,7 @@ struct packet_verified {
 	mirror_mask members;          /* members whose copies were compared as a whole */
 	uint64_t left;                /* bytes that were not repaired */
 	mirror_mask left_members;     /* members that have bytes in `left` */
-	/* number of listed differences, which are the first ones found */
+	/* number of listed differences; the list has the first differences that were found */
 	uint8_t count;
 	struct packet_difference differences[PACKET_DIFFERENCES];
 };
@@ -301,7 +301,7 @@ struct packet {
 	/* version of the packet, and lowest version of its sender */
 	struct mirror_versions versions;
 	/* The body, by type. GET_RECORD, GET_AGE, FAIL and HEARTBEAT have no body; RECORD and
-	 * CHANGED share one. */
+	 * CHANGED share one body. */
 	union {
 		struct packet_map map;
 		struct packet_unmap unmap;
