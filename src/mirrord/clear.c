@@ -2,12 +2,12 @@
 /*
  * clear.c -- overwrites blocks of a copy that cannot be read, before a resync sends them.
  *
- * A disk may take a long time for an unreadable block, so a separate thread clears the block, and
- * the primary that sends the resync repeats its request until the thread is done. Before the thread
- * is done, it may write zeros at any time, even after that primary is gone and another epoch is
- * promised. So meanwhile no connection for data is granted, no resync begins or ends, the copy does
- * not grow, and no process may map the copy. All other writes to the copy happen after the
- * thread's. The copy is `syncing`, and a copy in this state is never promoted.
+ * A disk may take a long time for an unreadable block, so a separate thread clears the block. The
+ * primary that sends the resync repeats its request until the thread is done. Until then the thread
+ * may write zeros at any time, even after that primary is gone and another epoch is promised. So
+ * meanwhile no connection for data is granted, no resync begins or ends, the copy does not grow,
+ * and no process may map the copy. All other writes to the copy happen after the thread's. The copy
+ * is `syncing`, and a copy in this state is never promoted.
  */
 #include <errno.h>
 #include <fcntl.h>

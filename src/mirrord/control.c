@@ -23,7 +23,7 @@ static const int control_data_usage[GREETING_KIND_END] = {
 	[GREETING_RESTORE] = RPMA_MR_USAGE_READ_SRC,
 };
 
-/* Register the copy for this connection alone. The connection has proved itself before. */
+/* Register the copy for this connection alone. The connection has already proved itself. */
 static int control_register(struct inbound *link, struct message_grant *grant)
 {
 	struct set *s = link->set;

@@ -36,7 +36,7 @@ void medium_close(struct set *s);
 void medium_begin(struct set *s, bool was_left, bool is_mapped);
 /*
  * Handle the report of the process that maps the copy: the errno of a write-back that has failed
- * since its connection was lost, or 0.
+ * since the process's connection was lost, or 0.
  */
 void medium_on_word(struct set *s, int error);
 /* Call this when the process that mapped the copy has ended, or has unmapped the copy. */

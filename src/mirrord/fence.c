@@ -101,7 +101,7 @@ void fence_promise(struct set *s, const struct inbound *asker, struct mirror_epo
 		inbounds_cut(s, epoch, asker);
 	if (v.answer == MEMBER_CUT_FIRST)
 		member_promise(&s->member, epoch, &v);
-	/* The answer covers all bytes that were placed before, so record a failed write-back
+	/* The answer covers all bytes that were placed earlier, so record a failed write-back
 	 * first. */
 	medium_look(s);
 	if (v.answer != MEMBER_YES) {

@@ -57,7 +57,7 @@ bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch)
 {
 	if (fence_agent_is_configured(s) && mirror_epoch_is_equal(s->fence.proof, epoch))
 		return true;
-	/* An expired lease proves something only if all hosts use one register. */
+	/* An expired lease is a proof only if all hosts use one register. */
 	return !fence_agent_is_configured(s) && s->entry.record.config.lonely == MIRROR_LONELY_NONE;
 }
 

@@ -21,7 +21,7 @@ uint8_t findings_flags(const struct set *s);
  * in-sync. */
 bool findings_forbid_promotion(const struct set *s);
 /*
- * Drop the findings that were repaired since: the member has returned, or a later primary has
+ * Drop the findings that were repaired meanwhile: the member has returned, or a later primary has
  * compared all copies.
  */
 void findings_look(struct set *s);

@@ -211,7 +211,7 @@ struct set {
 	struct meta meta;
 	struct member member;
 	bool has_secret;
-	bool is_secret_bad; /* the set is not open, since its secret file cannot be used */
+	bool is_secret_bad; /* the set is not open, because its secret file cannot be used */
 	struct secret secret;
 	struct rpma_mr_local
 		/* a mapping of the data file: while it exists, the kernel remembers a failed

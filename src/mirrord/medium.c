@@ -11,12 +11,12 @@
  * copy. The copy counts as failed until the daemon is restarted; the restart drops cached pages,
  * and then the whole copy is compared.
  *
- * A daemon that starts while a process maps the copy gets no report of an earlier failure that the
- * kernel has already reported to that process, or to the former daemon, which could not record the
- * failure any more. So the process has a description of its own, which the daemon passed with the
- * copy. When the process resumes, it reports whether bytes were lost (LOST). If it ends before
- * that, all cached pages are written again, so that the copy then returns the bytes that its
- * medium has.
+ * A daemon may start while a process maps the copy. The kernel may have reported an earlier failure
+ * to that process already, or to the former daemon, which could no longer record the failure. Then
+ * the new daemon gets no report. So the process has a description of its own, which the daemon
+ * passed with the copy. When the process resumes, it reports whether bytes were lost (LOST). If it
+ * ends before that, all cached pages are written again, so that the copy then returns the bytes
+ * that its medium has.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * place.c -- checks that a copy's files still have their names and are whole. After a rename over a
  * file, or an unlink, flushed bytes are in a file that cannot be found again, and truncated
  * metadata hold no records. Then the copy counts as failed, as after a failure of its medium, until
- * the daemon is restarted and compares the files that are there.
+ * the daemon is restarted and compares the present files.
  *
  * The set's worker thread looks up the names. So a file system that does not answer, such as a
  * network file system, stops neither the loop nor the other sets of this host.
@@ -59,8 +59,8 @@ static void place_drop(struct agent_job *job)
 
 /*
  * Returns NULL if the file has its name and is whole. A folder that does not answer, or cannot be
- * read, proves nothing. If the data file was truncated, a comparison finds the unreadable pages,
- * as on a bad medium.
+ * read, is no evidence of a loss. If the data file was truncated, a comparison finds the unreadable
+ * pages, as on a bad medium.
  */
 static const char *place_judge(const struct set *s, const struct place_job *p, unsigned i)
 {

@@ -26,8 +26,8 @@ void program_prepare(struct program *p, struct set *s, struct program_vars *vars
 int program_start(struct program *p, const char *path, const char *argument,
 		  struct program_vars *vars);
 /*
- * Returns true if the program may start. It may not start while it runs, nor while an earlier run
- * of the same file hangs: new runs would hang as well, and pile up.
+ * Returns true if the program may start. The program must not start while it runs, nor while an
+ * earlier run of the same file hangs: new runs would hang as well, and accumulate.
  */
 bool program_may_start(const struct program *p, const char *last, const char *path);
 /* Kill the program if its time limit has passed. */

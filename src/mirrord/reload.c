@@ -167,7 +167,7 @@ static void reload_set(struct daemon *d, struct conf_set *live, const struct con
 	reload_secret(s, live, fresh);
 	reload_register(s, live, fresh);
 	fence_agent_on_conf(s);
-	/* try to open now, because the files or their medium may be there now */
+	/* try to open now, because the files or their medium may be available now */
 	s->open_retry_ms = 0;
 }
 

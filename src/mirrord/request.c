@@ -116,7 +116,7 @@ static void request_on_demote(struct request *r)
 	request_give_order(r, PACKET_ORDER_DEMOTE, false);
 }
 
-/* Start a resync. 'from' may only name the primary, because every resync comes from the primary. */
+/* Start a resync. `from` may name only the primary, because the primary sends every resync. */
 static void request_on_resync(struct request *r)
 {
 	const struct mirror_record *rec = &r->set->entry.record;

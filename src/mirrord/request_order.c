@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles orders: requests that change something, through the primary's process or the register. */
+/* Handles orders: requests that change a set's state, through the primary's process or the
+ * register. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -127,8 +128,8 @@ static void request_put_verified(const struct set *s, json_t *answer,
 	json_object_set_new(answer, "ranges", ranges);
 }
 
-/* Put the fenced members into the answer. The same command has another meaning before a failover
- * (a primary) than after it (another member), so the answer names what was fenced. */
+/* Put the fenced members into the answer. The same command has another meaning before a failover (a
+ * primary) than after it (another member), so the answer names the fenced members. */
 static void request_put_fenced(const struct set *s, json_t *answer, mirror_mask fenced,
 			       const char *what)
 {

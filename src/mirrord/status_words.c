@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the sentences of a set's status: its problems, and what an operator can do. */
+/* Makes the sentences of a set's status: its problems, and advice for an operator. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
