@@ -86,8 +86,8 @@ bool header_is_intact(const uint8_t page[HEADER_BYTES]);
 bool header_has_sds(const struct header *h);
 /*
  * Returns true if a power failure came while the pool was in use, and the pool's devices did not
- * survive it: the stored state is dirty, and its counts differ from the present ones. A state with
- * a wrong checksum counts as no state.
+ * survive the failure. Then the stored state is dirty, and its counts differ from the present ones.
+ * A state with a wrong checksum counts as no state.
  */
 bool header_sds_is_lost(const uint8_t page[HEADER_BYTES], const struct header_sds *now);
 

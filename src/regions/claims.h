@@ -3,9 +3,10 @@
  * claims.h -- records which writer claimed which range of a region last. Pure.
  *
  * Each claim of a new writer has the next number, its *generation*, and a random key. A writer
- * whose connection was lost sends both when it connects again. Its claim still holds if no newer
- * claim has a byte of its range. The key distinguishes claims with the same number that were made
- * before and after a loss of the record, and stops a program that guesses numbers.
+ * whose connection was lost sends the generation and the key when it connects again. The writer's
+ * claim still holds if no newer claim has a byte of the claim's range. The key distinguishes claims
+ * with the same number that were made before and after a loss of the record, and stops a program
+ * that guesses numbers.
  *
  * A claim that a newer claim covers is forgotten, and so does not hold. If there are too many
  * claims, the two oldest are joined into one claim, with the range of both and the newer number.

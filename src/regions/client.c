@@ -38,7 +38,7 @@ void client_note_served(const struct server *s, const struct client *client)
 
 /*
  * The device places no more bytes of the client after this call, so another writer may get the
- * client's range: the client has its own registration, and deregistering waits for bytes that are
+ * client's range. The client has its own registration, and deregistering waits for bytes that are
  * being placed.
  */
 void client_free(struct client *client)

@@ -5,7 +5,7 @@
  * a client overwrites a file). END records, after the last byte, that the file is whole. An
  * announcement can do no more harm than the client's Writes.
  *
- * The same record has the last claim of each range: a new writer's claim is on the disk before the
+ * The same record has the last claim of each range. A new writer's claim is on the disk before the
  * answer, so that a former writer of the range is refused whenever it returns (claims.h). A claim
  * whose record cannot be stored counts as well; an older writer may then be refused without need.
  */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Claims the part of the region that this client writes: bytes, or a file that the client puts
- * there. */
+/* Claims the part of the region that this client writes, either as bytes or as a file. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -189,7 +189,7 @@ static inline int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
 	return file_leave(f, rc);
 }
 
-/* Deregister the buffers of outstanding reads, so that the device places no more bytes there. */
+/* Deregister the buffers of outstanding reads, so that the device places no more bytes in them. */
 void file_drop_reads(struct rpma_file *f);
 /* The first failure becomes the result of all later calls. Returns this result. */
 int file_fail(struct rpma_file *f, int code, const struct error *err);

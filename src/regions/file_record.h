@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_record.h -- stores on the disk what a region holds and which writers claimed it, beside the
- * region's file.
+ * file_record.h -- stores on the disk, beside a region's file, the state of the region's content
+ * and the claims of its writers.
  *
  * The record of the file F is F.rpma in the same folder, 2656 bytes, little-endian:
  *

@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Collect the bytes. They join the run if they continue it both in the file and in the ring. */
+/* Collect the bytes. The bytes join the run if they continue the run both in the file and in the
+ * ring. */
 static inline int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	size_t at = file_ring_take(f, len);

@@ -13,9 +13,9 @@
  * that the server sends without a secret, and the server's own proof (secret.h).
  *
  * A client that may write announces, before its first byte, which range it is going to write
- * (BEGIN). It may write after the server's answer (BEGUN). At that time two facts are on the
- * server's disk. The first: the region holds no whole file at present, if the client writes a file
- * or overwrites a part of one. The second: this client has claimed the range; BEGUN gives the
+ * (BEGIN). The client may write after the server's answer (BEGUN). At that time two facts are on
+ * the server's disk. The first: the region holds no whole file at present, if the client writes a
+ * file or overwrites a part of one. The second: this client has claimed the range; BEGUN gives the
  * claim's generation and key (claims.h). A client whose connection was lost sends this generation
  * and key in its next BEGIN. The client gets the same claim again, or HELLO_TAKEN with the
  * generation and time of the newer claim.

@@ -26,7 +26,7 @@ struct lookup {
 	bool durable, ending, ended;
 	bool overdue; /* a wait has timed out, and no answer has come since */
 	struct lookup_answer latest;
-	bool has_record; /* a record is there to be stored */
+	bool has_record; /* a record waits to be stored */
 	struct file_record record;
 	struct file_record_place place;
 	uint64_t size;
@@ -79,8 +79,8 @@ static bool lookup_is_final(enum lookup_result result)
 	return result != LOOKUP_FOUND && result != LOOKUP_FAILED;
 }
 
-/* Do not store a record for a file that has lost its name: the record of another file may be
- * there. Returns 0 or an errno. */
+/* Do not store a record for a file that has lost its name: the record of another file may be in its
+ * place. Returns 0 or an errno. */
 static int lookup_store_record(const struct lookup *l, const struct file_record *record)
 {
 	if (l->fd < 0)

@@ -3,11 +3,11 @@
  * lookup.h -- checks that a name still leads to the open file, and that the file has the same
  * size.
  *
- * A separate thread makes the check, because a file system can block that thread (for instance if a
- * network file system hangs or a file system is frozen), and the calling loop serves other clients.
- * The results removed, replaced and truncated are final: bytes written meanwhile are lost even if
- * the name leads to the file again. The thread also writes the file's record, because that can
- * block, too.
+ * A separate thread makes the check, because the calling loop has to serve other clients. A file
+ * system can block a thread, for instance a network file system that hangs, or a frozen file
+ * system. The results removed, replaced and truncated are final: bytes written meanwhile are lost
+ * even if the name leads to the file again. The thread also writes the file's record, because that
+ * can block, too.
  */
 #ifndef REGIONS_LOOKUP_H
 #define REGIONS_LOOKUP_H

@@ -90,23 +90,23 @@ struct session_transport {
 };
 void session_get_transport(const struct session *s, struct session_transport *transport);
 
-/* Only with HELLO_LIST, and only once: list the regions; their names are printable. */
+/* List the regions; their names are printable. Call this only with HELLO_LIST, and only once. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);
-/* Only with HELLO_LIST, instead of session_list(): get the server's counters. A server before
- * version 1.4 ends the connection. */
+/* Get the server's counters. Call this only with HELLO_LIST, instead of session_list(). A server
+ * before version 1.4 ends the connection. */
 int session_counts(struct session *s, struct hello_counts *counts, struct error *err);
 /*
- * Only with HELLO_WRITE, once, before the first byte: announce the write. Without the announcement,
- * a crash may leave bytes that the server still counts as an earlier file. The cause of
- * ERROR_REFUSED is HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_*.
+ * Announce the write. Call this only with HELLO_WRITE, once, before the first byte. Without the
+ * announcement, a crash may leave bytes that the server still counts as an earlier file. The cause
+ * of ERROR_REFUSED is HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_*.
  */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
 /* After a file is flushed, instead of session_confirm(): report the file's length, time and digest
  * to the server. */
 int session_put_end(struct session *s, const struct hello_content *content, struct error *err);
-/* Only with HELLO_WRITE, at the end, when no operation is outstanding: ask whether the flushed
- * bytes will be found under the name of the region's file. ERROR_REFUSED: they will not be found;
- * the cause is a HELLO_FILE_*. */
+/* Ask whether the flushed bytes will be found under the name of the region's file. Call this only
+ * with HELLO_WRITE, at the end, when no operation is outstanding. ERROR_REFUSED: they will not be
+ * found; the cause is a HELLO_FILE_*. */
 int session_confirm(struct session *s, struct error *err);
 
 #endif

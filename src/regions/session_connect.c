@@ -125,7 +125,8 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 	}
 }
 
-/* Try each address: a name may have several, and the server may listen at only one. */
+/* Try each address: a name may have several addresses, and the server may listen at only one of
+ * them. */
 static int connect_any(struct session *s, const struct session_opts *opts,
 		       const struct address *found, int count)
 {

@@ -36,9 +36,9 @@ void arrivals_add(struct arrivals *a, struct arrival *one);
 void arrivals_enter(struct arrivals *a, struct arrival *one, enum arrival_state state);
 void arrivals_remove(struct arrivals *a, struct arrival *one);
 /*
- * Returns the connection to drop before another connection from addr becomes pending: the oldest
- * pending one of this address if the address has a quarter of max, or the oldest of all if max are
- * pending. NULL: no connection need be dropped.
+ * Returns the connection to drop before another connection from addr becomes pending. If the
+ * address has a quarter of max, this is its oldest pending connection. If max are pending, this is
+ * the oldest of all. NULL: no connection need be dropped.
  */
 struct arrival *arrivals_surplus(const struct arrivals *a, const char *addr, unsigned max);
 /*

@@ -42,7 +42,7 @@ static int completions_look(struct completions *c, struct ibv_wc *wc, unsigned s
 	return rc;
 }
 
-/* Sleep until a completion or an event is there. Returns false if the deadline has passed. */
+/* Sleep until a completion or an event has come. Returns false if the deadline has passed. */
 static bool completions_sleep(struct completions *c, uint64_t deadline)
 {
 	struct pollfd fds[] = {
