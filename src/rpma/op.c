@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.c -- builds the work requests of atomic operations and messages. op.h builds those of reads
- * and writes, flush.c and verify.c the remaining ones. settle.c adapts all requests to the peer's
- * capabilities.
+ * op.c -- builds the work requests of atomic operations and messages. op.h builds the requests of
+ * reads and writes; flush.c and verify.c build all other requests. settle.c adapts all requests to
+ * the peer's capabilities.
  */
 #include "rpma/op.h"
 

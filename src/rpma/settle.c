@@ -4,9 +4,9 @@
  *
  * If the peer agreed to flushes, a flush is posted as a flush; otherwise it becomes a small read. A
  * read is answered only after the earlier writes on the same connection are placed, so the answer
- * shows that the writes are visible. They are also persistent if the peer declared that its writes
- * go directly to persistent memory. The choice between flush and read is made only here, because a
- * peer that agreed to flushes does not write back before it answers reads.
+ * shows that the writes are visible. The writes are also persistent if the peer declared that its
+ * writes go directly to persistent memory. The choice between flush and read is made only here,
+ * because a peer that agreed to flushes does not write back before it answers reads.
  */
 #include "rpma/err.h"
 #include "rpma/mr.h"
