@@ -144,7 +144,7 @@ void child_take_said(struct child *c)
 
 /*
  * Wait with poll(2) until fd is readable or the deadline has passed, and read standard error
- * meanwhile. 0 or ETIMEDOUT.
+ * meanwhile. Returns 0 or ETIMEDOUT.
  */
 static int child_poll(struct child *c, int fd, uint64_t deadline)
 {

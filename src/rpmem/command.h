@@ -13,8 +13,8 @@ struct command {
 	char text[COMMAND_TEXT]; /* the command for the target's shell */
 };
 
-/* Make the command that serves a pool, from the next command in RPMEM_CMD. ipv4: make ssh use
- * IPv4. 0 or EINVAL. */
+/* Make the command that serves a pool, from the next command in RPMEM_CMD. ipv4: make ssh use IPv4.
+ * Returns 0 or EINVAL. */
 int command_serve(struct command *cmd, const struct target *target, bool ipv4);
 /* Make the command that removes a pool. flags: RPMEM_REMOVE_*. */
 int command_remove(struct command *cmd, const struct target *target, bool ipv4, const char *set,

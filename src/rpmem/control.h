@@ -15,7 +15,8 @@
 
 struct control;
 
-/* Start the session. ipv4: make ssh use IPv4. On return the daemon is ready. 0 or an errno. */
+/* Start the session. ipv4: make ssh use IPv4. On return the daemon is ready. Returns 0 or an
+ * errno. */
 int control_open(const struct target *target, bool ipv4, struct control **control);
 /*
  * Send a request and wait for its answer, whose text is printable. Returns 0, or an errno if the

@@ -20,7 +20,7 @@ struct device {
 	bool unresolved; /* this machine cannot resolve the name; ssh may still resolve it */
 };
 
-/* Choose the kind of device. 0 or an errno. */
+/* Choose the kind of device. Returns 0 or an errno. */
 int device_choose(const struct target *target, struct device *device);
 /* Make a peer on the device that reaches addr. */
 int device_open(const struct device *device, const char *addr, struct rpma_peer **peer);

@@ -66,7 +66,7 @@ static int lane_look(struct lane *lane, struct ibv_wc *wc)
 	return rc;
 }
 
-/* Get the next completion, successful or not. 0 or an errno. */
+/* Get the next completion, successful or not. Returns 0 or an errno. */
 static int lane_next(struct lane *lane, struct ibv_wc *wc)
 {
 	uint64_t deadline = 0;

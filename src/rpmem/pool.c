@@ -223,7 +223,8 @@ static void pool_close_device(RPMEMpool *rpp)
 	rpma_peer_delete(&rpp->place.peer);
 }
 
-/* Register the local pool on the device that reaches the address, and connect lane 0 there. */
+/* Register the local pool on the device that reaches the address, and connect lane 0 through that
+ * device. */
 static int pool_try_address(RPMEMpool *rpp, const struct pool_open *o, const char *addr,
 			    uint16_t port, int timeout_ms)
 {

@@ -29,8 +29,8 @@ struct rpmem_pool {
 };
 
 /*
- * The first step of each call: checks that the pool exists, belongs to this process, and works. 0
- * or an errno.
+ * The first step of each call: checks that the pool exists, belongs to this process, and works.
+ * Returns 0 or an errno.
  */
 int pool_enter(RPMEMpool *rpp);
 /* Get the granted lane number n, and connect it if needed. */

@@ -11,7 +11,7 @@
 #include "rpmemd/options.h"
 
 struct child {
-	struct child *next; /* the next older one */
+	struct child *next; /* the next older process */
 	pid_t pid;
 	bool is_killed;               /* the process was killed, but is not reaped yet */
 	char addr[WIRE_ADDR_MAX + 1]; /* address of the initiator */
@@ -23,7 +23,7 @@ struct children {
 
 /*
  * Start a process for the connection, and give it a copy of the connection and the keys of the
- * proof. 0 or -errno.
+ * proof. Returns 0 or -errno.
  */
 int children_start(struct children *c, const struct options *opts, int connection, const char *addr,
 		   const struct direct_start *start);

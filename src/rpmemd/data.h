@@ -47,8 +47,8 @@ void data_delete(struct data **data);
 unsigned data_lanes_possible(unsigned lanes, enum wire_method method);
 
 /*
- * Accept these lanes, each only once, at *port. ERROR_ARGUMENT: one of the lanes was expected
- * before. ERROR_LOCAL: this end cannot listen.
+ * Accept these lanes, each only once, at *port. ERROR_ARGUMENT: one of the lanes is already
+ * expected, or has been. ERROR_LOCAL: this end cannot listen.
  */
 int data_expect(struct data *data, unsigned first, unsigned count, uint16_t *port,
 		struct error *err);

@@ -16,7 +16,7 @@ struct endpoint {
  * then 127.0.0.1. */
 bool endpoint_from_ssh(const char *connection, struct endpoint *e);
 /* Get the addresses of a TCP connection. An IPv4 address that came through IPv6 is written as IPv4.
- * 0 or -errno. */
+ * Returns 0 or -errno. */
 int endpoint_from_socket(int fd, struct endpoint *e);
 
 #endif
