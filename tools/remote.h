@@ -21,8 +21,8 @@ struct remote_opts {
 	bool json;
 };
 
-/* The options of a command, without the common ones: --secret-file, --timeout, --verbose, --json
- * and --help. */
+/* The options of a command, without the options that all commands have: --secret-file, --timeout,
+ * --verbose, --json and --help. */
 struct remote_command {
 	const char *help;
 	/* NULL: no further options. take() need not handle --region. */

@@ -170,7 +170,7 @@ void init_print_advice(const struct init_opts *opts, const struct mirror_config 
 		       m->host, config->set, m->name, m->path, opts->uri);
 		if (opts->secret)
 			printf("secret-file = %s\n", opts->secret);
-		/* Only with automatic promotion does the set survive a loss without an operator. */
+		/* The set survives a loss without an operator only if promotion is automatic. */
 		if (strncmp(opts->uri, "file:", 5) != 0)
 			printf("auto = yes\n");
 	}
