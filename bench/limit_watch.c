@@ -3,9 +3,10 @@
  * Measures a round trip between two programs that watch their memory, over one TCP connection: the
  * lower bound of ib_write_lat with Acks.
  *
- * Each program sends a message, polls the socket until the answer is there, and then spins on its
- * memory until the other end's message is there. No call of the program receives that message, so
- * a second thread receives it: it sleeps until bytes come, stores the message, and answers it.
+ * Each program sends a message, polls the socket until the answer has arrived, and then spins on
+ * its memory until the other end's message has arrived. No call of the program receives that
+ * message, so a second thread receives it: it sleeps until bytes come, stores the message, and
+ * answers it.
  */
 #include <errno.h>
 #include <pthread.h>

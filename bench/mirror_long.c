@@ -148,7 +148,7 @@ void mirror_switch_over(struct mirror_hosts *h, struct result *result, struct sa
 	mirror_take_over(h, result, samples, false);
 }
 
-/* ---- a resync while flushes go on ---- */
+/* ---- a resync while flushes continue ---- */
 
 struct mirror_busy {
 	struct rpmirror *m;
@@ -195,7 +195,7 @@ static void mirror_fill(struct mirror_busy *b, uint64_t size)
 	}
 }
 
-/* Measure the resync of the last member, which lacks all data, while flushes go to the other
+/* Measure the resync of the last member, which lacks all data, while flushes are sent to the other
  * members over the same link. */
 void mirror_resync(struct mirror_hosts *h, struct result *result, struct samples *samples)
 {

@@ -19,8 +19,8 @@ struct rpma_conn_cfg *ours_conn_cfg(const struct bench_case *c, struct rpma_cq *
 uint32_t ours_cq_size(const struct bench_case *c);
 /*
  * Take at least one and at most `max` completions; with `poll` never sleep. Returns false if the
- * last one belongs to an operation that was flushed because the connection ended. Any other failure
- * ends the program.
+ * last completion belongs to an operation that was flushed because the connection ended. Any other
+ * failure ends the program.
  */
 bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max, int *count);
 /* Print the reason why the connection ended, and exit. wc: the completion of a flushed
