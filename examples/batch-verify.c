@@ -4,8 +4,8 @@
  * round trip. Afterwards check that the disk really has them.
  *
  * A batch is sent with one system call. The atomic write after the flush takes effect only if the
- * flush succeeded, so the number of lines never includes a line that is not durable. Verify asks
- * the server for a digest of what it reads back from the medium.
+ * flush succeeded, so the number of lines never includes a line that is not durable. A verify
+ * requests a digest of the bytes that the server reads back from the medium.
  */
 #include <err.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 #include "common.h"
 
 /*
- * The bytes come from an unknown program and may be anything. Some fabrics pad them with zeros, so
- * the text ends at the first zero, not at the length.
+ * The bytes come from an unknown program and can have any value. Some fabrics pad them with zeros,
+ * so the text ends at the first zero, not at the length.
  */
 static void read_name(const struct rpma_conn_private_data *pdata, char name[UINT8_MAX + 1])
 {

@@ -19,7 +19,7 @@
 
 static char slots[SLOTS][SLOT_MAX];
 
-/* Each notification takes a receive, which must be posted before. */
+/* Each notification takes a receive, which must be posted beforehand. */
 static void hang_bells(struct rpma_conn_req *req, struct rpma_mr_local *mr)
 {
 	for (unsigned i = 0; i < SLOTS; i++)

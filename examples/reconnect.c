@@ -2,10 +2,10 @@
 /*
  * reconnect -- a client that writes records, and continues after the server was restarted.
  *
- * It counts acknowledged records: record n is acknowledged once the flush after it has completed.
- * When the connection breaks, some of the records under way may have arrived, and some not. The
- * client sends them again over the next connection. Writing a record twice does no harm, because
- * each record is always written to the same offset.
+ * The client counts acknowledged records: record n is acknowledged once the flush after it has
+ * completed. When the connection breaks, some of the records under way may have arrived, and some
+ * not. The client sends them again over the next connection. Writing a record twice does no harm,
+ * because each record is always written to the same offset.
  */
 #include <endian.h>
 #include <err.h>

@@ -65,7 +65,8 @@ static void take_messages(struct rpma_srq *srq, const uint32_t qp_num[CLIENTS])
 		struct ibv_wc wc = await(rcq, "receive");
 		int from = 0;
 
-		/* The shared queue does not show who sent a message, but the completion does. */
+		/* The shared queue does not show which client sent a message, but the completion
+		 * does. */
 		while (from < CLIENTS && wc.qp_num != qp_num[from])
 			from++;
 		if (wc.byte_len)
