@@ -4,15 +4,16 @@
  *
  * The rules are those of src/softrnic/io: conn.c (lock and `want`), conn_own.c, conn_watch.c,
  * policy.c, engine_spin.c, engine_stall.c, link_shm_io.c; and of verbs/cq_wait.c. A peer sends
- * MESSAGES. Each message takes two turns of the connection: the first takes the message off the
- * link, the second sends the answer and completes. Threads of the application poll, or arm the
- * completion queue and wait, until all messages are complete. If no thread looks for bytes that
- * have arrived, or finishes a turn that was begun, the application waits for ever; spin reports
- * that as an invalid end state. README.md explains how to read a report.
+ * MESSAGES messages. Each message takes two turns of the connection: the first turn takes the
+ * message off the link, the second turn sends the answer and completes the request. Threads of the
+ * application poll, or arm the completion queue and wait, until all messages are complete. If no
+ * thread looks for bytes that have arrived, or no thread finishes a turn that was begun, the
+ * application waits for ever; spin reports this state as an invalid end state. README.md describes
+ * the steps.
  *
- * One `atomic` block is one step of one thread. In a trace, thread 2 belongs to the application,
- * with WAITER also thread 3; the engine's threads follow. `mutation` is a number of the list in
- * lookers_mutations.h; 0 stands for the unchanged rules.
+ * One `atomic` block is one step of one thread. In a trace, thread 2 is a thread of the
+ * application, with WAITER thread 3, too; the higher numbers are the engine's threads. `mutation`
+ * is a number of the list in lookers_mutations.h; 0 stands for the unchanged rules.
  */
 #ifndef MESSAGES
 #define MESSAGES 2
@@ -20,10 +21,10 @@
 #ifndef QUIET /* number of first messages that complete nothing for the application */
 #define QUIET 0
 #endif
-#ifndef WAITER /* a second thread of the application; the first one may then stop after any poll */
+#ifndef WAITER /* 1: a second thread of the application waits; the first one may stop after any poll */
 #define WAITER 0
 #endif
-#ifndef RINGS /* 0: TCP, whose descriptor is readable while bytes are there. 1: rings in shared memory */
+#ifndef RINGS /* 0: TCP, whose descriptor is readable while it has bytes. 1: rings in shared memory */
 #define RINGS 0
 #endif
 #ifndef SPINS /* a leader may spin */
@@ -51,16 +52,16 @@ byte mutation;
 byte bytes;            /* messages that have arrived and are not taken off the link */
 /* an edge-triggered event of the poller that the leader has not taken yet */
 bool event;
-/* rings: the reader has asked for a wake-up; a wake-up is in the socket */
+/* rings: the reader has asked for a wake-up; the socket has a wake-up */
 bool sleeps = RINGS, wakeup;
-bool undrained;        /* rings: the wake-up was served, and left in the socket */
+bool undrained;        /* rings: the wake-up was handled, and is still in the socket */
 
-/* --- the connection. Its lock guards all but `want`, `waiters` and `used` ---------------------- */
+/* --- the connection. Its lock guards all except `want`, `waiters` and `used` ------------------- */
 #define WANT_READ  1
-#define WANT_OWN   2 /* another set of threads looks for bytes */
+#define WANT_OWN   2 /* other threads look for bytes now */
 #define WANT_END   4 /* the lease is over */
 #define WANT_AGAIN 8
-#define WANT_BELL  16 /* does a Write wait to be sent? */
+#define WANT_BELL  16 /* check whether a deferred Write has to be sent */
 bool lock;
 byte want;
 byte refs = 2;         /* references of the link and of the application */
@@ -68,7 +69,7 @@ bool registered = true;
 bool readable, unsent, unfinished, to_sleep;
 bool leased, waits, armed_before, spun, silent, awaited;
 byte waiters;
-bool used;             /* a poll or a wait has used the connection since the last look at leases */
+bool used;             /* a poll or a wait has used the connection since the last check of leases */
 
 /* --- the completion queue and its channel ------------------------------------------------------ */
 byte completions, taken, quiet = QUIET;
@@ -76,11 +77,11 @@ bool armed, notice;
 
 /* --- the engine -------------------------------------------------------------------------------- */
 byte leader = 1;
-bool in_hand;          /* the leader has taken the event, and has not begun its callback */
+bool in_hand;          /* the leader has taken the event, and has not begun the event's callback */
 bool held_up;          /* the leader waits in the callback of another connection */
 bool task;             /* the connection's task is queued */
-bool due, look_at;     /* the alarm is set; the alarm or a polling thread has to look at leases */
-bool watched;          /* the connection is in the alarm's list, which has a reference */
+bool due, look_at;     /* the alarm is set; the alarm or a polling thread has to check the leases */
+bool watched;          /* the connection is in the alarm's list, which has a reference to it */
 bool listed;           /* the leader spins on this connection */
 
 #define FINISHED     (taken == MESSAGES - QUIET)
@@ -135,7 +136,7 @@ inline end_link_wait() {
 	fi
 }
 
-/* If a polling thread leaves a turn unfinished, the rest becomes a task. */
+/* If a polling thread stops with an unfinished turn, the rest of the turn becomes a task. */
 inline finish() {
 	if
 	:: unfinished && !POLLED && !MUTATED(FORGET_UNFINISHED) -> queue_task()
@@ -187,7 +188,8 @@ inline turn() {
 	fi
 }
 
-/* A ring's reader that found no more bytes asks for a wake-up, and looks once more. */
+/* A ring's reader that finds no more bytes asks for a wake-up, and then checks the ring once
+ * more. */
 inline go_to_sleep() {
 	to_sleep = false;
 	if
@@ -201,7 +203,7 @@ inline go_to_sleep() {
 	fi
 }
 
-/* Plan the next look if there is a lease. */
+/* Set the alarm for the next check of the lease, if a lease exists. */
 inline set_look() {
 	look_at = leased;
 	due = due || leased
@@ -266,7 +268,7 @@ inline serve() {
 /*
  * A thread that sets a bit of `want` does so before it tries to take the lock, by a jump to
  * `enter`. A thread that has the lock and has finished its work jumps to `leave`: it releases the
- * lock, and then looks at `want` once more.
+ * lock, and then checks `want` once more.
  */
 inline try_lock() {
 	atomic {
@@ -290,8 +292,8 @@ inline release() {
 	od
 }
 
-/* A polling thread looks at the leases, and postpones the alarm. With WAITER only the alarm looks,
- * which keeps the search short. */
+/* A polling thread checks the leases, and postpones the alarm. With WAITER only the alarm checks
+ * them, which keeps the search short. */
 inline thread_looks() {
 	printf("thread %d looks at the leases\n", _pid);
 	unused = leased && !used;
@@ -350,8 +352,9 @@ inline look_for_bytes() {
 }
 
 /*
- * A poll of an empty queue drives the connection, unless another thread has its lock. A thread whose polls follow each
- * other quickly begins a lease. Between two waits, the first poll after the arming leaves the connection to the wait.
+ * A poll of an empty queue does the work of the connection, unless another thread has the
+ * connection's lock. A thread whose polls follow each other quickly begins a lease. If the thread
+ * waits repeatedly, its first poll after the arming leaves the connection to the wait.
  */
 inline drive(place) {
 	printf("thread %d polls\n", _pid);
@@ -371,7 +374,7 @@ inline drive(place) {
 	fi
 }
 
-/* Arming ends the lease, unless the thread waits again and again and arms once before each wait. */
+/* Arming ends the lease, unless the thread waits repeatedly and arms once before each wait. */
 inline arm() {
 	printf("thread %d arms the queue\n", _pid);
 	armed = true;
@@ -382,7 +385,7 @@ inline arm() {
 	fi
 }
 
-/* The caller has the lock: the thread also waits for the link, unless bytes are in the ring. */
+/* The caller has the lock. The thread also waits for the link, unless bytes are in the ring. */
 inline wait_begin() {
 	printf("thread %d waits for the link\n", _pid);
 	waiters++;
@@ -409,7 +412,7 @@ inline wait_begin() {
 	fi
 }
 
-/* The caller has the lock: the thread waited a short time ago, so it keeps a lease between its
+/* The caller has the lock. The thread waited a short time ago, so it keeps a lease between its
  * waits. */
 inline wait_again() {
 	lease_begin();
@@ -545,7 +548,8 @@ ends:
 
 #define LEADS (leader == me && !held_up)
 
-/* One look of a spinning leader, which spins as long as no thread of the application looks. */
+/* One check by a spinning leader, which spins as long as no thread of the application looks for
+ * bytes. */
 inline spin_look() {
 	printf("thread %d spins\n", _pid);
 	lock = true;
@@ -559,8 +563,8 @@ inline spin_look() {
 	fi
 }
 
-/* The alarm takes the connection off its list, together with the list's reference, and lists the
- * connection again while the connection is leased. */
+/* The alarm takes the connection and the list's reference off the list. If the connection is
+ * leased, the alarm lists it again. */
 inline alarm_takes() {
 	assert(!FREED);
 	if
@@ -583,7 +587,7 @@ inline alarm_ends() {
 	looks = false
 }
 
-/* Each callback has a reference until it has released the lock. */
+/* Each callback has a reference to the connection until it has released the lock. */
 proctype engine(byte me) {
 	byte wanted, bits;
 	bool looks, asked, without;

@@ -5,15 +5,15 @@
  * The rules are those of src/softrnic/stream/meeting.c (doc/architecture/meeting.md). Two ends move
  * their queue pairs to RTR and back, in every order. Processes die and start again with the same
  * name or another one. The network delays everything, and a reset overtakes data that were sent
- * before it. README.md explains how to read a report.
+ * before it. README.md states the promises that are checked.
  *
  * One step of the only process is one event at one end. `mutation` is a number of the list in
  * meeting_mutations.h; 0 stands for the unchanged rules.
  */
-#ifndef RESETS /* number of moves to RESET or ERR, for both ends together */
+#ifndef RESETS /* number of transitions to RESET or ERR, of both ends together */
 #define RESETS 0
 #endif
-#ifndef KILLS /* number of deaths of a process, which starts again */
+#ifndef KILLS /* number of deaths of a process; the process is started again */
 #define KILLS 0
 #endif
 #ifndef NAMES /* end 0 may start again with another name, less or greater than the name of end 1 */
@@ -26,14 +26,14 @@
 #ifndef EVICTIONS
 #define EVICTIONS 0
 #endif
-#ifndef EARLY /* number of timers that expire while data are still under way */
+#ifndef EARLY /* number of timers that expire while data are in transit */
 #define EARLY 0
 #endif
 #ifndef POSTS /* number of messages of the users */
 #define POSTS 0
 #endif
-/* dials of one end do not arrive. 1: no answer comes. 2: no answer, or another program answers,
- * which may also hang up */
+/* 0: dials of both ends arrive. 1: dials of one end get no answer. 2: they get no answer, or reach
+ * another program, which can also close the connection */
 #ifndef BLOCKED
 #define BLOCKED 0
 #endif
@@ -55,21 +55,21 @@ byte mutation;
 /* --- connections -------------------------------------------------------------------------------- */
 
 #define CONNECTING 0 /* the dialing end has not sent its request */
-#define SENT       1 /* the request is on its way */
+#define SENT       1 /* the request is in transit */
 /* the other end has read the request and has not answered: the dial is parked */
 #define READ       2
-#define ACCEPTED   3 /* reply and HELLO are under way */
-#define AGREED     4 /* the dialing end has read the reply; its HELLO is on its way, or there */
+#define ACCEPTED   3 /* reply and HELLO are in transit */
+#define AGREED     4 /* the dialing end has read the reply; its HELLO is in transit or has arrived */
 
 typedef connection {
 	bool used;
 	bit dialer;
 	byte stage;
-	bool nowhere;    /* the dial has reached another program than the peer */
+	bool nowhere;    /* the dial has reached a program other than the peer */
 	bool is_open[2]; /* the connection is open at this end */
-	bool ends[2];    /* the reset of the other end is on its way to this end */
-	bool live[2];    /* this end has read the other one's HELLO */
-	bool data[2];    /* a message is on its way to this end */
+	bool ends[2];    /* the reset of the other end is in transit to this end */
+	bool live[2];    /* this end has read the other end's HELLO */
+	bool data[2];    /* a message is in transit to this end */
 	bool ack[2];
 	byte from, to;   /* names of the ends in the request */
 	byte incarnation /* incarnation of the dialing end */
@@ -81,28 +81,29 @@ connection links[LINKS];
 mtype = { NONE, DIALING, AWAITING, GREETING, MET, LOST };
 mtype state[2] = NONE;
 byte name[2], peer[2];     /* numbers; the end with the greater number dials */
-byte attempt[2] = NO_LINK; /* connection of the dial or stream */
+byte attempt[2] = NO_LINK; /* index of the connection of the end's dial or stream */
 bool down[2];              /* the end has no process */
-bool blocked[2], blind;    /* blind: an end is blocked for ever */
+bool blocked[2], blind;    /* blind: one end is blocked, for ever */
 byte incarnation[2];
 /* the stream has carried a message in either direction; this end's message is not acknowledged */
 bool was_used[2], owes[2];
-bool spent[2];             /* a stream that was used has ended: the end needs a reset */
-bool stopped[2];           /* by a mutation, no timer runs any more */
-/* number of timers that expired while nothing was under way, since the last disturbance */
+bool spent[2];             /* a stream that was used has ended: the end cannot meet before a reset */
+bool stopped[2];           /* set by a mutation: no timer of the end runs any more */
+/* number of timers of the end that expired while nothing was in transit, since the last
+ * disturbance */
 byte fired[2];
 
 byte resets = RESETS, kills = KILLS, cuts = CUTS, evictions = EVICTIONS, early = EARLY, posts = POSTS;
 
-/* These two ends must meet: each looks for the other, and neither has used a stream before. */
+/* RIGHT: the two ends must meet, because each looks for the other, and neither has used a stream
+ * before. */
 #define WAITS(e)  (state[e] == DIALING || state[e] == AWAITING)
 #define RIGHT     (!down[0] && !down[1] && peer[0] == name[1] && peer[1] == name[0] && \
 		   state[0] != NONE && state[1] != NONE && !spent[0] && !spent[1])
 #define JOINED    (state[0] == MET && state[1] == MET && attempt[0] == attempt[1])
 #define ROUNDS_MAX 6
 
-/* --- requests, replies and data on their way
- * ---------------------------------------------------- */
+/* --- requests, replies and data in transit ----------------------------------------------------- */
 
 #define ACCEPTOR(l)      (1 - links[l].dialer)
 #define WILL_CONNECT(l)  (links[l].used && links[l].stage == CONNECTING && !blocked[links[l].dialer])
@@ -120,15 +121,15 @@ byte resets = RESETS, kills = KILLS, cuts = CUTS, evictions = EVICTIONS, early =
 #define SENT_OURS(e)     (attempt[e] != NO_LINK && links[attempt[e]].stage != CONNECTING)
 #define IS_BOUND(l, e)   (links[l].stage == AGREED || (links[l].stage == ACCEPTED && links[l].dialer != e))
 
-/* Timers: the time limit ends a dial that hangs. */
+/* Timers. The time limit ends a dial that gets no answer to its TCP connect (HANGS). */
 #define MAY_DIAL(e)  (WAITS(e) && attempt[e] == NO_LINK && !stopped[e])
 #define HANGS(e)     (WAITS(e) && attempt[e] != NO_LINK && links[attempt[e]].stage == CONNECTING && blocked[e])
 #define MAY_YIELD(e) (state[e] == DIALING && SENT_OURS(e) && PEER_IS_PARKED(e) && !MUTATED(NO_YIELD))
-/* The retry clock of requests that a lost stream left without an Ack. */
+/* The retry clock of a message that was not acknowledged before its stream was lost. */
 #define RETRIES(e)   (state[e] == LOST && owes[e] && !MUTATED(LOST_UNTIMED))
 #define TIMER(e)     (MAY_DIAL(e) || HANGS(e) || MAY_YIELD(e) || RETRIES(e))
-/* End e resets the connection. Data on their way to this end are lost at once, data on their way to
- * the other end when the reset arrives. */
+/* While both ends look for each other, their timers expire in turns. The fallback does not expire
+ * before a dial that is due at the other end. */
 #define TURN(e)      (!RIGHT || ((fired[e] <= fired[1 - e] || !TIMER(1 - e)) && \
 				 !(state[e] == AWAITING && state[1 - e] == DIALING && MAY_DIAL(1 - e))))
 
@@ -142,8 +143,8 @@ inline free_link(l) {
 	fi
 }
 
-/* End e resets. Data under way to this end are lost at once, data at the other end when the
- * reset arrives. */
+/* End e resets the connection. Data in transit to end e are lost immediately, data in transit to
+ * the other end when the reset arrives. */
 inline close_side(l, e) {
 	links[l].is_open[e] = false;
 	links[l].ends[e] = false; links[l].data[e] = false; links[l].ack[e] = false;
@@ -162,7 +163,7 @@ inline end_attempt(e) {
 	was_used[e] = false; owes[e] = false
 }
 
-/* If earlier connections fill the table, the timer dials later. */
+/* If the table is full of earlier connections, the end dials later, when its timer expires. */
 inline dial(e) {
 	l1 = 0;
 	do
@@ -180,7 +181,7 @@ inline dial(e) {
 	fi
 }
 
-/* A rule never ends a connection that both ends have chosen. */
+/* No rule may end a connection that both ends have chosen. */
 inline accept_link(l, e) {
 	printf("end %d accepts %d\n", e, l);
 	if
@@ -202,7 +203,7 @@ inline accept_link(l, e) {
 	fi
 }
 
-/* An end that begins to wait first looks at the parked dials. */
+/* An end that begins to look for its peer first checks the parked dials. */
 inline look_for_parked(e) {
 	l2 = 0;
 	do
@@ -252,7 +253,7 @@ inline on_rtr(e) {
 	fi
 }
 
-/* The end's stream or dial has ended without a message: the end waits again. */
+/* The end's stream or dial has ended without a message: the end looks for its peer again. */
 inline wait_again(e) {
 	was_waiting = WAITS(e);
 	if
@@ -296,7 +297,7 @@ inline leave(e) {
 	stopped[e] = false; spent[e] = false
 }
 
-/* By a mutation, parked dials are neither accepted nor closed. */
+/* Only with a mutation: parked dials are neither accepted nor closed. */
 inline forget_parked(e) {
 	l2 = 0;
 	do
@@ -310,7 +311,7 @@ inline forget_parked(e) {
 	od
 }
 
-/* A newer dial of the same name replaces a parked one. */
+/* A newer dial replaces a parked dial of the same name. */
 inline park(l, e) {
 	printf("end %d parks %d\n", e, l);
 	l2 = 0;
@@ -366,8 +367,7 @@ inline on_timer(e) {
 	fi
 }
 
-/* --- disturbances
- * -------------------------------------------------------------------------------------- */
+/* --- steps of the network ---------------------------------------------------------------------- */
 
 inline connect(l) {
 	l3 = links[l].dialer;
@@ -414,8 +414,7 @@ inline read_ack(l, e) {
 	owes[e] = false
 }
 
-/* --- invariants
- * ------------------------------------------------------------------------------------------ */
+/* --- disturbances ------------------------------------------------------------------------------ */
 
 #define CALM fired[0] = 0; fired[1] = 0
 
@@ -449,13 +448,13 @@ inline cut(l) {
 	links[l].ends[1] = links[l].is_open[1]
 }
 
-/* --- what holds in every state ---------------------------------------------------------------------------- */
+/* --- invariants -------------------------------------------------------------------------------- */
 
-/* Each end has accepted the other end's dial, and neither end gave up its own dial before. */
+/* Open dials and streams of end e. A parked dial belongs to the other end. */
 #define OURS(l, e) (links[l].used && links[l].is_open[e] && \
 		    (links[l].dialer == e || links[l].stage == ACCEPTED || links[l].stage == AGREED))
 #define N_OURS(e)  (OURS(0, e) + OURS(1, e) + OURS(2, e) + OURS(3, e))
-/* Only an end with blocked dials should need the other end's fallback, or give up its dial. */
+/* Each end has accepted the other end's dial, and neither end gave up its own dial before. */
 #define CROSSED    (state[0] == GREETING && state[1] == GREETING && links[attempt[0]].dialer == 1 && \
 		    links[attempt[1]].dialer == 0 && links[attempt[0]].incarnation == incarnation[1] && \
 		    links[attempt[1]].incarnation == incarnation[0])
@@ -474,7 +473,7 @@ inline check() {
 	assert(BLOCKED == 2 || cuts < CUTS || !CROSSED)
 }
 
-/* Steps of the network. */
+/* Only an end with blocked dials needs the other end's fallback, or has to give up its dial. */
 inline count_timer(e) {
 	if
 	:: RIGHT ->
@@ -511,7 +510,7 @@ end:
 		:: l = 3
 		fi;
 		if
-		/* Disturbances of the network. */
+		/* Steps of the network. */
 		:: d_step { WILL_CONNECT(l) -> connect(l); skip }
 		:: d_step { REQUEST(l) -> read_request(l); skip }
 		:: d_step { REPLY(l) -> read_reply(l); skip }
@@ -523,7 +522,7 @@ end:
 		:: d_step { links[l].data[1] && links[l].live[1] -> read_data(l, 1); skip }
 		:: d_step { links[l].ack[0] -> read_ack(l, 0); skip }
 		:: d_step { links[l].ack[1] -> read_ack(l, 1); skip }
-		/* Steps of the user. */
+		/* Disturbances of the network. */
 		:: d_step { cuts > 0 && links[l].is_open[0] && links[l].is_open[1] -> cuts--; CALM; cut(l); skip }
 		:: d_step { evictions > 0 && (PARKED(l, 0) || PARKED(l, 1)) ->
 			printf("%d is dropped\n", l);
@@ -546,19 +545,19 @@ end:
 		:: e = 1
 		fi;
 		if
-		/* Disturbances of the ends. */
+		/* Steps of the user. */
 		:: d_step { state[e] == NONE && !down[e] -> CALM; peer[e] = name[1 - e]; on_rtr(e); skip }
 		:: d_step { SELF && e == 0 && state[e] == NONE && !down[e] -> CALM; peer[e] = name[e]; on_rtr(e); skip }
 		:: d_step { resets > 0 && state[e] != NONE -> resets--; CALM; leave(e); skip }
 		:: d_step { posts > 0 && state[e] == MET && attempt[e] < LINKS && !owes[e] -> posts--; CALM; post(e); skip }
 		:: d_step { posts > 0 && state[e] == LOST && !owes[e] -> posts--; CALM; owes[e] = true; skip }
-		/* Steps of time. Unless an end is blocked, the search leaves out dials that get no
-		 * reply for seconds. */
+		/* Disturbances of the ends. */
 		:: d_step { kills > 0 && !down[e] -> kills--; CALM; kill(e); skip }
 		:: d_step { down[e] -> printf("end %d comes again\n", e); CALM; down[e] = false; skip }
 		:: d_step { NAMES && e == 0 && down[e] ->
 			printf("end %d comes again as another\n", e); CALM; down[e] = false; name[e] = 4 - name[e]; skip }
-		/* Time. Without an end that is blocked, a dial that gets no reply for seconds is not searched. */
+		/* Timers. If no end is blocked, the search leaves out dials that get no reply for
+		 * seconds. */
 		:: d_step { early > 0 && TIMER(e) && !QUIET && (blind || !MAY_YIELD(e)) ->
 			printf("a timer is early\n"); early--; CALM; on_timer(e); skip }
 		:: d_step { QUIET && TIMER(e) && TURN(e) -> count_timer(e); on_timer(e); skip }

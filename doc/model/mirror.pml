@@ -2,10 +2,10 @@
 /*
  * mirror.pml -- a model for spin(1) of the rules by which copies of a mirrored file agree.
  *
- * README.md explains which parts are modelled, and how to read a counterexample. One step of one
- * member is one transition. Members crash and restart at any step, requests are delayed or lost,
- * and no failure is detected reliably: any member may try to be promoted at any time. `mutation` is
- * a number of the list in mirror_mutations.h; 0 stands for the unchanged rules.
+ * README.md states the parts that are modelled, and the promises. One step of one member is one
+ * transition. Members crash and restart at any step, requests are delayed or lost, and no failure
+ * is detected reliably: any member may try to be promoted at any time. `mutation` is a number of
+ * the list in mirror_mutations.h; 0 stands for the unchanged rules.
  */
 #ifndef MEMBERS
 #define MEMBERS 2
@@ -25,7 +25,7 @@
 #ifndef CONFIGS /* number of changes of the configuration */
 #define CONFIGS 0
 #endif
-#ifndef SPARES /* the last copies start empty, and are not members yet */
+#ifndef SPARES /* number of copies that start empty and are not members yet: the last ones */
 #define SPARES 0
 #endif
 #ifndef DEMOTES /* number of planned ends of an epoch */
@@ -34,7 +34,7 @@
 #ifndef ORDERS /* number of an operator's orders to promote a member by force */
 #define ORDERS 0
 #endif
-#ifndef LATE /* 1: swaps may stay without an answer */
+#ifndef LATE /* 1: a swap may get no answer */
 #define LATE 1
 #endif
 #ifndef STARTED /* member 0 serves in the first state */
@@ -47,7 +47,7 @@
 #define EVERYONE ((1 << (MEMBERS - SPARES)) - 1)
 #define ALL_DATA ((1 << (WRITES + 1)) - 1)
 #define LEASE    3 /* ticks for which a candidate must have seen the alive key unchanged */
-#define HOLDS    2 /* ticks after a renewal was sent for which its primary may answer reads */
+#define HOLDS    2 /* ticks after a renewal was sent during which its primary may answer reads */
 
 #define BIT(i)      (1 << (i))
 #define IN(set, i)  (((set) >> (i)) & 1)
@@ -56,23 +56,24 @@
 #include "mirror_mutations.h"
 
 /* The state of member i. Durable: data (one bit for each write), promise, named, blank, unclean.
- * The rest is the memory of its primary process; epoch 0: no such process. */
+ * The other fields are the memory of the member's primary process; epoch 0: there is no such
+ * process. */
 byte data[MEMBERS];
 byte promise[MEMBERS];  /* the member refuses lower epochs */
 byte named[MEMBERS];    /* records: writes that may differ between copies */
-bool blank[MEMBERS];    /* a new copy: no content */
+bool blank[MEMBERS];    /* a new copy without content */
 bool unclean[MEMBERS];  /* the host lost power: records of writes on its medium may be lost */
 bool up[MEMBERS];
 
 byte epoch[MEMBERS];
 bool serving[MEMBERS];
-byte joined[MEMBERS];   /* fenced and made equal in this epoch */
-byte joining[MEMBERS];  /* outside of S, and flushes wait for these members */
+byte joined[MEMBERS];   /* members that are fenced and made equal in this epoch */
+byte joining[MEMBERS];  /* members outside of S for which flushes wait */
 byte insync[MEMBERS];   /* S in this primary's memory */
 byte proposed[MEMBERS]; /* members in a swap to enlarge S that has no answer yet */
 /* the register is unchanged since this primary's last read: its next swap succeeds */
 bool current[MEMBERS];
-byte pending[MEMBERS];  /* the write under way; 0: none */
+byte pending[MEMBERS];  /* the write that is not acknowledged yet; 0: none */
 byte holders[MEMBERS];  /* members that have this write */
 
 /* The register has one value, which is changed by compare-and-swap. */
@@ -82,14 +83,14 @@ byte reg_epoch, reg_insync;
 bool late;
 byte late_insync;
 
-/* writes that an application got acknowledged; values that it has read */
+/* writes that were acknowledged to an application; values that an application has read */
 byte acknowledged, observed;
 byte next_write = 1;
 byte promotions, crashes, losses, configs;
 
 #if DEMOTES
 byte demotes;
-bool reg_clean; /* the last primary ended with everything flushed, and all of S equal */
+bool reg_clean; /* the last primary has ended after it flushed everything, and all copies of S were equal */
 bool was_clean[MEMBERS];
 #define WAS_CLEAN(i) was_clean[i]
 #else
@@ -108,16 +109,17 @@ byte successor[MEMBERS];       /* index + 1 of the copy that has replaced this o
 #endif
 #if ORDERS
 /*
- * An operator has looked at the set, orders to promote member ordered - 1 by force, and waits. The
- * order gives up only the writes that this copy lacks. If the operator's tool has ended its order
- * gives up nothing.
+ * An operator has looked at the set, orders to promote member `ordered` - 1 by force, and waits.
+ * The order gives up only the writes that this member's copy lacks. If the operator's tool has
+ * ended, its order gives up nothing.
  */
 byte orders, ordered;
 bool waits;       /* the operator's tool waits */
 bool known;       /* the member's daemon has the order */
 bool unchanged;   /* the register is unchanged since the operator looked */
 bool let_in;      /* the daemon has let a process of the member begin */
-/* the last epoch begun by force: writes that former primaries acknowledge are given up */
+/* the last epoch begun by force: writes that primaries of earlier epochs acknowledge are given
+ * up */
 byte forced_from;
 #define GIVEN_UP(i) (epoch[i] < forced_from)
 #else
@@ -142,7 +144,8 @@ bool reading, loaded, confirmed_early;
 #endif
 
 byte mutation;
-/* the acting member, the member it acts on, the records concerned; 0 between steps */
+/* n: the acting member; r: the member on which it acts; x: index or mask; all are 0 between
+ * steps */
 byte n, r, x;
 
 inline forget(i)
@@ -164,7 +167,7 @@ inline forget(i)
 #endif
 }
 
-/* Member i has changed the register: no other member's memory of it is current now. */
+/* Member i has changed the register: no other member's memory of the register is current now. */
 inline changed(i)
 {
 	config_current = 0;
@@ -179,7 +182,7 @@ inline changed(i)
 	x = 0
 }
 
-/* A swap of member i has succeeded: every other prepared swap fails from now on. */
+/* A swap of member i has succeeded: every other swap that was prepared before fails from now on. */
 inline swapped(i)
 {
 	late = 0; late_insync = 0;
@@ -247,8 +250,8 @@ inline crash_steps()
 		:: MUTATED(VOLATILE_PROMISE) -> promise[n] = 0
 		:: else
 		fi
-	/* The member's host loses power: data on the medium stay, records that were only placed
-	 * are lost. */
+	/* The member's host loses power. Data on the medium are kept; records that were placed and
+	 * not written back are lost. */
 	:: up[n] && crashes < CRASHES && named[n] && !serving[n] ->
 		crashes++; up[n] = 0; forget(n); named[n] = 0; unclean[n] = 1;
 		printf("%d loses power, and its records\n", n)
@@ -310,7 +313,7 @@ inline promote_steps()
 	fi
 }
 
-/* The primary n makes r equal to itself, before it serves. */
+/* Before the primary n serves, it makes the copy of r equal to its own copy. */
 inline equalise_steps()
 {
 	if
@@ -330,7 +333,8 @@ inline equalise_steps()
 		fi;
 		if
 		:: MUTATED(UNNAMED_EQUALISE)
-		/* the records are durable before the first byte, and kept until serving */
+		/* the records are durable before the first byte is copied, and are kept until n
+		 * serves */
 		:: else -> named[r] = x; named[n] = x
 		fi;
 		blank[r] = 0;
@@ -393,8 +397,8 @@ inline view_steps()
 			proposed[n] = BIT(r);
 			printf("%d asks to add %d to S, no answer\n", n, r)
 		fi
-	/* Before it serves, n makes r equal while members of S are away, and r takes their place by
-	 * one swap. No record of r may name ranges in which r differs. */
+	/* Before it serves, n makes r equal while members of S are absent, and one swap replaces
+	 * these members by r. No record of r may name ranges in which r differs. */
 	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && !serving[n] && !IN(insync[n], r) &&
 		!IN(joining[n], r) && up[r] && OBEYS(r, n) && KNOWS(n, r) ->
 		data[r] = data[n]; named[r] = 0; blank[r] = 0; unclean[r] = 0;
@@ -610,7 +614,8 @@ inline lease_steps()
 		printf("%d sends a renewal\n", n)
 	:: renewal && !landed && epoch[renewer] == reg_epoch ->
 		landed = 1; key_age = 0; printf("the renewal changes the key\n")
-	/* A promotion compares the key; without the comparison an outdated read would count. */
+	/* A promotion compares the key; without this comparison an outdated read of the key would
+	 * permit the promotion. */
 	:: MUTATED(PROMOTE_WITHOUT_KEY) && key_age >= LEASE && up[n] && !epoch[n] && !IN(decided, n) ->
 		decided = decided | BIT(n); printf("%d finds the lease over\n", n)
 	:: renewal && landed ->

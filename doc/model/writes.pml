@@ -2,25 +2,26 @@
 /*
  * writes.pml -- a model for spin(1): when a waiting Write is sent, and which thread receives the
  * bytes of one connection (doc/policy.md; src/softrnic/io/conn_own.c, conn_watch.c). When no thread
- * can go on, all arrived bytes must be received, no Write may wait, no lease may be left, and the
+ * can continue, all arrived bytes must be received, no Write may wait, no lease may exist, and the
  * link must report bytes.
  *
- * Threads: one polls and may have a lease; one waits for the link by itself; one posts Writes; the
- * engine's leader serves events of the link, the alarm and work that others leave to it, and may
- * spin; one registers a region that can stall, so that threads of the application must not touch
- * memory; one closes the connection. The steps of a thread under a lock are atomic; each other
- * statement is one access to shared state.
+ * Threads: one polls and can have a lease; one waits for the link; one posts Writes; one registers
+ * a region that can stall, so that threads of the application must not touch memory; one closes the
+ * connection; the engine's leader handles events of the link, the alarm, and work that other
+ * threads leave to the engine, and can spin. The steps of a thread under a lock are atomic; each
+ * other statement is one access to shared state.
  *
- * writes.sh searches it in two configurations, and with BROKEN=n, which changes one rule. The word
- * before the colon is the configuration in which the search must find what goes wrong.
+ * writes.sh searches the model in two configurations, with unchanged rules and with each BROKEN=n,
+ * which changes one rule. In the list below, the word before the colon is the configuration in
+ * which the search must find an error.
  */
 #ifndef BROKEN
 #define BROKEN 0
 #endif
-#define REPORT_WITHOUT_LOOK 1 /* threads: the link reports again, and no thread looks for what has come before */
-#define WAIT_END_WANTS_NOTHING 2 /* threads: a wait that ends while the lock is taken leaves nothing to its holder */
-#define LEAVE_WITHOUT_LOOK 3 /* threads: the thread that gives up the lock does not look at what others left to it */
-#define TAKEN_OFF_NOT_ASKED 4 /* writes: a connection that the alarm takes off the list is not asked for a Write */
+#define REPORT_WITHOUT_LOOK 1 /* threads: the link reports again, and no thread looks for bytes that arrived before */
+#define WAIT_END_WANTS_NOTHING 2 /* threads: a wait that ends while the lock is taken sets no bit for its holder */
+#define LEAVE_WITHOUT_LOOK 3 /* threads: the thread that releases the lock does not check the work left to it */
+#define TAKEN_OFF_NOT_ASKED 4 /* writes: a connection that the alarm takes off the list is not checked for a Write */
 #define LEASE_WITHOUT_ALARM 5 /* threads: a lease begins, and no alarm is set */
 #define ALARM_NOT_SET_AGAIN 6 /* threads: a connection stays listed, and no alarm is set */
 #define SPIN_END_KEEPS 7 /* threads: a leader ends its spin, and the link does not report again */
@@ -43,7 +44,7 @@
 /* The state of the link. */
 byte bytes;          /* arrivals that were not received */
 bool reports = true; /* the link reports arrivals */
-bool event;          /* READY_READ is in the poller */
+bool event;          /* the poller has a READY_READ event */
 bool closed;
 
 /* The state of the connection. */
@@ -99,8 +100,8 @@ inline begin_lease() {
 	fi
 }
 
-/* Do the work that other threads left to the lock's holder. may: this thread may touch the
- * memory. */
+/* Do the work that other threads left to the lock's holder. may: this thread is allowed to touch
+ * the memory of regions. */
 inline serve(may) {
 	if
 	:: may ->
@@ -116,7 +117,8 @@ inline serve(may) {
 
 #define WANTED (want_read || want_own || want_disown || want_bell)
 
-/* Serve, release the lock, and leave to the engine the requests that came in between. */
+/* Serve, release the lock, and leave to the engine the bits that other threads set between these
+ * two steps. */
 inline leave(may) {
 	atomic { serve(may) };
 	lock = false;
@@ -127,7 +129,8 @@ inline leave(may) {
 }
 bool task; /* work that is left to the engine */
 
-/* After a want was set: serve it, or leave it to the holder of the lock. */
+/* A thread calls this after it has set a want: take the lock and serve the want, or leave it to the
+ * holder of the lock. */
 inline ask(may) {
 	if
 	:: atomic { !lock && may -> lock = true }; leave(may)
@@ -212,9 +215,10 @@ active proctype poster() {
 		n++;
 		if
 		:: closed -> skip
-		:: !closed && since -> since = false /* a second Write takes both along */
+		:: !closed && since -> since = false /* a second Write sends both */
 		:: !closed && !since ->
-			/* watch_write(): it needs no lock if the state is already right */
+			/* watch_write() needs no lock if the connection is listed and the alarm is
+			 * set */
 			quick = listed && for_write && due;
 			if
 			:: quick || BROKEN == POST_BEFORE_LISTED -> skip
@@ -263,7 +267,7 @@ end:	do
 	:: atomic { event -> event = false; want_read = true; awake = true }; ask(true)
 	/* work that was left to the engine */
 	:: atomic { task -> task = false }; ask(true)
-	/* after an event the leader may spin for a while */
+	/* after an event the leader may spin for a short time */
 	:: atomic { awake && !lock && !closed -> awake = false; lock = true; spun = true; settle(); receive() };
 		leave(true);
 		if
@@ -301,7 +305,7 @@ end:	do
 	od
 }
 
-/* timeout: no other process can continue. */
+/* `timeout` is true when no other process can continue. */
 active proctype judge() {
 	timeout -> assert(closed || (bytes == 0 && !since && !leased && reports))
 }
