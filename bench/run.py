@@ -15,8 +15,8 @@ from runner import case, disk_goals, durable, durable_table, goal_run, goals, lo
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "disk", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns", "scale")
-# Rows with a goal need enough rounds to show how much the results vary. Rows that are only drawn
-# need fewer rounds.
+# Suites with goals need enough rounds to show how much the results vary. Suites that are only
+# drawn need fewer rounds.
 ROUNDS = {"quick": {"goals": 5, "disk": 5, "rpmem": 5, "mirror": 5, "peers": 5, "verbs": 3}, "full": {}}
 ROUNDS_ELSE = {"quick": 2, "full": 5}
 # Suites that run only if they are named, because they need other packages and take long.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases: what identifies one measurement, and how one is taken."""
+"""Cases: the words that identify a measurement, and the program that makes it."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def parse(words):
 
 
 def key(case):
-    """Equal for cases that differ only in names that are left out."""
+    """A key that is equal for a case with a default value and for the same case without this name."""
     full = {**DEFAULTS, **case}
     for name in ("suites", "ms"):
         full.pop(name, None)
@@ -30,7 +30,7 @@ def key(case):
 
 
 class Skipped(Exception):
-    """The case cannot be measured here; the text has the reason."""
+    """The case cannot be measured on this machine; the text has the reason."""
 
 
 class Failed(Exception):
@@ -80,13 +80,13 @@ def run_program(command, env, ms):
 
 
 def program_path(folder, who):
-    """The programs for durable writes are in a folder of their own."""
+    """The path of a program. Programs for durable writes are in a separate folder."""
     path = os.path.join(folder, "durable", who)
     return path if os.path.exists(path) else os.path.join(folder, who)
 
 
 class Program:
-    """limit, local, ours, rpmem or mirror: runs a case with both ends where `place` puts them."""
+    """limit, local, ours, rpmem or mirror: runs a case with both ends in the network of `place`."""
 
     def __init__(self, folder):
         self.folder = folder

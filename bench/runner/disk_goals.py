@@ -19,8 +19,8 @@ RINGS_US = 10  # time that a write over rings may take beyond the disk's
 
 def _remote_writes():
     """
-    While the disk works, a spinning target only takes the CPU that the write-back needs. So it spins no longer than
-    by default.
+    The target spins only for the default time, because a target that spins while the disk works takes the CPU that the
+    write-back needs.
     """
     for size, name in ((64, "64 B"), (4096, "4 KiB")):
         for ini, how in WAYS:
@@ -49,7 +49,7 @@ def _batches():
 
 
 def _clients():
-    """Longer, since each client gets only its share of the time."""
+    """These cases run longer, because each client gets only its share of the time."""
     group = "who=local work=group conns=64 ms=400 where={dir}"
     for place, name in (("loopback", ""), ("shm", "shm: ")):
         yield Goal(f"{name}64 clients, write 64 B + persistent flush", ">=", 0.9,
@@ -58,7 +58,7 @@ def _clients():
 
 
 def _write_backs(line):
-    """One at each end for each flush, and a few for the warm-up and the end."""
+    """Expects one write-back at each end for each flush, and a few more for the warm-up and the end."""
     flushed = line("mirror")
     for end in ("writebacks", "local_writebacks"):
         if flushed.get(end, 0) < flushed["count"]:
@@ -86,7 +86,7 @@ def _written(name, copies, blocks):
 
 
 def _bytes():
-    """On loop devices, because no other program writes to them."""
+    """These cases use loop devices, because no other program writes to them."""
     for count in (1, 64):
         blocks = f"size=4096 every={count} {APART} ms=400"
         scattered = f"{count} scattered blocks of 4 KiB" if count > 1 else "4 KiB"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Durable writes: by this project, and by other software that a user might choose, each with its real guarantee and all
-on one disk.
+Durable writes of this project, and of other software that a user might choose. The guarantee of each is checked, and
+all files are on one disk.
 
 A cell is a size, a number of writes under way for each client, and a number of clients. All rows of a cell are
 measured one after the other; the ratio to the local write is computed within one round.
@@ -84,7 +84,7 @@ class Client:
     def __init__(self, row, programs, running):
         self.row = row
         self.programs = programs
-        self.running = running  # servers by their class, or the reason why one does not run
+        self.running = running  # for each class of servers: the server, or the reason why it does not run
 
     def _program(self, who):
         path = cases.program_path(self.programs, who)
@@ -121,10 +121,10 @@ def process_tree(pid):
         yield pid
 
 
-# ---- which calls an acknowledgement waits for, seen from outside ----
+# ---- the calls for which an acknowledgement waits, by strace ----
 
 def count_syncs(trace):
-    """The calls that wait for the disk, by name; a pwritev2 only if it is synchronous."""
+    """The number of calls that wait for the disk, by name. pwritev2 counts only if it is synchronous."""
     found = {}
     for line in trace.splitlines():
         call = CALL.match(line)
@@ -149,7 +149,7 @@ def _trace(client, command, out):
 
 
 def _await_tracer(tracer, pids):
-    """Wait until strace is attached to all of them."""
+    """Wait until strace is attached to all of these processes."""
     for pid in pids:
         while not _is_traced(pid):
             if tracer.poll() is not None:
@@ -178,8 +178,8 @@ def see_syncs(client, case, where, ms):
 
 def is_durable(seen):
     """
-    Was there at least one call that waits for the medium for each write? sync_file_range does not count, as it does
-    not flush the disk's cache.
+    Was there at least one call that waits for the medium for each write? sync_file_range does not count, because it
+    does not flush the disk's cache.
     """
     return sum(waits_for_medium(seen).values()) >= seen.get("writes", 1)
 
@@ -192,7 +192,7 @@ def waits_for_medium(seen):
 # ---- the measurement ----
 
 def _remove_leftovers(folder):
-    """Remove the folders of runs whose process is gone; their servers ended with it."""
+    """Remove the folders of runs whose process has ended; the servers of such a run ended with the process."""
     for name in os.listdir(folder):
         left = re.fullmatch(rf"{PREFIX}-(\d+)", name)
         if left and not os.path.exists(f"/proc/{left[1]}"):
@@ -203,7 +203,7 @@ def _remove_leftovers(folder):
 def _folder(where):
     _remove_leftovers(where)
     made = os.path.join(os.path.abspath(where), f"{PREFIX}-{os.getpid()}")
-    os.mkdir(made, 0o711)  # a server with a user of its own gets a folder in it
+    os.mkdir(made, 0o711)  # a server that runs as another user gets a folder in this one
     try:
         yield made
     finally:
@@ -212,7 +212,7 @@ def _folder(where):
 
 @contextlib.contextmanager
 def _servers(rows, folder, tools):
-    """All servers that run, or the reason why one does not. They are stopped in any case."""
+    """For each class of servers the running server, or the reason why it does not run. All are stopped in any case."""
     running = {}
     with contextlib.ExitStack() as made:
         for kind in filter(None, (row.server for row in rows)):
@@ -227,7 +227,7 @@ def _servers(rows, folder, tools):
 
 
 def _steps(rows, cells, folder, programs, running):
-    """(row, cell, step); the rows of a cell follow each other."""
+    """(row, cell, step); the rows of a cell are adjacent."""
     places = {link: place.Loopback(link) for link in ("loopback", "shm")}
     for cell in cells:
         for row in rows:
@@ -256,7 +256,7 @@ def _see_all(measured, ms):
 
 
 def measure(kind, programs, folder, count, ms, rows=ROWS):
-    """The rows with their ratios to the local write, and for each the observed evidence of its guarantee."""
+    """The rows with their ratios to the local write, and for each row the counted calls that prove its guarantee."""
     tools = os.path.join(os.path.dirname(os.path.abspath(programs)), "tools")
     with _folder(folder) as made, _servers(rows, made, tools) as running:
         measured = list(_steps(rows, CELLS[kind], made, programs, running))

@@ -6,7 +6,7 @@ README.md.
 
 from .durable import FIRST, FLOOR, ROWS, is_durable, waits_for_medium
 
-PLOT = "durable-writes"  # the files' name
+PLOT = "durable-writes"  # the name of the plot's files
 TITLE = "A durable write of 64 B, beside a local one\\n(lower is better; all on one disk)"
 UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 NAIVE = "naive: send, pwrite, fdatasync, answer"
@@ -28,7 +28,7 @@ def cell_name(cell):
 
 
 def _cells(rows):
-    """In the order in which they were measured."""
+    """The cells in the order in which they were measured."""
     return list(dict.fromkeys(tuple(row["cell"]) for row in rows))
 
 
@@ -92,7 +92,7 @@ def _first(record):
 
 
 def _names(record):
-    """All rows in their order; the first cell does not have all of them."""
+    """The names of all measured rows in their order. (The first cell does not have all rows.)"""
     measured = {row["row"] for row in record["rows"]}
     return [row.name for row in ROWS if row.name in measured]
 
@@ -132,7 +132,7 @@ def sentence(record, where):
 
 
 def bars(record):
-    """(name, x local, whether it is ours) for writes to another process, the fastest first."""
+    """(name, x local, is it a row of this project?) for writes to another process, the fastest first."""
     ours = {row["row"]: row["ours"] for row in record["rows"]}
     return sorted(((name, ratio, ours[name]) for name, ratio in _first_ratios(record).items()
                    if not name.startswith("local:") or name == FLOOR), key=lambda bar: bar[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measure goals: their cases in rounds, each case once, however many goals use it."""
+"""Measures goals: their cases in rounds. A case that several goals use is measured once in a round."""
 
 import statistics
 
@@ -66,7 +66,7 @@ def measure(goals, plan, count, ms):
 
 
 def peers_of(scripts, build_folder, place, suite):
-    """(peer, case) for each case that a peer can measure there for this suite."""
+    """(peer, case) for each case of this suite that a peer can measure at this place."""
     for peer in find(scripts, build_folder):
         for case in peer.list(place):
             if case.get("link", place.link) == place.link and suite in case.get("suites", "").split(","):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The goals: each with its bound, and the cases that it is computed from.
+The goals: each with its bound, and the cases from which it is computed.
 
 A goal is computed in each round from the lines of that round, and the median counts. The cases of a goal are words;
-`{dir}` is the folder on a disk, and disk_goals.py has more of these.
+`{dir}` stands for the folder on a disk, and disk_goals.py has more such names.
 """
 
 import operator
 
 NO_GOAL = "(no goal)"
-SPIN = "spin=200"  # the target's device looks so long before it sleeps
+SPIN = "spin=200"  # the time in us for which the target's device spins before it sleeps
 # The approximate number of bytes on the wire around a write of 64 B and its flush: 96 B to the
 # target, 32 B back.
 HEADER = 32
@@ -36,7 +36,7 @@ OPERATORS = {"<=": ("≤", operator.le), ">=": ("≥", operator.ge), "<": ("<", 
 
 
 class Goal:
-    """op and bound: the goal for value(), for example "<=" 1.25; op None: the value is only shown."""
+    """op and bound: the goal for value(), for example "<=" 1.25. If op is None, the value is only shown."""
 
     def __init__(self, work, op, bound, unit, value, place="loopback", check=None, **used):
         self.work = work
@@ -46,7 +46,7 @@ class Goal:
         self.value = value
         self.place = place
         self.used = used  # name: the words of a case, or (words, place)
-        self.check = check  # takes the lines: returns None, or why the measurement does not count
+        self.check = check  # a function of the lines: returns None, or the reason why the measurement does not count
 
     def met(self, measured):
         if self.op is None:
@@ -60,7 +60,7 @@ class Goal:
 
 
 def written_back(line):
-    """Write-backs at the target, one for each flush."""
+    """None if the target made a write-back for each flush, otherwise the reason why the measurement does not count."""
     flushed = line("ours")
     if flushed.get("durability") != "file":
         return f"the target's memory is of class {flushed.get('durability')}"
@@ -118,8 +118,8 @@ def _shared_memory():
                place="shm", ours=wf, limit=(pingpong(96, 32), "loopback"))
     yield Goal("shm: write 64 B + flush, target asleep", "<=", 8, "us", time("ours"), place="shm",
                ours="who=ours work=write_flush spin=0")
-    # The time that the machine takes to wake a process: the lower bound for a message to a process
-    # that sleeps.
+    # The time that the machine takes to wake a process: the lower bound for a message to a
+    # sleeping process.
     for work, name in (("wake_socket", "a byte on a Unix socket"), ("wake_futex", "a futex")):
         yield Goal(f"  waking a sleeping process by {name}", None, 0, "us", time("limit"), place="shm",
                    limit=(f"who=limit work={work}", "loopback"))
@@ -170,7 +170,7 @@ def all_goals():
 
 
 def net_goals():
-    """The same work over a network of namespaces. Only shown, since the goals are for loopback."""
+    """The same work over a network of namespaces. It is only shown, because the goals are for loopback."""
     shown = [goal for goal in [*_round_trips(), *_rates()] if "tmpfs" not in goal.work]
     for goal in shown:
         goal.op = None
@@ -178,5 +178,5 @@ def net_goals():
 
 
 def replica_goals():
-    """librpmem, against rpmemd on tmpfs unless a goal names another place."""
+    """Goals of librpmem, with rpmemd on tmpfs unless a goal names another place."""
     return [*_replica_round_trips(), *_replica_shared_memory()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Goals that have become regression tests. A time on a shared machine proves little; its causes (system calls,
-instructions) are counted in each test run. Such a row leaves the table of goals as long as every round meets it.
+Goals with a regression test. A time on a shared machine proves little, so a test counts its causes (system calls,
+instructions) in each test run. The first table of goals omits such a row as long as every round meets its goal.
 """
 
 _RINGS, _CALLS, _LIBRPMEM = "system.counts.rings", "system.counts.calls", "system.librpmem_counts"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two disks out of one: file systems on loop devices, each with a file of its own."""
+"""Two disks on one disk: file systems on loop devices, each with a separate file."""
 
 import contextlib
 import os
@@ -15,14 +15,14 @@ CHUNK = 1 << 20
 
 
 def _fill(path):
-    """Written once, so that a write to the device does not allocate in the file system below it."""
+    """Write the whole file once, so that a write to the device does not allocate in the file system below it."""
     with open(path, "wb") as image:
         for _ in range(SIZE_MIB):
             image.write(bytes(CHUNK))
 
 
 def _mount(path):
-    """path is the mount point. The unmount removes the device; its file has no name any more."""
+    """Mount a new file system at `path`. The unmount removes the device and its file, whose name is removed here."""
     image = path + IMAGE
     os.mkdir(path)
     _fill(image)
@@ -30,12 +30,15 @@ def _mount(path):
     run("mount", "-o", "loop", image, path)
     device = run("losetup", "--noheadings", "--output", "NAME", "--associated", image).strip()
     os.unlink(image)
-    with contextlib.suppress(OSError):  # not every file system supports it
+    with contextlib.suppress(OSError):  # not every file system supports this
         run("losetup", "--direct-io=on", device)
 
 
 def _remove(path):
-    """Harmless if nothing is mounted. Lazy, because processes of an interrupted run may not have ended yet."""
+    """
+    Unmount `path` and remove it; harmless if nothing is mounted. The unmount is lazy, because processes of an
+    interrupted run may still run.
+    """
     subprocess.run(["umount", "--lazy", path], capture_output=True, check=False)
     with contextlib.suppress(OSError):
         os.unlink(path + IMAGE)
@@ -44,7 +47,7 @@ def _remove(path):
 
 
 def remove_leftovers(folder):
-    """Leftovers of runs whose process is gone."""
+    """Remove the file systems of runs whose process has ended."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         left = re.fullmatch(rf"({PREFIX}-(\d+)-disk\d)(?:{re.escape(IMAGE)})?", name)
         if left and not os.path.exists(f"/proc/{left[2]}"):
@@ -52,7 +55,7 @@ def remove_leftovers(folder):
 
 
 class LoopDisks:
-    """Made on entry and removed on exit; raises OSError if that is not permitted."""
+    """The disks are made on entry and removed on exit; the entry raises OSError if that is not permitted."""
 
     def __init__(self, folder):
         self.paths = [os.path.join(os.path.abspath(folder), f"{PREFIX}-{os.getpid()}-disk{number}") for number in (1, 2)]

@@ -17,7 +17,7 @@ def _more(over, under):
 
 
 def _flushes(where, name):
-    """Both ends poll. The target is a program of librpma on the same link."""
+    """Goals of flushes. Both ends poll. The compared program uses librpma on the same link."""
     yield Goal(f"{name}flush 64 B, 1 replica", "<=", 2, "us more than librpma's write + flush", _more("mirror", "ours"),
                place=where, mirror=FLUSH, ours=OURS)
     yield Goal(f"  {name}the same", None, 0, "x librpma's write + flush", times("mirror", "ours"), place=where,
@@ -25,8 +25,7 @@ def _flushes(where, name):
     yield Goal(f"{name}flush of 64 ranges of 64 B", "<=", 2, "x one range", times("many", "mirror"), place=where,
                many=f"{FLUSH} every=64", mirror=FLUSH)
     if where == "shm":
-        # Moving 64 cache lines from one processor to another takes long, whatever the software
-        # does.
+        # No software can avoid the time that 64 cache lines need from one processor to another.
         bare = "who=limit work=ranges"
         yield Goal(f"  {name}the same", None, 0, "x a bare copy of 64 ranges through shared memory", times("many", "bare"),
                    place=where, many=f"{FLUSH} every=64", bare=f"{bare} every=64")
@@ -34,7 +33,7 @@ def _flushes(where, name):
                    many=f"{bare} every=64", one=bare)
     for count in (2, 3):
         # This case has more processes than the machine has cores, so the latency is only shown.
-        # Tests of counts check the cost.
+        # The tests system.counts check the cost.
         yield Goal(f"  {name}flush 64 B, {count} replicas", None, 0, "x of one replica", times("more", "mirror"),
                    place=where, more=f"{FLUSH} conns={count}", mirror=FLUSH)
     yield Goal(f"  {name}store8, 1 replica", None, 0, "x flush of 64 B", times("store", "mirror"), place=where,
@@ -66,7 +65,7 @@ def _goals():
 
 
 def measure(program, places, folder, count, ms):
-    """The limited link exists only if namespaces can be made."""
+    """Measure the goals. The limited link exists only if the process may make namespaces."""
     with contextlib.ExitStack() as made:
         try:
             limited = made.enter_context(place.Veth(1500, LIMITED))

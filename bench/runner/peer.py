@@ -21,7 +21,7 @@ class Peer:
         self.folder = folder
 
     def list(self, place):
-        """The cases that the script can measure there; none if its library is not installed."""
+        """The cases that the script can measure at this place; none if its library is not installed."""
         try:
             done = subprocess.run([self.script, "list"], env=_environment(self.folder, place),
                                   capture_output=True, text=True, check=False,

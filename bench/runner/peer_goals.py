@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ours beside other libraries, on the same work. The goal is to be ahead in every row."""
+"""This project beside other libraries with the same work. The goal is to be faster in every row."""
 
 from . import goals
 from .goal_run import Plan, judge, peers_of
@@ -7,15 +7,18 @@ from .goal_run import Plan, judge, peers_of
 OURS = ("write_flush", "write", "read", "atomic_write", "batch", "send")
 SAME = ("work", "size", "depth", "every", "conns", "flush", "where", "ini", "tgt", "spin")
 UCX_PUT_GOAL = 4
-# The goal is to be ahead of these in every row; the remaining peers are only shown.
+# The goal is to be faster than these peers in every row; the other peers are only shown.
 AHEAD_OF = ("ucx-tcp", "libfabric-tcp", "libfabric-shm")
-# Puts and gets of ucx-shm access the peer's mapped memory, without bounds or revocation. So only
-# messages are comparable.
+# Puts and gets of ucx-shm access the peer's mapped memory, without checks of bounds and without
+# revocation. So only its messages are comparable.
 AHEAD_OF_MESSAGES = ("ucx-shm",)
 
 
 def counterpart(case):
-    """Our case for a peer's, or None if there is none. Peers poll, so ours polls, unless the peer's case has poll=0."""
+    """
+    This project's case for the same work as a peer's case, or None. Both ends of peers poll, so this case spins and
+    polls, too, unless the peer's case names `ini`, `tgt` or `spin`.
+    """
     if case["work"] not in OURS:
         return None
     ours = {"who": "ours", "spin": "200", **({"tgt": "poll"} if case["work"] == "send" else {})}
@@ -30,7 +33,7 @@ def _value(by_rate):
 
 
 def _time(of, beside):
-    """The median if both have it; some programs print only the mean."""
+    """The median if both lines have it, otherwise the mean, because some programs print only the mean."""
     number = "p50_us" if "p50_us" in of and "p50_us" in beside else "mean_us"
     return of[number]
 
@@ -59,13 +62,17 @@ def _pairs(plan, kind, scripts, build_folder):
                 continue
             goal = _goal(case, name)
             goal.used = {"peer": theirs, "ours": plan.add(ours, name)}
-            # A row that is only shown takes as long to start as a goal does.
+            # The start of a case takes as long for a row that is only shown as for a goal, so a
+            # quick run measures such a row once.
             theirs.once = kind == "quick" and goal.op is None
             yield goal
 
 
 def _instructions(plan):
-    """Instructions of librpma itself: the same program on ours and on Debian's librpma, counted by the same script."""
+    """
+    Instructions of librpma itself: one script counts them for the same program on this project's librpma and on
+    Debian's.
+    """
     steps = {step.case["who"]: step for step in plan.steps.values() if step.case["work"] == "instructions"}
     ours = steps.pop("ours", None)
     for who, step in steps.items() if ours else ():

@@ -27,7 +27,7 @@ class Loopback:
 
 
 class Missing:
-    """A place that cannot be made here."""
+    """A place that cannot be made on this machine."""
 
     def __init__(self, link, why):
         self.link = link
@@ -52,7 +52,7 @@ def _ip(*args):
 
 
 def remove_leftovers():
-    """Remove namespaces of runs whose process is gone."""
+    """Remove namespaces of runs whose process has ended."""
     try:
         names = re.findall(rf"^{PREFIX}-(\d+)-(\w+)", _ip("netns", "list"), re.M)
     except OSError:
@@ -64,8 +64,8 @@ def remove_leftovers():
 
 class Veth:
     """
-    Made on entry and removed on exit; raises OSError if that is not permitted. rate: the bandwidth of each end, in
-    tc's notation.
+    The namespaces are made on entry and removed on exit; the entry raises OSError if that is not permitted. rate: the
+    bandwidth of each end, in tc's notation.
     """
 
     def __init__(self, mtu, rate=None):

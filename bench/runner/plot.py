@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plots by gnuplot, each as SVG and PNG. Each has one message, and at most three lines."""
+"""Plots by gnuplot, each as SVG and PNG. A plot shows one result with at most three lines."""
 
 import dataclasses
 import os
@@ -12,8 +12,7 @@ FORMATS = {"svg": "svg size 800,520 dynamic background 'white' font 'sans,14'",
 COLOURS = ("#777777", "#0b5fad", "#c8501e")  # the limit has the first colour
 POWERS = "set logscale x 2\nset format x '%.0b%B'\nset logscale y 10\nset yrange [*:*] noextend\n"
 LINEAR = "set logscale x 2\nset format x '%.0f'\nset yrange [0:*]\n"
-# The scale for rare values: a value's position is the number of operations of which one takes that
-# long.
+# The scale for rare values: a value that one of N operations reaches is at position N.
 TAIL = ('set logscale xy 10\nset xtics ("0" 1, "50" 2, "90" 10, "99" 100, "99.9" 1000, "99.99" 10000, '
         '"99.999" 100000)\n')
 
@@ -43,7 +42,7 @@ LOWER, HIGHER = "lower is better", "higher is better"
 
 @dataclasses.dataclass
 class Plot:
-    """One message: at most three lines of the record, each with the name that it has in the plot."""
+    """A plot: at most three lines of the record, each with its name in the plot."""
 
     name: str  # name of the file
     title: str
@@ -55,8 +54,8 @@ class Plot:
     lines: dict
 
 
-# The plots by the name that they have in the record (points.py). A line that is not listed here is
-# recorded and not drawn.
+# The plots by their names in the record (points.py). A line that is not listed here is recorded,
+# but not drawn.
 PLOTS = {
     "persistent": Plot(
         "persistent-over-size", "A durable write: to this machine's disk, and to another machine's", LOWER,
@@ -122,7 +121,7 @@ def _draw(path, settings, series, folder):
 
 
 def draw_bars(bars, path, title, axis):
-    """bars: (name, value, whether it is ours); the first is at the top."""
+    """bars: (name, value, is it a row of this project?); the first bar is at the top."""
     height = len(bars)
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, "bars")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The points of the sweeps: a case, its plot and line, and its limit there."""
+"""The points of the sweeps: a case, its plot and line, and its limit."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ QUICK_PEER_SIZES = (64, 1 << 20)
 DEPTHS = {"quick": (1, 4, 16, 64), "full": tuple(1 << bit for bit in range(7))}
 CONNECTIONS = {"quick": (1, 16, 256, 1024), "full": tuple(1 << bit for bit in range(11))}
 
-# The names of the links at the end of each line of our programs.
+# The names of the links, at the end of the name of each line of this project's programs.
 LINKS = (("loopback", ", TCP"), ("shm", ", shm"))
 
 
@@ -93,7 +93,7 @@ SWEEPS = {"size": _size, "depth": _depth, "dist": _dist, "conns": _conns}
 
 
 def peer_point(sweep, case, place):
-    """The plot and line of a peer's case: streams are compared by bandwidth, everything else by time."""
+    """The plot and line of a peer's case. The sweep of sizes compares streams by bandwidth, other cases by time."""
     plots = {"size": "bandwidth" if case["work"] == "write" else "latency", "depth": "rate", "dist": "distribution",
              "conns": "connections"}
     at = {"size": case.get("size", 64), "depth": case.get("depth", 1), "conns": case.get("conns", 1)}.get(sweep, 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Writes recorded results into the documents, between two marks that stay there: five rows of times and a sentence on
-durable writes into README.md, the goals and the table of durable writes into bench/README.md.
+Writes recorded results into the documents, between two marks, which stay: five rows of times and a sentence about
+durable writes into README.md; the goals, the table of durable writes and the table of perftest into bench/README.md.
 """
 
 import json
@@ -12,8 +12,8 @@ from .case import key
 from .guards import GUARDS
 
 SUITES = ("goals", "disk", "rpmem", "mirror", "peers")
-# The rows in README.md: the work, the suite, the goal that has the cases, the measured case, and
-# the case beside it.
+# The rows in README.md: the work, the suite, the goal that has the cases, the measured case, the
+# compared case, and the name of the compared case.
 TIMES = (
     ("write 64 B, visible in the other machine's memory", "goals", "write 64 B + flush, initiator polls, target spins",
      "ours", "limit", "plain TCP, there and back"),
@@ -69,7 +69,7 @@ def _verbs(record):
 
 
 def _time(record, goal, name):
-    """The median of one case of a goal, in microseconds. Cases are recorded once, and goals name them."""
+    """The median of one case of a goal, in microseconds. Each case is recorded once; goals refer to cases by name."""
     case = next(row for row in record["goals"] if row["work"] == goal)["cases"][name]
     found = next(row for row in record["rows"] if key(row["case"]) == case)
     return f"{found['p50_us']:.1f}" if found["p50_us"] < 100 else f"{found['p50_us']:.0f}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rounds: all cases in turn, then all again, so that noise affects all of them alike."""
+"""Rounds: each round measures all cases in turn, so that noise affects all cases alike."""
 
 import statistics
 import sys
@@ -12,10 +12,10 @@ NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us
            # These numbers are results of scale.py.
            "per_s", "initiator_us", "target_us", "allocated", "anonymous", "socket_buffers", "cpu_percent_per_1000",
            "waits_per_s", "alone_ns", "beside_ns", "after_ns", "alone_p99_ns", "beside_p99_ns", "after_p99_ns")
-# The main number of a line is the first of these that the line has. The numbers of all its rounds
-# are recorded, too.
+# The main number of a line is the first of these numbers that the line has. The record also has
+# its values in all rounds.
 MAIN = ("p50_us", "mean_us", "ops_s", "per_s", "cpu_percent_per_1000", "beside_ns")
-# For these the record has the value of the last round.
+# The record has these values of the last round.
 LAST = ("dist", "count", "durability", "writebacks", "local_writebacks", "disk_bytes", "note")
 
 
@@ -28,7 +28,7 @@ class Step:
         self.place = place
         self.key = cases.key({**case, "link": place.link})
         self.lines = []
-        self.why = None  # why it was not measured
+        self.why = None  # the reason why the case was not measured
         # Counts are the same in each round, and counting is slow.
         self.once = case["work"] == "instructions"
 
@@ -57,11 +57,11 @@ class Step:
         return row
 
 
-_end = [None]  # time after which no round may end; rounds that would are not begun
+_end = [None]  # a round that would end after this time is not begun
 
 
 def end_after(minutes):
-    """After that many minutes further rounds are left out; None: no limit. Each step is still measured once."""
+    """After the first round, begin no round that would end later than `minutes` from now; None: no limit."""
     _end[0] = None if minutes is None else time.monotonic() + 60 * minutes
 
 

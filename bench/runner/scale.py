@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Many connections (scale.md): the cost of idle ones, the rate of connecting and disconnecting, the throughput of active
-ones.
+Many connections (scale.md): the cost of idle connections, the rate of connecting and disconnecting, the throughput of
+active connections.
 """
 
 import os
@@ -14,13 +14,13 @@ CONNS = (1, 16, 256, 1024)
 SIZES = ((64, "64 B"), (65536, "64 KiB"))
 IDLE = 1000
 BESIDE = {"quick": 1000, "full": 9900}
-# Longer than the time between two checks of an idle peer, which is half of SOFTRNIC_LIVENESS_MS and
-# up to an eighth more.
+# Longer than the interval between two checks of an idle peer, which is half of
+# SOFTRNIC_LIVENESS_MS, plus at most an eighth of this half.
 IDLE_S = {"quick": 9, "full": 27}
 # A single connection has several operations under way; otherwise only one operation would be under
 # way in the whole program.
 DEPTH_OF_ONE = 4
-# For these the record has the value of the end for which it is larger.
+# The record has these values of the end where they are larger.
 WORSE = ("allocated", "anonymous", "socket_buffers", "cpu_percent_per_1000", "waits_per_s")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Servers of durable writes. Each is started in a folder of its own, on a free port, and ended by a signal to its
+Servers of durable writes. Each server is started in a separate folder, on a free port, and ended by a signal to its
 process.
 """
 
@@ -20,7 +20,7 @@ SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", 
 
 
 class Missing(Exception):
-    """The server cannot be started here; the text has the reason."""
+    """The server cannot be started on this machine; the text has the reason."""
 
 
 def program(name, *folders):
@@ -31,7 +31,7 @@ def program(name, *folders):
 
 
 def free_ports(count):
-    """Free ports. Another process could take one before it is used; then the server ends with an error."""
+    """Free ports. Another process can take a port before the server uses it; then the server ends with an error."""
     with_sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in with_sockets]
     for each in with_sockets:
@@ -50,14 +50,14 @@ def make_disk(path):
 
 class Server:
     """
-    After start() `words` has the arguments for its client; stop() ends it. A subclass has command() and may have
-    prepare().
+    A server. After start(), `words` has the arguments for its client; stop() ends the server. A subclass defines
+    command(), and can define prepare() and set_up().
     """
 
     name = ""
     quit_signal = signal.SIGTERM
     environment = {}
-    user = None  # the user that it runs as, if this process is root
+    user = None  # the user as which the server runs, if this process is root
 
     def __init__(self, folder, tools):
         self.folder = os.path.join(folder, self.name)
@@ -82,14 +82,17 @@ class Server:
         """Called after the server listens."""
 
     def as_user(self):
-        """Words before a command: it is killed when this process ends, and does not run as root if it refuses to."""
+        """
+        Words before a command, so that it is ended when this process ends, and runs as `user` if this process is root
+        (some servers refuse to run as root).
+        """
         words = ["setpriv", "--pdeathsig", signal.Signals(self.quit_signal).name[3:]]
         if self.user and os.geteuid() == 0:
             words += ["--reuid", self.user, "--regid", str(pwd.getpwnam(self.user).pw_gid), "--clear-groups"]
         return words
 
     def run(self, *command):
-        """Run a command to its end. If it fails, so does the server."""
+        """Run a command to its end. If the command fails, the start of the server fails, too."""
         done = subprocess.run([*self.as_user(), *command], capture_output=True, text=True, check=False, cwd=self.folder,
                               env={**os.environ, **self.environment}, timeout=LIMIT_S)
         if done.returncode:
@@ -172,7 +175,7 @@ class Nbdkit(Server):
 
 
 class Tgt(Server):
-    """Its commands come through a socket of its own, whose path is an environment variable."""
+    """tgtd. It reads commands from a Unix socket, whose path is in an environment variable."""
 
     name = "tgt"
     quit_signal = signal.SIGKILL  # tgtd ignores other signals while it has a target
@@ -218,12 +221,12 @@ class Redis(Server):
 
 class Postgres(Server):
     """
-    With the installed settings (fsync, synchronous_commit = on), but without autovacuum, which would disturb the
-    measurement.
+    PostgreSQL with the installed settings (fsync, synchronous_commit = on), but without autovacuum, which would disturb
+    the measurement.
     """
 
     name = "postgres"
-    quit_signal = signal.SIGINT  # SIGINT ends it without waiting for clients
+    quit_signal = signal.SIGINT  # SIGINT ends the server without waiting for clients
     user = "postgres"
 
     def _program(self, name):
@@ -240,7 +243,7 @@ class Postgres(Server):
                 "-c", "listen_addresses=127.0.0.1", "-c", "autovacuum=off"]
 
     def _listens(self):
-        """The port is open before the recovery is complete, but clients are accepted only after that."""
+        """Does the server accept clients? Its port is open earlier, before the recovery is complete."""
         return super()._listens() and subprocess.run(
             [self._program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False).returncode == 0
 

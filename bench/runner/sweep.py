@@ -10,7 +10,7 @@ LONGER = {"dist": 5}
 
 
 def _peer_points(plan, name, kind, scripts, build_folder):
-    """Peers take much longer to start than a short measurement. So a quick run has few of them, each once."""
+    """The start of a peer takes much longer than a short measurement, so a quick run has few of their cases, each once."""
     for place_name, place in plan.places.items():
         for peer, case in peers_of(scripts, build_folder, place, name):
             if kind == "quick" and name == "size" and int(case.get("size", 64)) not in QUICK_PEER_SIZES:
@@ -31,7 +31,7 @@ def _row(point, step, limit):
 
 
 def measure(name, kind, program, places, folder, scripts, count, ms):
-    """The rows of the sweep, each with its plot, its line, its place on the axis, and the ratio to its limit."""
+    """The rows of the sweep, each with its plot, its line, its position on the axis, and the ratio to its limit."""
     plan = Plan(program, places, folder)
     points = []
     for point in SWEEPS[name](kind):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-perftest, as a user of verbs runs it, on the software RNIC beside a plain TCP connection of this machine.
+perftest on the software RNIC, as a user of verbs runs it, beside a plain TCP connection of this machine.
 
-The goals are for plain queue pairs with Acks, which are what `softrnic run` gives. Beside each: the same without Acks,
-and with an iWARP device and rdma_cm.
+The goals are for plain queue pairs with Acks, the default of `softrnic run`. Beside each goal are the results of the
+same work without Acks, and with an iWARP device and rdma_cm.
 """
 
 import os
@@ -18,9 +18,9 @@ from .peer import Peer
 BULK_MS = 250
 KINDS = (("", "identity=roce ack=on"), ("without Acks", "identity=roce ack=off"),
          ("iWARP, rdma_cm", "identity=iwarp ack=off"))
-# For each program: its raw counterpart, and a program of the same structure where the raw one has
-# another structure. Both programs of ib_write_lat spin on their memory, which another thread fills,
-# and the target's program of ib_read_lat sleeps.
+# For each program: its raw counterpart; and if that has another structure, a program of the same
+# structure. Both programs of ib_write_lat spin on their memory, which another thread fills, and
+# the target's program of ib_read_lat sleeps.
 LATENCIES = (("ib_write_lat", pingpong(64 + HEADER, 64 + HEADER), f"who=limit work=watch size={64 + HEADER} back={HEADER}"),
              ("ib_send_lat", pingpong(64 + HEADER, 64 + HEADER), None),
              ("ib_read_lat", pingpong(HEADER, 64 + HEADER), pingpong(HEADER, 64 + HEADER, "ini=poll tgt=wait")))
@@ -49,14 +49,14 @@ def _case(program, size, words):
 
 
 def _cost(op):
-    """A time with Acks as a multiple of that without. Rates are turned round, so that more is worse in both."""
+    """The time with Acks as a multiple of the time without. Ratios of rates are inverted, so that more is worse."""
     return times("ours", "plain") if op == "<=" else rates("plain", "ours")
 
 
 def _goals(plan, peer):
     """
-    For each work and link four rows: the goal, the same in two other ways, and the cost of the Ack. A fifth where a program of
-    the same structure is measured.
+    For each work and link four rows: the goal, the same work in two other ways, and the cost of the Ack. If a program
+    of the same structure is measured, it has a fifth row.
     """
     for link, link_name in LINKS:
         for program, size_name, size, (op, bound, unit), value, raw, same in _works():
@@ -85,7 +85,7 @@ def measure(program, places, folder, scripts, count, ms):
 
 
 def _works_of(rows):
-    """The rows of each work; the first one is its goal."""
+    """For each work the list of its rows; the first row is the goal."""
     works = []
     for row in rows:
         if row["goal"] != NO_GOAL:
@@ -95,7 +95,7 @@ def _works_of(rows):
 
 
 def markdown(rows):
-    """One line for the rows of a work."""
+    """The lines of the table, one line for all rows of a work."""
     yield "| work | goal | median | rounds | | without Acks | iWARP, rdma_cm | cost of the Ack | x the same structure |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for first, *others in _works_of(rows):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rpma consists of and what it is linked with, as SPDX 2.3 in JSON on the standard output.
+"""Prints the parts of rpma, and the libraries with which it is linked, as SPDX 2.3 in JSON to the standard output.
 
-sbom.py source TREE               each file with its licence, and the declared dependencies, whatever is installed here
-sbom.py linked NAME=FOLDER...     each installed file, and what each program and library asks the loader for (NEEDED), with
-                                  the versions and licences of the packages that have it here; NAME is what is installed in
-                                  FOLDER, e.g. a Debian package
+sbom.py source TREE               each file with its licence, and the declared dependencies, installed or not
+sbom.py linked NAME=FOLDER...     each installed file, and the libraries that each program and library requests from the
+                                  loader (NEEDED), with the versions and licences of this machine's packages that have
+                                  them. NAME is the name of the files in FOLDER, e.g. of a Debian package
 
-SOURCE_DATE_EPOCH is the time of making. The output depends on nothing else than what is described.
+SOURCE_DATE_EPOCH is the creation time in the document. Otherwise the output depends only on the described files and
+packages.
 """
 
 import datetime
@@ -25,7 +26,7 @@ IDENTIFIER = re.compile(rb"SPDX-License-Identifier: ([\w.+-]+(?: (?:OR|AND|WITH)
 
 
 class Failed(Exception):
-    """What cannot be described, in words."""
+    """The document cannot be made; the text has the reason."""
 
 
 def output(*command):
@@ -35,14 +36,17 @@ def output(*command):
 
 
 def licences():
-    """{source package: licence} of what is linked, from the file beside this one."""
+    """{source package: licence} of the linked libraries, from licences.txt in this folder."""
     with open(os.path.join(HERE, "licences.txt"), encoding="ascii") as source:
         lines = [line.split(None, 1) for line in source if line.strip() and not line.startswith("#")]
     return {name: licence.strip() for name, licence in lines}
 
 
 def identifier(*words):
-    """An identifier of the document: letters, digits, dots and hyphens; what is replaced is told apart by a digest."""
+    """
+    An identifier in the document, of letters, digits, dots and hyphens. If other characters were replaced, a digest
+    keeps identifiers different.
+    """
     text = "-".join(words)
     plain = re.sub(r"[^A-Za-z0-9.-]", "-", text)
     return f"SPDXRef-{plain}" if plain == text else f"SPDXRef-{plain}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -63,7 +67,7 @@ class Document:
         self.relationships.append(relationship)
 
     def foreign(self, name, version, licence, comment=None):
-        """The identifier of a package of others, which is added when it is new."""
+        """The identifier of another project's package. The package is added if it is new."""
         ident = identifier("Package", name)
         package = {"SPDXID": ident, "name": name, "downloadLocation": UNKNOWN, "filesAnalyzed": False,
                    "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": UNKNOWN}
@@ -107,7 +111,7 @@ class Document:
         return found
 
     def print(self):
-        """The name space has a digest of the whole, since two different documents must not share one."""
+        """Print the document. Its name space contains a digest, because different documents must not share one."""
         body = {"packages": list(self.packages.values()), "files": list(self.files.values()),
                 "relationships": self.relationships}
         digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
@@ -122,7 +126,7 @@ class Document:
 
 
 def files_below(root):
-    """Names of the regular files below a folder, sorted. A link leads to one of them, or has no bytes of its own."""
+    """The sorted names of the regular files below a folder. Links are omitted: they have no bytes of their own."""
     found = []
     for folder, _, names in os.walk(root):
         paths = (os.path.join(folder, name) for name in names)
@@ -137,7 +141,7 @@ def read(path):
 
 
 def version_of(tree):
-    """As CMake has it."""
+    """The version in CMakeLists.txt."""
     return re.search(r"^project\(rpma VERSION ([\d.]+)", read(os.path.join(tree, "CMakeLists.txt")), re.M)[1]
 
 
@@ -160,7 +164,7 @@ def describe_source(tree):
 
 
 def dynamic(path):
-    """(names that the loader is asked for, the own name) of a program or library; None for other files."""
+    """(the names of the libraries that it needs, its own name) of a program or library; None for other files."""
     with open(path, "rb") as source:
         if source.read(4) != b"\x7fELF":
             return None
@@ -172,7 +176,7 @@ def dynamic(path):
 
 
 class System:
-    """The packages of this machine that have the libraries which ours are linked with."""
+    """The packages of this machine that contain the libraries with which this project's files are linked."""
 
     def __init__(self, document):
         self.document, self.known, self.found = document, licences(), {}
@@ -182,7 +186,7 @@ class System:
             self.paths.setdefault(name, path)
 
     def _owner(self, name):
-        """Debian's package of a library, as its files are recorded, with or without /usr."""
+        """Debian's package of a library. dpkg records the paths of files with or without /usr."""
         path = name if name.startswith("/") else self.paths.get(name)
         if not path:
             return None
@@ -208,7 +212,7 @@ class System:
 
 
 def describe_linked(version, parts):
-    """parts: {name: folder}. A library of one part serves the others."""
+    """parts: {name: folder}. A library of one part can satisfy the needs of another part."""
     document = Document("rpma-linked", version)
     objects, own = [], {}
     for part, root in sorted(parts.items()):
@@ -217,8 +221,8 @@ def describe_linked(version, parts):
             if not asked:
                 continue
             objects.append((part, ident, asked[0]))
-            # Programs find these replacements of other packages' libraries by a path that the
-            # launcher sets.
+            # The drop-ins replace libraries of other packages; programs find them only by a path
+            # that the launcher sets.
             if asked[1] and "softrnic-dropin" not in name:
                 own[asked[1]] = (part, ident)
     system = System(document)

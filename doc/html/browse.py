@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""browse.py FOLDER: browses the HTML manual in FOLDER by a headless Chromium, as a reader does.
+"""browse.py FOLDER: browses the HTML manual in FOLDER with a headless Chromium, as a reader would.
 
-The folder is served on loopback. The browser opens the index of versions and clicks links of each kind; each page must
-show what it is to show, and each request for a page, style sheet or picture must succeed and stay on this server.
+The folder is served on loopback. The browser opens the index of versions and clicks links of each kind. Each page must
+show the expected text, and each request for a page, style sheet or picture must succeed and stay on this server.
 """
 
 import functools
@@ -18,19 +18,20 @@ import tempfile
 import threading
 import time
 
-LIMIT_S = 30  # for the browser's start and each page: a busy machine
+LIMIT_S = 30  # for the browser's start and for each page, on a busy machine
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1200,900",
          "--remote-debugging-pipe")
 
 
 class Browser:
-    """One page of a Chromium, by its DevTools protocol over a pair of pipes: messages end with a zero byte."""
+    """One page of a Chromium, controlled by the DevTools protocol over two pipes. A zero byte ends each message."""
 
     def __init__(self, program, profile):
         to_read, self.to = os.pipe()
         self.come, to_write = os.pipe()
-        # The browser expects descriptors 3 and 4, which these may be themselves.
+        # The browser expects the pipes at descriptors 3 and 4. A pipe may already have one of
+        # these numbers, so both are copied to 8 and 9 first.
         script = f"exec 8<&{to_read} 9>&{to_write}; exec 3<&8 4>&9 8<&- 9>&-; exec \"$@\""
         self.process = subprocess.Popen(["bash", "-c", script, "bash", program, *FLAGS, f"--user-data-dir={profile}"],
                                         pass_fds=(to_read, to_write), stderr=subprocess.DEVNULL)
@@ -76,7 +77,10 @@ class Browser:
         return result["result"].get("value")
 
     def until(self, what, script):
-        """Waits until an expression of the page is true: it is asked again, as a click has no answer."""
+        """
+        Waits until an expression of the page is true. The expression is evaluated repeatedly, because the protocol
+        does not report the end of a click's effect.
+        """
         end = time.monotonic() + LIMIT_S
         while not self.value(script):
             if time.monotonic() > end:
@@ -95,14 +99,14 @@ class Browser:
 
 
 def loaded(browser, what, path, text):
-    """The page of this path is shown, with this text in it."""
+    """Waits until the page of this path is shown and contains this text."""
     browser.until(what, f"document.readyState == 'complete' && location.pathname.endsWith({json.dumps(path)})")
     browser.until(f"'{text}'", f"document.body.innerText.includes({json.dumps(text)})")
     print(f"{what}: {browser.value('location.pathname + location.hash')}")
 
 
 def click(browser, words):
-    """The link with these words, which has to be visible."""
+    """Clicks the link with these words, which has to be visible."""
     found = browser.value(f"""(() => {{
         const link = [...document.querySelectorAll('a')].find(a => a.textContent.trim() == {json.dumps(words)});
         if (!link || !link.getClientRects().length) return false;
@@ -112,7 +116,7 @@ def click(browser, words):
 
 
 def walk(browser, base, version):
-    """Links of each kind: versions, manual pages, documents, anchors, sources, pictures, and back."""
+    """Follows links of each kind: versions, manual pages, documents, anchors, sources, pictures, and back."""
     browser.call("Page.navigate", url=f"{base}/index.html")
     loaded(browser, "all versions", "/index.html", "rpma: manuals")
     click(browser, f"rpma {version}")
@@ -142,9 +146,9 @@ def walk(browser, base, version):
 
 
 def judge(browser, base):
-    """All that was asked for came, from here."""
+    """Checks that every request of the browser was answered, by this server."""
     asked, faults = {}, []
-    browser.call("Runtime.evaluate", expression="0")  # events before its answer are here then
+    browser.call("Runtime.evaluate", expression="0")  # its answer comes after all earlier events
     for event in browser.events:
         params = event.get("params", {})
         if event.get("method") == "Network.requestWillBeSent":

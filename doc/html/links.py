@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""links.py TREE: checks each link of the Markdown documents: its file exists, and its heading in that file; that what a
-document shows as a file's text is its text; and what manual pages refer to: sections of the same page, and other pages
-of the tree.
+"""links.py TREE: checks the Markdown documents and the manual pages.
 
-What headings and links are is read here for the HTML manual, too, so that both have the same anchors.
+The file and the heading of each link exist. A text that a document shows as part of a file is in that file. The
+sections and the pages of the tree to which a manual page refers exist. The HTML manual uses the functions for headings
+and links of this file, so that both have the same anchors.
 """
 
 import os
@@ -18,7 +18,7 @@ EXTERNAL = re.compile(r"^(https?|mailto):")
 
 
 def documents(tree):
-    """The Markdown files of the repository, or of an unpacked copy of it without what is built there."""
+    """The Markdown files of the repository, or of an unpacked copy without its build folders."""
     listed = subprocess.run(["git", "-C", tree, "ls-files", "-co", "--exclude-standard", "*.md"],
                             capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:
@@ -42,7 +42,7 @@ def prose(text):
 
 
 class Slugs:
-    """Anchors as the usual hosts of Markdown make them; the second heading of a name has -1."""
+    """Anchors of headings, as the usual hosts of Markdown make them. The second heading of the same name gets "-1"."""
 
     def __init__(self):
         self.seen = {}
@@ -61,7 +61,7 @@ def anchors(text):
 
 
 def links(text):
-    """(line number, target) of each link that is no example in a span of code."""
+    """(line number, target) of each link, except examples in a span of code."""
     lines = [""] * (text.count("\n") + 1)
     for number, line in prose(text):
         lines[number - 1] = re.sub(r"(`+)(?:(?!\1).)+\1", lambda code: "c" * len(code[0]), line)
@@ -83,12 +83,12 @@ def _fault(tree, document, target, anchors_of):
 
 
 def _without_licence(text):
-    """A program without the comments at its beginning."""
+    """The text of a program without the comments at its beginning."""
     return re.sub(r"\A(/\*.*?\*/\n)+", "", text, flags=re.S)
 
 
 def shown_faults(tree, document, text):
-    """Of each "<!-- the file PATH -->", or "<!-- in the file PATH -->", with a block behind it."""
+    """A line for each block after "<!-- the file PATH -->" or "<!-- in the file PATH -->" that differs from the file."""
     for shown in re.finditer(r"^<!-- (the|in the) file (\S+) -->\n+```\w*\n(.*?)^```$", text, re.M | re.S):
         with open(os.path.join(tree, shown[2]), encoding="utf-8") as source:
             file = source.read()
@@ -123,7 +123,7 @@ def _pages(tree):
 
 
 def man_faults(tree):
-    """One line for each reference of a manual page that leads nowhere."""
+    """One line for each reference of a manual page whose target does not exist."""
     pages = _pages(tree)
     ours = re.compile(r"(lib)?(rpma|rpmem|rpmirror|softrnic)")
     for name, path in sorted(pages.items()):

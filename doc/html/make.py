@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """make.py TREE FOLDER: makes the HTML manual of the tree in FOLDER/VERSION, and an index of all versions in FOLDER.
 
-Manual pages are converted by mandoc, documents by cmark-gfm. Files and folders of the tree that a document links to
-become pages as well. A link or an anchor that leads nowhere is an error.
+mandoc converts manual pages, cmark-gfm converts documents. Files and folders of the tree that are the target of a link
+in a document become pages as well. A link without an existing target is an error.
 """
 
 import concurrent.futures
@@ -109,7 +109,8 @@ class Manual:
     # --- manual pages -----------------------------------------------------------------------
 
     def _mandoc(self, name):
-        # In a folder of the pages, where mandoc looks which of the names that it meets are ours.
+        # mandoc runs in the folder of the pages: a reference to a page in this folder becomes a
+        # link inside the manual, other references lead to ELSEWHERE.
         done = subprocess.run(["mandoc", "-T", "html", "-O", f"fragment,man=%N.%S.html;{ELSEWHERE}", name],
                               cwd=self.flat, capture_output=True, text=True, check=False)
         if done.returncode or "class=\"manual-text\"" not in done.stdout:
@@ -128,13 +129,13 @@ class Manual:
             list(pool.map(self._man_page, self.man))
 
     def described(self, name):
-        """What the page says after its name."""
+        """The description after the page's name (.Nd)."""
         return " ".join(re.search(r"^\.Nd (.*)", read(self.man[name]), re.M)[1].replace("\\-", "-").split())
 
     # --- links in texts -------------------------------------------------------------------------
 
     def name_documents(self, body, page):
-        """Names of documents in a text, and of manual pages, become links to them."""
+        """Turns the names of documents and manual pages in a text into links."""
         def document(found):
             return f'<a href="{relative(self.page_of(found[0]), page)}">{found[0]}</a>'
 
@@ -200,7 +201,7 @@ class Manual:
         found = re.search(r"^# (.*)", read(os.path.join(self.tree, document)), re.M)
         return TITLES.get(document) or (found[1] if found else document)
 
-    # --- what is linked to ------------------------------------------------------------------------
+    # --- files and folders that are targets of links ---------------------------------------------
 
     def _linked(self, path):
         source = os.path.join(self.tree, path)
@@ -243,7 +244,7 @@ class Manual:
         return f"<section>\n<h2>{title}</h2>\n<p>{line}</p>\n<ul>\n" + "\n".join(items) + "\n</ul>\n</section>\n"
 
     def make_index(self):
-        """Each page is in one subject, the first that takes it."""
+        """Writes the index. Each page is in one subject, the first one whose pattern matches it."""
         pages, documents, sections = dict(self.man), list(self.documents), []
         for title, line, patterns, of_subject in SUBJECTS:
             found = [name for pattern in patterns for name in pages if re.fullmatch(pattern, name)]
@@ -287,7 +288,7 @@ class Page(html.parser.HTMLParser):
 
 
 def check(out):
-    """The number of links, and a line for each one that leads nowhere, and for each page to which none leads."""
+    """The number of links, and a line for each link without a target, and for each page to which no link leads."""
     pages = {os.path.join(folder, name): None for folder, _, names in os.walk(out) for name in names
              if name.endswith(".html")}
     for path in pages:

@@ -13,7 +13,7 @@ _WRITABLE = 1  # PyBUF_WRITABLE; without other flags: contiguous bytes
 
 
 class _Py_buffer(ctypes.Structure):
-    """Part of CPython's stable ABI since 3.11, and the same before."""
+    """CPython's Py_buffer. It is part of the stable ABI since 3.11; earlier versions have the same layout."""
 
     _fields_ = [
         ("buf", ctypes.c_void_p),
@@ -44,13 +44,16 @@ _bytes.restype = ctypes.py_object
 
 
 def new_bytes(length: int) -> bytes:
-    """Bytes that the caller fills by their address before any other code has them, so that nothing is copied."""
+    """
+    A new bytes object. The caller fills it by its address before other code gets a reference, so that no copy is
+    needed.
+    """
     made: bytes = _bytes(None, length)
     return made
 
 
 class Memory:
-    """`with Memory(data) as memory:` has memory.address and memory.length; the object stays in place meanwhile."""
+    """In `with Memory(data) as memory:`, memory.address and memory.length are valid, and the object does not move."""
 
     def __init__(self, data: "ReadableBuffer", flags: int = 0) -> None:
         self._view = _Py_buffer()
@@ -75,5 +78,5 @@ class Memory:
 
 
 def writable(data: "WriteableBuffer") -> Memory:
-    """The same for an object that will be changed."""
+    """Memory for an object that the caller will change."""
     return Memory(data, _WRITABLE)

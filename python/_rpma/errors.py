@@ -9,7 +9,7 @@ E = TypeVar("E", bound="ResultError")
 
 
 class ResultError(Exception):
-    """A call of a library has failed. The text is the library's own, and `code` its result."""
+    """A call of a library has failed. The text comes from the library, and `code` is the call's result."""
 
     code: int = 0
     _by_code: ClassVar[Dict[int, Type["ResultError"]]] = {}

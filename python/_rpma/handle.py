@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An object of a library, which counts the calls on it and is released when none is under way."""
+"""A handle for an object of a library. It counts the calls on the object, and releases it when no call is under way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any, Callable, Optional
 
 
 class Handle:
-    """`with handle as pointer:` is around each call. release(pointer) is called once, alone, and in no forked child."""
+    """
+    Each call is made in `with handle as pointer:`. release(pointer) is called once, when no other call is under way,
+    and never in a forked child.
+    """
 
     def __init__(self, what: str, pointer: ctypes.c_void_p, release: Callable[[ctypes.c_void_p], None]) -> None:
         self._what = what
@@ -38,7 +41,10 @@ class Handle:
         return None
 
     def close(self, before: Optional[Callable[[], None]] = None) -> None:
-        """Refuse further calls, wait for those under way, call before(), release. A second close() does nothing."""
+        """
+        Refuse further calls, wait for the calls that are under way, call before(), and release the object. A second
+        close() does nothing.
+        """
         if os.getpid() != self._process:
             return
         with self._state:

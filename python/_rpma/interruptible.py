@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class _Call(Generic[T]):
-    """One call, in a thread of its own."""
+    """One call, in a separate thread."""
 
     def __init__(self, call: Callable[[], T], give_back: Callable[[T], None]) -> None:
         self._call, self._give_back = call, give_back
@@ -50,8 +50,8 @@ class _Call(Generic[T]):
 
 def interruptible(call: Callable[[], T], give_back: Callable[[T], None] = lambda _: None) -> T:
     """
-    Handlers of signals run in the main thread, while no call of C is under way there. So the call has a thread of its
-    own. If a handler raises, as for Ctrl-C, the call still returns later; give_back() then releases its result.
+    Run call() in a separate thread, because handlers of signals run in the main thread, and only while it executes no
+    call of C. If a handler raises, as for Ctrl-C, call() still returns later; give_back() then releases its result.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()

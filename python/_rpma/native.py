@@ -15,7 +15,10 @@ UINT64_MAX = 2**64 - 1
 
 
 def load(soname: str, prototypes: Prototypes) -> ctypes.CDLL:
-    """The library of that name, as the loader finds it. A call of it lets other threads run (CDLL releases the GIL)."""
+    """
+    The library of that name, found by the loader's rules. Other threads run during a call of the library, because
+    CDLL releases the GIL.
+    """
     try:
         library = ctypes.CDLL(soname)
     except OSError as error:
@@ -28,7 +31,7 @@ def load(soname: str, prototypes: Prototypes) -> ctypes.CDLL:
 
 
 def milliseconds(seconds: Optional[float]) -> int:
-    """A time limit in the libraries' form: -1 means none. Rounded up, so that a short limit does not become 0."""
+    """A time limit for the libraries: -1 means no limit. It is rounded up, so that a short limit does not become 0."""
     if seconds is None:
         return -1
     if not seconds >= 0:
@@ -37,7 +40,7 @@ def milliseconds(seconds: Optional[float]) -> int:
 
 
 def word(value: int, what: str) -> int:
-    """ctypes would truncate a value that does not fit into 64 bits."""
+    """Check that a value fits into 64 bits, because ctypes would truncate it."""
     if not 0 <= value <= UINT64_MAX:
         raise ValueError(f"{what} is a number from 0 to 2**64 - 1, and not {value}")
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A call that was begun, and whose end any thread may await, any number of times."""
+"""A call that was begun. Any thread can wait for its end, any number of times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Callable, Optional
 from .errors import ResultError
 from .native import milliseconds
 
-# The longest wait. A handler of a signal, for instance for Ctrl-C, runs between two waits.
+# The longest single wait in ms. A handler of a signal, for instance for Ctrl-C, runs between two
+# waits.
 _SLICE_MS = 500
 
 
@@ -20,13 +21,13 @@ class Pending:
     def __init__(self) -> None:
         self._over = False
         self._error: Optional[Exception] = None
-        # The lock belongs to the thread that begins the call or waits for its end; at first it
-        # belongs to the thread that made the object.
+        # The thread that begins the call or waits for its end holds the lock; at first the thread
+        # that made the object holds it.
         self._busy = threading.Lock()
         self._busy.acquire()
 
     def _look(self, ms: int) -> bool:
-        """Wait for this time at most. True: it has ended. Raises the exception of a failed call."""
+        """Wait for this time at most. Returns True if the call has ended. Raises the exception of a failed call."""
         raise NotImplementedError
 
     def _ended(self, failed: bool) -> None:
@@ -37,7 +38,10 @@ class Pending:
         raise NotImplementedError
 
     def _begin(self, start: Callable[[], None], *, whole: bool = False) -> None:
-        """Called once, by the thread that made the object. whole: start() itself waits for the end of the call."""
+        """
+        Begin the call. It is called once, by the thread that made the object. whole: start() itself waits for the end
+        of the call.
+        """
         try:
             start()
             if whole:
@@ -77,7 +81,7 @@ class Pending:
             self._end(None)
 
     def _has_failed(self) -> bool:
-        """Wait for the end without a limit. A handle that was closed meanwhile counts as a failure."""
+        """Wait for the end of the call without a limit. Closing the handle during the wait counts as a failure."""
         try:
             self._wait(None)
         except Exception:
@@ -85,7 +89,7 @@ class Pending:
         return False
 
     def done(self) -> bool:
-        """Would wait() return, or raise the call's exception, at once?"""
+        """Would wait() return, or raise the call's exception, without waiting?"""
         if self._busy.acquire(blocking=False):
             try:
                 if not self._over:

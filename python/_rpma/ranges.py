@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A set of bytes, kept as ranges that neither overlap nor touch."""
+"""A set of bytes, stored as ranges that neither overlap nor touch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Pair = Tuple[int, int]  # offset, length
 
 
 class Ranges:
-    """Starts and ends, in order. Not locked."""
+    """The starts and ends of the ranges, in order. The object has no lock."""
 
     def __init__(self) -> None:
         self._starts: List[int] = []

@@ -2,7 +2,9 @@
 """
 Files of another machine: librpmafile for Python.
 
-with rpma.open("host:pool") as f: f.pwrite(b"hello", 0) f.sync()  # on the medium of the other machine
+    with rpma.open("host:pool") as f:
+        f.pwrite(b"hello", 0)
+        f.sync()  # on the medium of the other machine
 
 doc/python.md is the manual, librpmafile(7) has the promises. Errors are exceptions, a subclass of rpma.Error for each
 result. Other threads run while a call waits.

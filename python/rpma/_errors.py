@@ -21,7 +21,7 @@ class UnknownError(Error, code=-100000):
 
 
 class NotSupportedError(Error, code=-100001):
-    """Not supported by this end or by the server, or the server cannot persist the region."""
+    """This end or the server does not support the call, or the server cannot persist the region."""
 
 
 class ProviderError(Error, code=-100002):
@@ -37,7 +37,7 @@ class InvalidError(Error, ValueError, code=-100004):
 
 
 class AgainError(Error, TimeoutError, code=-100007):
-    """Not finished in time: wait again."""
+    """The call has not ended within the time limit: wait again."""
 
 
 class UnreachedError(Error, ConnectionError, code=-300001):
@@ -45,11 +45,11 @@ class UnreachedError(Error, ConnectionError, code=-300001):
 
 
 class RefusedError(Error, code=-300002):
-    """The server refuses, because of the region, the secret, another writer or a limit."""
+    """The server refuses the client because of the region, the secret, another writer or a limit."""
 
 
 class LostError(Error, ConnectionError, code=-300003):
-    """The connection has ended: File.undecided() returns the ranges that may be lost, File.reopen() connects anew."""
+    """The connection has ended: File.undecided() returns the ranges that may be lost, File.reopen() connects again."""
 
 
 class MediumError(Error, code=-300004):
@@ -65,7 +65,7 @@ class DiffersError(Error, code=-300006):
 
 
 class TakenError(Error, code=-300007):
-    """Another writer has taken over while the connection was lost: open the file anew and read it before writing."""
+    """Another writer has claimed the range while the connection was lost: open the file again and read it first."""
 
 
 def check(code: int) -> None:

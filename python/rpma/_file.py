@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class Durability(enum.IntEnum):
     UNKNOWN = 0
-    VOLATILE = 1  # nothing can persist it
+    VOLATILE = 1  # memory that cannot be persisted
     FILE = 2  # a file on a file system
     DAX = 3  # persistent memory
 
@@ -45,13 +45,16 @@ class Info:
 
 class Holds(enum.IntEnum):
     BYTES = c.FILE_HOLDS_BYTES  # the region has no file
-    PARTIAL = c.FILE_HOLDS_PARTIAL  # a file is being stored there, or its put has failed
-    WHOLE = c.FILE_HOLDS_WHOLE  # a file that `rpma put` has stored there completely
+    PARTIAL = c.FILE_HOLDS_PARTIAL  # a put of a file is under way or has failed
+    WHOLE = c.FILE_HOLDS_WHOLE  # a whole file, stored by `rpma put`
 
 
 @dataclass(frozen=True)
 class Region:
-    """A region of a server. For BYTES the other members are zero; a PARTIAL file may have no length yet."""
+    """
+    A region of a server. If it holds BYTES, the members about a stored file are zero; a PARTIAL file may have no
+    length yet.
+    """
 
     name: str
     length: int
@@ -63,7 +66,7 @@ class Region:
 
 
 class Ticket(Pending):
-    """A sync that File.sync_start() or store8_start() has begun. Any thread may wait for it, any number of times."""
+    """A sync that File.sync_start() or store8_start() has begun. Any thread can wait for it, any number of times."""
 
     def __init__(self, handle: Handle) -> None:
         super().__init__()
@@ -71,7 +74,7 @@ class Ticket(Pending):
         self._number = c_uint64()
 
     def wait(self, timeout: Optional[float] = None) -> None:
-        """Wait until it has ended. Raises AgainError, a TimeoutError, if it still runs after that many seconds."""
+        """Wait for its end. Raises AgainError, a TimeoutError, if it still runs after `timeout` seconds."""
         self._wait(timeout)
 
     def _look(self, ms: int) -> bool:
@@ -93,8 +96,8 @@ class File:
     """
     A region of a server; rpma.open() returns one.
 
-    Written bytes are durable after a sync has returned, and not before. At the end of a `with` block they are synced,
-    and the server checks whether the file still has its name.
+    Written bytes are durable after a sync has returned, and not before. The end of a `with` block syncs them, and the
+    server checks whether the file still has its name.
     """
 
     def __init__(self, target: str, pointer: c_void_p) -> None:
@@ -114,7 +117,7 @@ class File:
 
     @property
     def generation(self) -> int:
-        """The number of this writer's claim, greater than that of each writer before; 0 if it only reads."""
+        """The number of this writer's claim, greater than that of each earlier writer; 0 if the file is only read."""
         generation = c_uint64()
         self._call("rpma_file_get_generation", byref(generation))
         return generation.value
@@ -126,12 +129,15 @@ class File:
         return Info(raw.length, Durability(raw.durability), *texts)
 
     def pwrite(self, data: "ReadableBuffer", offset: int) -> None:
-        """Write a whole object with the buffer protocol, which may be changed at once. Durable after a sync."""
+        """
+        Write a whole object with the buffer protocol. The program may change the object after the call; the bytes are
+        durable after a sync.
+        """
         with Memory(data) as memory:
             self._call("rpma_file_pwrite", memory.address, memory.length, word(offset, "an offset"))
 
     def pwritev(self, buffers: Iterable["ReadableBuffer"], offset: int) -> None:
-        """The same for several objects, which are written one after the other."""
+        """Write several objects one after the other, as pwrite() writes one."""
         with ExitStack() as stack:
             parts = [stack.enter_context(Memory(data)) for data in buffers]
             array = (c.Iovec * len(parts))(*[c.Iovec(part.address, part.length) for part in parts])
@@ -147,18 +153,18 @@ class File:
         return data
 
     def pread_into(self, buffer: "WriteableBuffer", offset: int) -> None:
-        """The same into an object with the buffer protocol, until it is full."""
+        """Read into an object with the buffer protocol, until it is full."""
         with writable(buffer) as memory:
             self._call("rpma_file_pread", memory.address, memory.length, word(offset, "an offset"))
 
     def sync(self, ranges: Optional[Iterable[Pair]] = None) -> None:
-        """Make written bytes durable: all of them, or those in these pairs of an offset and a length."""
+        """Make written bytes durable: all of them, or those in `ranges`, pairs of an offset and a length."""
         self.sync_start(ranges).wait()
 
     def sync_start(self, ranges: Optional[Iterable[Pair]] = None) -> Ticket:
-        """Begin a sync. Several may be under way; they end in their order."""
+        """Begin a sync. Several syncs can be under way; they end in the order in which they began."""
         pairs = [] if ranges is None else list(ranges)
-        if ranges is not None and not pairs:  # for the library "no range" means everything
+        if ranges is not None and not pairs:  # the library would sync all bytes if it got no range
             return self._start(lambda _: None, whole=True)
         array = (c.Range * len(pairs))(*[c.Range(word(a, "an offset"), word(n, "a length")) for a, n in pairs])
         return self._start(lambda number: self._call("rpma_file_sync_start", array, len(array), number))
@@ -166,7 +172,7 @@ class File:
     def store8(self, offset: int, value: int) -> None:
         """
         Store an aligned word of 8 bytes in the byte order of this machine, durably, after all earlier writes are
-        durable. A reader, and the file after a crash, has either the former word or this one.
+        durable. A reader, and the file after a crash, has either the former word or the new word.
         """
         self.store8_start(offset, value).wait()
 
@@ -181,14 +187,17 @@ class File:
         return ticket
 
     def verify(self, data: "ReadableBuffer", offset: int) -> None:
-        """Sync, and compare the digest of the bytes on the server's medium with data's. Raises DiffersError."""
+        """
+        Sync, and compare the digest of the bytes on the server's medium with that of `data`. Raises DiffersError if
+        they differ.
+        """
         with Memory(data) as memory:
             self._call("rpma_file_verify", memory.address, memory.length, word(offset, "an offset"))
 
     def undecided(self) -> List[Pair]:
         """
-        Offset and length of the written ranges that may not be durable. After LostError each may have arrived
-        completely, in part, or not at all.
+        Offset and length of the written ranges that are possibly not durable. After LostError each range may have
+        arrived completely, in part, or not at all.
         """
         room = 0
         while True:
@@ -200,8 +209,8 @@ class File:
 
     def reopen(self) -> None:
         """
-        After LostError: connect anew. After that no byte of the former connection arrives. Undecided ranges stay
-        undecided until they are written or synced again. Raises TakenError if another writer has had the range
+        Connect again after LostError. After this call no byte of the former connection arrives. Undecided ranges stay
+        undecided until they are written or synced again. Raises TakenError if another writer has claimed the range
         meanwhile.
         """
         interruptible(lambda: self._call("rpma_file_reopen"))
@@ -213,7 +222,7 @@ class File:
     def close(self) -> None:
         """
         Sync written bytes, let the server check whether the file still has its name, and disconnect. The file is
-        closed even if that fails.
+        closed even if one of these steps fails.
         """
         self._finalizer.detach()
         interruptible(self._handle.close)
@@ -251,10 +260,11 @@ def open(
     Open "HOST", "HOST:PORT", "HOST:REGION" or "HOST:PORT:REGION" of a server, `rpma serve` for instance.
 
     readonly: the file cannot be written. volatile_ok: accept memory that the server cannot persist; a sync then only
-    makes written bytes visible. timeout: the longest time for an answer, in seconds; None: no limit. reconnect:
-    open() and reopen() repeat the attempt for this time while no server answers. reserve: offset and length of the
-    part that this client writes, so that other clients may write the rest; length 0: to the end. owner: a name that
-    this program has after each start; connections of an earlier process of that name are ended before the file opens.
+    makes written bytes visible. timeout: the longest time for an answer, in seconds; None: no limit. reconnect: the
+    time in seconds for which open() and reopen() repeat the attempt while no server answers. reserve: offset and
+    length of the part that this client writes, so that other clients can write the rest; length 0: to the end. owner:
+    a name that this program uses at each start; connections of an earlier process of that name are ended before the
+    file opens.
     """
     options = c.Options(
         size=sizeof(c.Options),
@@ -283,7 +293,7 @@ def regions(
     reconnect: Optional[float] = 0,
     secret_file: Optional[Union[str, "os.PathLike[str]"]] = None,
 ) -> List[Region]:
-    """The regions of a server, with the files that were stored there; if the target names a region, only that one."""
+    """The regions of a server, with the files that they hold. If the target names a region, only this region."""
     options = c.Options(
         size=sizeof(c.Options),
         timeout_ms=milliseconds(timeout) or 1,  # 0 would be the default

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""librpmafile.so.0, declared as librpmafile.h has it; tests/python compares the two."""
+"""The declarations of librpmafile.so.0. They must match librpmafile.h; tests/python compares them."""
 
 from __future__ import annotations
 

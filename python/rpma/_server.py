@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server's side: a server in your own program."""
+"""A server of regions in the program's own process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Exported = Union[str, os.PathLike[str], WriteableBuffer]
 
-_SLICE_MS = 250  # the longest time for which serve_forever() delays a handler of a signal and close()
+_SLICE_MS = 250  # serve_forever() delays a handler of a signal, or close(), by at most this time
 
 
 class Server:
@@ -39,7 +39,7 @@ class Server:
                     memory.release()
 
         self._handle = Handle("the server", pointer, release)
-        self._alone = threading.Lock()  # one thread at a time may use a server
+        self._alone = threading.Lock()  # only one thread at a time may call functions of a server
         self._finalizer = weakref.finalize(self, self._handle.close)
         port, fd = c_uint16(), c_int()
         check(c.lib.rpma_file_server_get_port(pointer, byref(port)))
@@ -48,14 +48,18 @@ class Server:
         self._fd = fd.value
 
     def fileno(self) -> int:
-        """Readable when step() has something to do: for select and asyncio. The library owns it: do not close it."""
+        """
+        A descriptor for select and asyncio, readable when step() has work. The library owns the descriptor: do not
+        close it.
+        """
         with self._handle:
             return self._fd
 
     def step(self, timeout: Optional[float] = 0) -> Optional[float]:
         """
-        Wait for at most that many seconds (None: no limit) for work, for instance a client to admit, and do it.
-        Returns the number of seconds after which to call again at the latest; None: only when fileno() is readable.
+        Wait for at most `timeout` seconds (None: no limit) for work, for instance a client to admit, and do it.
+        Returns the number of seconds after which the program has to call step() again at the latest, or None: only
+        when fileno() is readable.
         """
         next_ms = self._step(milliseconds(timeout))
         return None if next_ms < 0 else next_ms / 1000
@@ -68,8 +72,8 @@ class Server:
 
     def serve_forever(self) -> None:
         """
-        Serve until close() is called, by another thread or a handler of a signal, or until a handler raises, as for
-        Ctrl-C.
+        Serve until another thread or a handler of a signal calls close(), or until a handler raises an exception, as
+        for Ctrl-C.
         """
         while not self.closed:
             try:
@@ -116,12 +120,12 @@ def serve(
     note: Optional[Callable[[str], None]] = None,
 ) -> Server:
     """
-    Serve regions by their names: files by their paths, or memory, a writable object with the buffer protocol as a
-    shared mmap.mmap. Clients open them by rpma.open() or the tool rpma.
+    Serve regions by their names. A region is a file, given by its path, or memory: a writable object with the buffer
+    protocol, such as a shared mmap.mmap. Clients open regions by rpma.open() or the tool rpma.
 
-    address: "HOST" or "HOST:PORT"; port 0: a free one, Server.port. create_size: make the files with that many bytes;
-    they must not exist. volatile_ok: accept memory that cannot be persisted. note: a function that this call and
-    step() call with a line about each event, such as a refused client.
+    address: "HOST" or "HOST:PORT"; port 0: any free port, which Server.port returns. create_size: create the files
+    with that many bytes; they must not exist. volatile_ok: accept memory that cannot be persisted. note: a function
+    that this call and step() call with a line about each event, such as a refused client.
     """
     kept: List[Any] = []
     array = (c.Export * len(exports))()

@@ -2,7 +2,9 @@
 """
 A memory-mapped file with copies on other hosts: librpmirror for Python.
 
-with rpmirror.map("orders") as m: m[0:5] = b"hello" m.flush()  # durable here and on every in-sync copy
+    with rpmirror.map("orders") as m:
+        m[0:5] = b"hello"
+        m.flush()  # durable here and on every in-sync copy
 
 doc/python.md is the manual, librpmirror(7) has the promises. Errors are exceptions, a subclass of rpmirror.Error for
 each result. Other threads run while a call waits.

@@ -15,7 +15,7 @@ class Error(ResultError):
     """A call has failed: `code` is its result in C, and the text names the member and has advice."""
 
     _by_code: ClassVar[Dict[int, Type[ResultError]]] = {}
-    # If a flush failed: the members on which the ranges are durable nevertheless.
+    # After a failed flush: the members on which the ranges are nevertheless durable.
     result: Optional[Result] = None
 
 
@@ -40,7 +40,7 @@ class InvalidError(Error, ValueError, code=-200004):
 
 
 class AgainError(Error, TimeoutError, code=-200005):
-    """Not finished in time: wait again."""
+    """The call has not ended within the time limit: wait again."""
 
 
 class NoEventError(Error, code=-200006):
@@ -80,11 +80,11 @@ class NotInSyncError(Error, code=-200016):
 
 
 class SplitError(Error, code=-200017):
-    """Copies went on independently: an operator is needed."""
+    """Copies have received different writes independently: an operator has to decide."""
 
 
 class LeaseError(Error, code=-200018):
-    """The lease is over, so data that were read may be stale."""
+    """The lease has expired, so data that the program has read may be stale."""
 
 
 def last_error(code: int, result: Optional[Result] = None) -> Error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""librpmirror.so.0, declared as librpmirror.h has it; tests/python compares the two."""
+"""The declarations of librpmirror.so.0. They must match librpmirror.h; tests/python compares them."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ PROTOTYPES: Prototypes = {
 
 # The functions that have no binding, and the reason.
 LEFT_OUT = {
-    "rpmirror_set_backtrack": "it goes on by siglongjmp(), which Python's frames do not survive",
+    "rpmirror_set_backtrack": "it continues by siglongjmp(), which would skip frames of the interpreter",
 }
 
 lib = load("librpmirror.so.0", PROTOTYPES)

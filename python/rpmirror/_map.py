@@ -27,11 +27,11 @@ def map(
     """
     Become the primary of a set on this host's rpmirrord, and map its file; see rpmirror_map(3).
 
-    wait: wait until this host may be the primary, instead of raising BusyError, QuorumError, CopiesError or
-    NotInSyncError. direct: stores reach the file at once, not only by flushes. readonly, together with stale_ok: map
-    this host's copy as it is, whichever process or host is the primary. on_fenced: the reaction if the lease is lost:
-    "error", "protect" or "kill"; None: the value of RPMIRROR_ON_FENCED in the environment. hint: the preferred
-    address.
+    wait: wait until this host can become the primary, instead of raising BusyError, QuorumError, CopiesError or
+    NotInSyncError. direct: stores reach the file directly, not only by flushes. readonly, together with stale_ok: map
+    this host's copy in its present state, whichever process or host is the primary. on_fenced: the reaction if the
+    lease is lost: "error", "protect" or "kill"; None: the value of RPMIRROR_ON_FENCED in the environment. hint: the
+    preferred address of the mapping.
     """
     flags = c.MAP_WAIT * wait | c.MAP_DIRECT * direct | c.MAP_READONLY * readonly | c.MAP_STALE_OK * stale_ok
     if on_fenced is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A mapped set: bytes to store to, and calls that make them durable."""
+"""A mapped set: its bytes, and the calls that make them durable."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Mapping:
         self._address = address
         self._size = size
         self._handle = Handle(f"the mapping of {name}", pointer, _unmap)
-        # The array needs a class of its own, because a bare array supports neither weak references
+        # The array needs a separate class, because a bare array supports neither weak references
         # nor further attributes.
         self._memory_type: Any = type("Memory", (ctypes.c_ubyte * size,), {})
         self._bytes = self._view_of(self._memory_type.from_address(address))
-        # The lock guards the remembered ranges, the flushes that have taken some of these ranges
-        # and whose results are not known yet, and the views that programs have.
+        # The lock guards the remembered ranges, the unfinished flushes that have taken some of
+        # these ranges, and the views that programs have.
         self._lock = threading.Lock()
         self._remembered = Ranges()
         self._begun: List[Ticket] = []
@@ -81,7 +81,7 @@ class Mapping:
                 raise ValueError(f"the mapping of {self.name} is closed")
             if memory is None:
                 memory = self._memory_type.from_address(self._address)
-                memory.mapping = self  # the set stays mapped as long as there is a view
+                memory.mapping = self  # the set stays mapped as long as a view exists
                 self._viewed = weakref.ref(memory)
             return self._view_of(memory)
 
@@ -129,15 +129,15 @@ class Mapping:
 
     def _make_writable(self, m: c_void_p, offset: int, length: int) -> None:
         """
-        The first store to an extent waits for a record. This call does that wait without the GIL, so that other
-        threads of Python go on.
+        Make an extent ready for stores. The first store to an extent waits for a record; this call waits without the
+        GIL, so that other threads of Python run.
         """
         code = c.lib.rpmirror_touch(m, self._address + offset, length)
         if code not in (0, NoMemoryError.code):  # no memory: the store itself will wait for a record
             raise last_error(code)
 
     def remember(self, offset: int, length: int) -> None:
-        """Add a range that was stored to through a view to those that the next flush() takes."""
+        """Add a range to those that the next flush() takes, after stores through a view."""
         self._checked([(offset, length)])
         with self._lock:
             self._remembered.add(offset, length)
@@ -152,8 +152,8 @@ class Mapping:
 
     def flush(self, ranges: Optional[Iterable[Pair]] = None) -> Result:
         """
-        Make ranges, pairs of an offset and a length, durable here and on every in-sync copy. Without ranges: all
-        remembered ranges, including those that another thread's flush has taken and that are not durable yet.
+        Make ranges, pairs of an offset and a length, durable here and on every in-sync copy. Without `ranges`: all
+        remembered ranges, including ranges that another thread's flush has taken and that are not durable yet.
         """
         while True:
             ticket, others = self._flush_start(ranges)
@@ -165,8 +165,8 @@ class Mapping:
 
     def flush_start(self, ranges: Optional[Iterable[Pair]] = None) -> Ticket:
         """
-        Begin a flush. The content of the ranges is copied before this returns. Without ranges: of the remembered
-        ranges, without those that earlier tickets have taken.
+        Begin a flush. The content of the ranges is copied before the call returns. Without `ranges`: all remembered
+        ranges, except those that earlier tickets have taken.
         """
         return self._flush_start(ranges)[0]
 
@@ -177,8 +177,9 @@ class Mapping:
 
     def flush_verify(self, ranges: Optional[Iterable[Pair]] = None) -> Result:
         """
-        Flush, then compare digests of the bytes on each member's medium. Raises VerifyError; the members in
-        result.failed_mask differ, and are excluded. Meanwhile no thread may store into the ranges or flush them.
+        Flush, and afterwards compare digests of the bytes on each member's medium. If members differ, they are
+        excluded, and VerifyError is raised with these members in result.failed_mask. During the call no thread may
+        store into the ranges or flush them.
         """
         ticket, pairs, _ = self._book(ranges)
         array, raw = self._array(pairs), c.FlushResult()
@@ -194,7 +195,8 @@ class Mapping:
 
     def sync(self, offset: Optional[int] = None, length: Optional[int] = None) -> None:
         """
-        Flush one range or, without a range, all pages that were stored to since the last time, also through views.
+        Flush one range or, without a range, all pages with stores since the last sync() without a range, including
+        stores through views.
         """
         if (offset is None) != (length is None):
             raise InvalidError("sync() takes an offset and a length, or neither")
@@ -208,8 +210,8 @@ class Mapping:
 
     def store8(self, offset: int, value: int) -> None:
         """
-        Store an aligned word of 8 bytes in the byte order of this machine, durably, in one piece here and in every
-        copy. No copy ever has it without the earlier flushes of this thread.
+        Store an aligned word of 8 bytes in the byte order of this machine, durably, and atomically here and in every
+        copy. No copy ever has the word without the bytes of this thread's earlier flushes.
         """
         self._checked([(offset, 8)])
         self._call("rpmirror_store8", self._address + offset, word(value, "a word"))
@@ -219,7 +221,7 @@ class Mapping:
         self._call("rpmirror_confirm")
 
     def touch(self, offset: int, length: int) -> None:
-        """For a direct mapping: let the kernel store into a range, as readinto() does, until the range is flushed."""
+        """For a direct mapping: permit the kernel to store into a range, as by readinto(), until its flush."""
         self._checked([(offset, length)])
         self._call("rpmirror_touch", self._address + offset, length)
 
@@ -228,7 +230,7 @@ class Mapping:
             check(getattr(c.lib, name)(m, *arguments))
 
     def _checked(self, ranges: Iterable[Pair]) -> List[Pair]:
-        """ctypes would truncate addresses that do not fit."""
+        """Check ranges, because ctypes would truncate addresses that do not fit."""
         pairs = [(offset, length) for offset, length in ranges]
         for offset, length in pairs:
             if offset < 0 or length < 0 or offset + length > self._size:
@@ -239,7 +241,7 @@ class Mapping:
         return (c.Range * len(pairs))(*[c.Range(self._address + offset, length) for offset, length in pairs])
 
     def _book(self, ranges: Optional[Iterable[Pair]]) -> Tuple[Ticket, List[Pair], List[Ticket]]:
-        """A ticket with the remembered ranges that it takes, its ranges, and the flushes that were begun before."""
+        """A ticket with the remembered ranges that it takes, the ranges to flush, and the earlier flushes."""
         pairs = None if ranges is None else self._checked(ranges)
         with self._lock:
             others = list(self._begun)
@@ -269,14 +271,15 @@ class Mapping:
 
     def fileno(self) -> int:
         """
-        Readable while an event is pending: for select and asyncio. The library owns it: neither read nor close it.
+        A descriptor for select and asyncio, readable while an event is pending. The library owns the descriptor:
+        neither read nor close it.
         """
         fd = c_int()
         self._call("rpmirror_get_fd", byref(fd))
         return fd.value
 
     def next_event(self) -> Optional[Event]:
-        """The oldest event that was not taken yet, or None. Never waits."""
+        """The oldest pending event, or None. The call never waits."""
         raw = c.Event(size=sizeof(c.Event))
         try:
             self._call("rpmirror_next_event", byref(raw))
@@ -289,7 +292,7 @@ class Mapping:
         return _all(self.next_event)
 
     def wait_event(self, timeout: Optional[float] = None) -> Optional[Event]:
-        """The next event, or None if none comes within that many seconds."""
+        """The next event, or None if no event comes within `timeout` seconds."""
         left = milliseconds(timeout)
         while True:
             event = self.next_event()
@@ -303,7 +306,7 @@ class Mapping:
             left = left if left < 0 else left - ms
 
     def next_error(self) -> Optional[LocalError]:
-        """The oldest error of this host's medium that was not taken yet, or None."""
+        """The oldest pending error of this host's medium, or None."""
         raw = c.LocalError(size=sizeof(c.LocalError))
         try:
             self._call("rpmirror_get_error", byref(raw))
@@ -313,8 +316,8 @@ class Mapping:
 
     def errors(self) -> List[LocalError]:
         """
-        All errors that were not taken yet. While one of them reports lost stores (repaired and dirty), flushes raise
-        MediumError: take the errors, return to a consistent state, and flush again.
+        All pending errors. While one of them reports lost stores (repaired and dirty), flushes raise MediumError: take
+        the errors, return to a consistent state, and flush again.
         """
         return _all(self.next_error)
 
@@ -326,8 +329,8 @@ class Mapping:
 
     def close(self, *, flush: bool = True) -> None:
         """
-        Flush remembered ranges and give up the role in good order, so that another member may be promoted at once.
-        The mapping is gone even if that fails. BufferError: views of it exist, and nothing was done.
+        Flush remembered ranges and give up the role in good order, so that another member can be promoted without
+        delay. The set is unmapped even if a step fails. Raises BufferError if views exist; nothing was done then.
         """
         with self._lock:
             if self._viewed() is not None:

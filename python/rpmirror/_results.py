@@ -12,7 +12,7 @@ from . import _library as c
 
 @dataclass(frozen=True)
 class Result:
-    """Where a flush is durable. Masks have bit i for the member in slot i."""
+    """The members on which a flush is durable. Bit i of a mask stands for the member in slot i."""
 
     seq: int
     durable_mask: int
@@ -21,17 +21,17 @@ class Result:
 
     @property
     def degraded(self) -> bool:
-        """Fewer copies than configured have it."""
+        """Fewer copies than configured have the flushed bytes."""
         return bool(self.flags & c.DEGRADED)
 
     @property
     def solo(self) -> bool:
-        """Only one copy has it."""
+        """Only one copy has the flushed bytes."""
         return bool(self.flags & c.SOLO)
 
     @property
     def local_failed(self) -> bool:
-        """This host's copy does not have it."""
+        """This host's copy lacks the flushed bytes."""
         return bool(self.flags & c.LOCAL_FAILED)
 
     @classmethod
@@ -39,7 +39,7 @@ class Result:
         return cls(raw.seq, raw.durable_mask, raw.failed_mask, raw.flags)
 
     def _and(self, other: "Result") -> "Result":
-        """Combine the results of two flushes: what holds for both. A flush without ranges is durable everywhere."""
+        """The result that holds for both flushes. A flush without ranges is durable everywhere."""
         if not self.seq or not other.seq:
             return self if self.seq else other
         return Result(
@@ -57,7 +57,7 @@ class Role(enum.IntEnum):
 
 
 class Health(enum.IntEnum):
-    FULL = 0  # every member has everything
+    FULL = 0  # every member has all acknowledged flushes
     DEGRADED = 1  # the set serves with fewer copies than configured
     BLOCKED = 2  # flushes wait for the register or for copies
     DOWN = 3  # this mapping cannot be used any more
@@ -73,17 +73,17 @@ class Copy(enum.IntEnum):
 
 class EventType(enum.IntEnum):
     VIEW = 1  # the in-sync set has changed
-    LOST = 2  # the connection to a member is lost
+    LOST = 2  # the connection to a member was lost
     SLOW = 3  # a flush took longer than slow_ms; value: microseconds
-    BLOCKED = 4  # flushes wait
+    BLOCKED = 4  # flushes wait for the register or for copies
     UNBLOCKED = 5
     LEASE_OVER = 6
     FENCED = 7
     LOCAL_FAILED = 8
     ERROR = 9  # Mapping.errors() has the details
-    MISSED = 10  # value: number of events that were dropped because the program did not take them
-    VERIFIED = 11  # copies were compared; value: bytes that differ
-    STUCK = 12  # no progress with a member, or while flushes wait; value: ms
+    MISSED = 10  # the program did not take events in time; value: the number of dropped events
+    VERIFIED = 11  # copies were compared; value: the number of bytes that differ
+    STUCK = 12  # no progress with a member, or while flushes wait; value: the duration in ms
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,14 @@ class State:
         )
 
     def names(self, mask: int) -> List[str]:
-        """The members of a mask, for instance of Result.durable_mask."""
+        """The names of the members of a mask, for instance of Result.durable_mask."""
         return [member.name for member in self.members if mask >> member.slot & 1]
 
 
 @dataclass(frozen=True)
 class Event:
     type: EventType
-    member: Optional[int]  # its slot
+    member: Optional[int]  # the member's slot
     value: int
     time: float  # in the units of time.time()
     text: str

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class Ticket(Pending):
-    """A flush that Mapping.flush_start() has begun. Any thread may wait for it, any number of times."""
+    """A flush that Mapping.flush_start() has begun. Any thread can wait for it, any number of times."""
 
     def __init__(self, mapping: "Mapping", taken: List[Pair]) -> None:
         super().__init__()
         self._mapping = mapping
-        self._taken = taken  # the remembered ranges that it took; they are remembered again if the flush fails
-        self._numbers: List[int] = []  # of the library's tickets that are still to be waited for
+        self._taken = taken  # remembered ranges of this flush; they are remembered again if the flush fails
+        self._numbers: List[int] = []  # the numbers of the library's tickets whose end is still to be awaited
         self._result = Result(0, 0, 0, 0)
 
     def wait(self, timeout: Optional[float] = None) -> Result:
         """
-        Wait, and return where the flush is durable. Raises AgainError, a TimeoutError, if it still runs after that
-        many seconds.
+        Wait for the end of the flush, and return its result. Raises AgainError, a TimeoutError, if the flush still runs
+        after `timeout` seconds.
         """
         self._wait(timeout)
         return self._result

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Measure the tests: change one operator of the product at a time, and check whether the room's own tests notice.
+Measures the tests: changes one operator of the product at a time, and checks whether a test of the same room fails.
 
-mutate.py TREE [ROOM] [COUNT] [SEED]: in a copy of the tree, so that the tree itself stays as it is. Prints one
-line for each change. The exit status is 1 if a change lived that explained.txt does not explain.
+mutate.py TREE [ROOM] [COUNT] [SEED]: works in a copy, so that the tree itself does not change. Prints one line for
+each change. The exit status is 1 if all tests passed with a change that explained.txt does not explain.
 """
 
 import os
@@ -20,16 +20,16 @@ from pathlib import Path
 from rooms import ROOMS, DEFAULT
 from sites import sites_of
 
-TIMEOUT_LEAST_S = 60  # over all tests of a room, as a change may make one of them hang
+TIMEOUT_LEAST_S = 60  # the least limit for all tests of a room, because a change can make a test hang
 EXPLAINED = Path(__file__).with_name("explained.txt")
 
 
 class Failed(Exception):
-    """A message for the user if nothing can be measured."""
+    """Nothing can be measured; the text is a message for the user."""
 
 
 def run(command, cwd, timeout=None):
-    """(exit status, output); status None: the time was over. Its processes end with it."""
+    """(exit status, output) of a command; status None: the time limit was exceeded. All its processes are ended."""
     with subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, start_new_session=True) as process:
         try:
@@ -41,7 +41,7 @@ def run(command, cwd, timeout=None):
 
 
 def copy_tree(source, target):
-    """The files in git, and new ones. Times stay, so that only changed files are built again."""
+    """Copy the files in git, and new files. Their times are kept, so that only changed files are built again."""
     listed = subprocess.run([source / "cmake/tree-files.sh"], check=True,
                             capture_output=True).stdout.decode().split("\0")
     names = {name for name in listed if name and (source / name).is_file()}
@@ -57,7 +57,7 @@ def copy_tree(source, target):
 
 
 def explanations():
-    """{(file, line before, line after): why no test can notice it}"""
+    """{(file, line before, line after): the reason why no test can notice the change}"""
     found = {}
     for number, line in enumerate(EXPLAINED.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -88,7 +88,7 @@ class Bench:
         return run(["ninja", "-C", str(self.build), *self.room.targets], self.tree)
 
     def test(self):
-        """None: all passed. Otherwise what noticed the change: the name of a test, or the time limit."""
+        """None if all tests passed. Otherwise the name of the failed test, or "the time limit"."""
         end = time.monotonic() + (self.limit_s or 1800)
         for tests in self.room.tests:
             status, output = run(["ctest", "--test-dir", str(self.build), "-R", tests, "-j", str(os.cpu_count()),
@@ -97,7 +97,7 @@ class Bench:
             if status is None:
                 return "the time limit"
             if status != 0:
-                failed = re.search(r"^\t *\d+ - (\S+) \(", output, re.MULTILINE)  # of ctest's last list
+                failed = re.search(r"^\t *\d+ - (\S+) \(", output, re.MULTILINE)  # in ctest's last list
                 return failed.group(1) if failed else f"ctest: {status}"
         return None
 
@@ -121,7 +121,7 @@ class Bench:
 
 
 def drawn_sites(tree, rooms, count, seed):
-    """[(room, file, site)], drawn over all sites of the rooms, in the order of the rooms."""
+    """[(room, file, site)]: a random choice of all sites of the rooms, in the order of the rooms."""
     every = []
     for room in rooms:
         for file in sorted(path for pattern in ROOMS[room].files for path in tree.glob(pattern)):
@@ -131,7 +131,7 @@ def drawn_sites(tree, rooms, count, seed):
 
 
 def measure_one(bench, file, site):
-    """The test that noticed the change; after that the file is restored."""
+    """The test that noticed the change. The file is restored."""
     source = file.read_text()
     try:
         file.write_text(site.applied_to(source))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The rooms whose tests are measured: their files, the targets of their tests, and these tests.
+The rooms whose tests are measured: their files, the build targets of their tests, and the names of these tests.
 
-The tests are in groups, fast ones first, since the first failure ends the measurement of a change.
+The tests are in groups, fast tests first, because the first failure ends the measurement of a change.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The places in a C file where one operator can be changed, and the changes. Comments, texts and directives stay as
-they are.
+The places in a C file where one operator can be changed, and the changes. Comments, strings and directives are not
+changed.
 """
 
 import re
@@ -16,7 +16,8 @@ NOT_CODE = re.compile(
 OPERATOR = re.compile(r"->|<<=?|>>=?|[<>=!]=|&&|\|\||[<>!]")
 PLUS_OR_MINUS_ONE = re.compile(r"(?<=[ \w)\]])([+-]) 1(?=u?(?:ull)?\b)")
 CONDITION = re.compile(r"\b(?:if|while) \(")
-# The smaller or larger of two values: if both are equal, either is right.
+# An expression for the smaller or larger of two values. If both are equal, either operand is right,
+# so `<` and `<=` cannot be told apart.
 EITHER = re.compile(r"([\w.>\-\[\]]+) ([<>]=?) ([\w.>\-\[\]]+)\s*\?\s*(?:\(\w+\))?(?:\1\s*:\s*\3|\3\s*:\s*\1)(?![\w(])")
 
 
@@ -42,7 +43,7 @@ class Site(NamedTuple):
 
 
 def code_only(source):
-    """The same length, with blanks for everything that is not code."""
+    """A text of the same length, with blanks in place of comments, strings and directives."""
     return NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), source)
 
 
@@ -60,7 +61,7 @@ def operators(code):
 
 
 def ones(code):
-    """A bound that is off by one."""
+    """Changes of a bound by one."""
     for found in PLUS_OR_MINUS_ONE.finditer(code):
         yield Site(found.start(), found.end(), found.group(1) + " 0")
 
@@ -75,7 +76,7 @@ def closing_parenthesis(code, opening):
 
 
 def conditions(code):
-    """A whole condition that is not negated yet; a negated one loses its `!` in operators()."""
+    """Negations of whole conditions. A condition that is already negated loses its `!` in operators()."""
     for found in CONDITION.finditer(code):
         begin = found.end()
         end = closing_parenthesis(code, begin - 1)
@@ -86,6 +87,6 @@ def conditions(code):
 def sites_of(source):
     code = code_only(source)
     found = [*operators(code), *ones(code), *conditions(code)]
-    # Negating keeps the strings of the condition, which code_only() has blanked.
+    # The text of a negation is made from the source, because code_only() has blanked its strings.
     return sorted(s if not s.text.startswith("!(") else
                   s._replace(text="!(" + source[s.begin:s.end] + ")") for s in found)

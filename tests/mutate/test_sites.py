@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which operators are changed, and which are not: python3 -m unittest test_sites"""
+"""Tests of the choice of operators that are changed: python3 -m unittest test_sites"""
 
 import unittest
 

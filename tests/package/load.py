@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The load below an upgrade: durable words, one after the other. Word i is i + 1, and has its place.
+"""The load during an upgrade: it stores durable words one after the other. Word i has the value i + 1, at offset 8 * i.
 
-load.py mirror SET LOG         into a mirror set, while this host is its primary
-load.py file TARGET SECRET LOG into a file of rpma serve, also after its server was started again
-load.py check LOG FILE...      each of these files has all words that the log has as durable, or it exits with 1
+load.py mirror SET LOG         stores into a mirror set, while this host is its primary
+load.py file TARGET SECRET LOG stores into a file of rpma serve, also after its server was started again
+load.py check LOG FILE...      exits with 1 unless each of these files has all words that the log lists as durable
 
-The log has a line for each word after it is durable: its number, and the time in seconds.
+The log has a line for each durable word: its number, and the time in seconds when it became durable.
 """
 
 import array
@@ -18,7 +18,7 @@ PAUSE_S = 0.005
 
 
 class Ended(Exception):
-    """SIGTERM has come."""
+    """SIGTERM has arrived."""
 
 
 def end(*_):
@@ -27,13 +27,13 @@ def end(*_):
 
 
 def words(view):
-    """How many words are there from the first one on."""
+    """The number of consecutive right words from the first word on."""
     found = array.array("Q", bytes(view))
     return next((i for i, word in enumerate(found) if word != i + 1), len(found))
 
 
 def run(log_path, begin, store):
-    """Calls store(offset, bytes) for word after word."""
+    """Calls store(offset, bytes) for one word after the other, from word `begin` on."""
     with open(log_path, "a", encoding="ascii", buffering=1) as log:
         i = begin
         while True:
@@ -44,7 +44,7 @@ def run(log_path, begin, store):
 
 
 def load_mirror(name, log):
-    """Ends with an exception when another host has the role."""
+    """Stores words while this host is the primary; ends with an exception when another host is."""
     import rpmirror
 
     with rpmirror.map(name, wait=True, on_fenced="error") as mapping:
@@ -58,7 +58,7 @@ def load_mirror(name, log):
 
 
 def load_file(target, secret, log):
-    """A word of which the server's end left open whether it is durable is written again."""
+    """Stores words; after the server's end it writes a word again if its durability is undecided."""
     import rpma
 
     with rpma.open(target, secret_file=secret, reconnect=60) as file:
@@ -77,7 +77,7 @@ def load_file(target, secret, log):
 
 
 def check(log, *files):
-    """Prints how many words are durable, and the longest time between two."""
+    """Prints the number of durable words, and the longest time between two of them."""
     with open(log, encoding="ascii") as source:
         lines = [line.split() for line in source]
     times = [float(line[1]) for line in lines]

@@ -10,7 +10,7 @@ import subprocess
 
 
 class FileServer:
-    """`close()` ends it. Its file is new, or a former server's."""
+    """The server of a new file, or of a former server's file. `close()` ends the server."""
 
     def __init__(self, path: str, *options: str, port: int = 0) -> None:
         self.path = path

@@ -34,8 +34,8 @@ class Header(NamedTuple):
 
 def read(path: str, constants: str = "") -> Header:
     """
-    The names by regular expressions, their values by the compiler. constants: only those whose names begin with
-    it.
+    Read a header: the names by regular expressions, their values by the compiler. constants: only constants whose
+    names begin with this text.
     """
     with open(path) as file:
         text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", file.read(), flags=re.S).replace("\\\n", " ")
@@ -53,7 +53,7 @@ def read(path: str, constants: str = "") -> Header:
 
 
 def fields(body: str) -> Dict[str, str]:
-    """Types of the members by name; an array's name has `[]` appended."""
+    """{name: type} of the members. The type of an array ends with `[]`."""
     found = {}
     for line in (line.strip() for line in body.split(";")):
         pointer = re.search(r"\(\*(\w+)\)", line)
@@ -125,7 +125,7 @@ def differences(header: Header, prototypes: Any, structures: Structures, left_ou
     for name in sorted({*prototypes} & {*header.functions}):
         want = [python_type(kind, structures) for kind in header.functions[name]]
         got = list(prototypes[name])
-        # The Python declarations may pass an address as a pointer without a type.
+        # The Python declarations are allowed to pass an address as a pointer without a type.
         same = [w is g or (g is ctypes.c_void_p and w is not None and hasattr(w, "contents")) for w, g in zip(want, got)]
         if len(want) != len(got) or not all(same):
             found.append(f"{name} is {want} in C and {got} in Python")

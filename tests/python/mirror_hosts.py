@@ -18,7 +18,7 @@ class Host(NamedTuple):
 
 
 class Hosts:
-    """The set's name is SET; the daemons end with `close()`, or with this process."""
+    """The hosts of the set SET. Their daemons are ended by `close()`, or when this process ends."""
 
     SET = "orders"
 

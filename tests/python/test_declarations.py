@@ -41,8 +41,8 @@ class Declarations(unittest.TestCase):
 
     def compare_changed(self, *changes: Tuple[str, str, str]) -> None:
         """
-        Each entry replaces a text of the header by another one, and has the words that the comparison
-        must report.
+        Each change has a text of the header, the text that replaces it, and the words that the comparison must then
+        report.
         """
         with open(os.path.join(os.environ["RPMA_INCLUDE"], self.name)) as file:
             text = file.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The package rpma, with a real server in a process of its own. The promises are checked in its file."""
+"""The package rpma, with a real server in a separate process. The tests check the promises in the server's file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FileTest(unittest.TestCase):
         return server
 
     def open(self, server: FileServer, **more: Any) -> rpma.File:
-        """The file is closed with the test, in whatever state it is."""
+        """Open a file that is closed at the end of the test, in any state."""
         file = rpma.open(f"{server.address}:pool", **more)
 
         def close() -> None:
@@ -182,7 +182,7 @@ class Waiting(FileTest):
             os.kill(os.getpid(), signal.SIGINT)
             while not f.closed:
                 time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)  # also in close(), which waits, too
+            os.kill(os.getpid(), signal.SIGINT)  # the wait of close() can be interrupted as well
 
         with self.assertRaises(KeyboardInterrupt), rpma.open(server.address) as f:
             f.pwrite(b"never mind", 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The package rpmirror with real daemons of two hosts. The promises are checked in the files of both."""
+"""The package rpmirror with real daemons of two hosts. The tests check the promises in the files of both hosts."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class MirrorTest(unittest.TestCase):
 
     def map(self, **more: Any) -> rpmirror.Mapping:
         """
-        The mapping is closed with the test. An abandoned wait of an earlier test may have the role for a moment, and
-        on a slow machine the other host may have been excluded.
+        Map the set until the end of the test. The call waits, because an abandoned wait of an earlier test can have the
+        role for a moment, and on a slow machine the other host may have been excluded.
         """
         m = rpmirror.map(Hosts.SET, wait=True, **more)
         self.addCleanup(m.close, flush=False)
@@ -50,7 +50,7 @@ class MirrorTest(unittest.TestCase):
         return m
 
     def both(self, offset: int, length: int) -> bytes:
-        """The content of both hosts' files there."""
+        """The bytes at this place in the files of both hosts, which must be equal."""
         first, second = (self.hosts.content(host, offset, length) for host in (0, 1))
         self.assertEqual(first, second)
         return first
@@ -98,7 +98,7 @@ class Bytes(MirrorTest):
                 m[index] = value
         for ranges in ([(SIZE - 1, 2)], [(-1, 1)], [(2**64, 1)]):
             self.assertRaisesRegex(rpmirror.InvalidError, f"has {SIZE} bytes", m.flush, ranges)
-        self.assertRaises(rpmirror.InvalidError, m.store8, 4, 1)  # not aligned: the library's own answer
+        self.assertRaises(rpmirror.InvalidError, m.store8, 4, 1)  # not aligned: the library refuses it
         self.assertEqual(m.remembered, [])
 
     def test_a_view_is_the_memory_and_is_not_remembered(self) -> None:
@@ -151,7 +151,7 @@ class Bytes(MirrorTest):
         m.confirm()
 
     def test_an_assignment_to_a_direct_mapping_asks_for_the_extent_before_it_stores(self) -> None:
-        """The call waits without the interpreter's lock; a waiting store would stop all threads of Python."""
+        """rpmirror_touch() waits without the interpreter's lock; a waiting store would stop all threads of Python."""
         seen: List[Any] = []
         with rpmirror.map(Hosts.SET, direct=True) as m:
             library = mirror_library.lib

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-speed.py FILE.jsonl: perftest in the guest (guest/verbs-speed.sh) as a table. Each number is the median of the rounds: the
-time of a message of that row, as a multiple of that of raw TCP in the same round. Less is better.
+speed.py FILE.jsonl: prints the results of perftest in the guest (guest/verbs-speed.sh) as a table. Each number is the
+time of a message as a multiple of the time over raw TCP in the same round (median of the rounds). Less is better.
 """
 
 import json
@@ -14,7 +14,7 @@ COLUMNS = ("rxe", "siw", "softrnic, TCP", "softrnic, TCP, no Acks", "softrnic, i
 
 
 def message_us(line):
-    """The median time of a message, or the mean time where only rates are counted."""
+    """The median time of a message in us, or the mean time if the program measures only rates."""
     return line.get("p50_us") or 1e6 / line["ops_s"]
 
 
@@ -29,7 +29,7 @@ def read(path):
 
 
 def cell(times, raw):
-    """The median of the ratios; empty if it was not measured in as many rounds as raw TCP."""
+    """The median of the ratios; empty if this column was not measured in as many rounds as raw TCP."""
     if not times or len(times) != len(raw):
         return ""
     return f"{statistics.median(ours / theirs for ours, theirs in zip(times, raw)):.2f}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""one_file.py FOLDER MODULE SECONDS [NAME...]: run rdma-core's Python tests of one file, or those of it whose name contains
-a NAME. Prints a line of JSON for each test. A test that takes longer than SECONDS ends the process."""
+"""one_file.py FOLDER MODULE SECONDS [NAME...]: runs rdma-core's Python tests of one file; with NAMEs only those whose name
+contains one. Prints a line of JSON for each test. A test that takes longer than SECONDS ends the process."""
 
 import faulthandler
 import json
@@ -10,7 +10,7 @@ import unittest
 
 
 class Reporter(unittest.TestResult):
-    """Prints each outcome at once, so that a process that crashes has reported what ended before."""
+    """Prints each result immediately, so that a process that crashes has reported all tests that ended before."""
 
     def __init__(self, seconds):
         super().__init__()

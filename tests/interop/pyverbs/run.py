@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py FOLDER SKIPS RUNNER... [-- NAME...]: run rdma-core's Python tests (fetch.sh has put them in FOLDER) by RUNNER, e.g.
-`softrnic run`, each file in a process of its own, and compare the outcome with the list SKIPS. With NAMEs only the tests
-whose name contains one. Succeeds if no test failed, and exactly the tests of the list were skipped.
+"""run.py FOLDER SKIPS RUNNER... [-- NAME...]: runs rdma-core's Python tests by RUNNER, e.g. `softrnic run`, each file in a
+separate process, and compares the results with the list SKIPS. fetch.sh has put the tests into FOLDER. With NAMEs it runs
+only the tests whose name contains one. Succeeds if no test failed, and exactly the tests of the list were skipped.
 
-The files for devices of two vendors (mlx5, efa) are left out: they skip all of their tests on any other device."""
+The files for devices of two vendors (mlx5, efa) are omitted: they skip all of their tests on any other device."""
 
 import json
 import os
@@ -14,15 +14,15 @@ import signal
 import subprocess
 import sys
 
-PYTHON = "/usr/bin/python3"  # the bindings are built for Debian's
-DEPENDS = "On some machines:"  # such a reason is no promise that the test skips
-TEST_S = 30  # one test; the longest takes 2 s
-SETTINGS = {"test_rdmacm": {"SOFTRNIC_SYSFS": "device"}}  # it looks for a network device there
-FILE_S = 300  # all tests of a file, and a process that does not end
+PYTHON = "/usr/bin/python3"  # the bindings are built for Debian's Python
+DEPENDS = "On some machines:"  # a test with such a reason may skip or run
+TEST_S = 30  # the limit for one test; the longest takes 2 s
+SETTINGS = {"test_rdmacm": {"SOFTRNIC_SYSFS": "device"}}  # this file looks for a network device in sysfs
+FILE_S = 300  # the limit for all tests of a file, also if the process does not end
 
 
 def read_skips(path):
-    """The list: a line that begins with '# ' is the reason of the tests that follow it."""
+    """{test: reason} of the list: a line that begins with '# ' is the reason of the tests in the next lines."""
     skips, reason = {}, None
     for line in path.read_text().splitlines():
         if line.startswith("# "):
@@ -33,7 +33,7 @@ def read_skips(path):
 
 
 def run_file(folder, module, runner, names):
-    """The outcome of each test: {test: (outcome, detail)}."""
+    """The result of each test: {test: (outcome, detail)}."""
     here = pathlib.Path(__file__).resolve().parent
     command = [*runner, PYTHON, str(here / "one_file.py"), str(folder), module, str(TEST_S), *names]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -57,7 +57,7 @@ def run_file(folder, module, runner, names):
 
 
 def compare(outcomes, skips, all_of_them):
-    """Print what differs from the list. Returns how much does."""
+    """Print the differences from the list. Returns their number."""
     differs = 0
     for test, (outcome, detail) in sorted(outcomes.items()):
         if outcome == "failed":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_line.py PROGRAM WORDS...: runs a benchmark's program. Its one line must have what bench/README.md describes."""
+"""check_line.py PROGRAM WORDS...: runs a benchmark's program, whose line must be as bench/README.md describes."""
 
 import json
 import subprocess

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-check_peer.py SCRIPT LINK: a script of bench/peers lists its cases; the first of each kind of work must print a line
-as bench/README.md describes, and leave no process. 77: it measures nothing here.
+check_peer.py SCRIPT LINK: a script of bench/peers lists its cases. The first case of each kind of work must print a
+line as bench/README.md describes, and leave no process. Exit status 77: the script has no cases on this machine.
 """
 
 import json
@@ -19,7 +19,7 @@ def fail(why):
 
 
 def run(*words):
-    """Its output, and the session in which it ran."""
+    """The script's output, and the session in which it ran."""
     command = [sys.argv[1], *words]
     with subprocess.Popen(command, env={**os.environ, "BENCH_LINK": sys.argv[2]}, text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Durable writes (bench/runner/durable.py): each row is measured for some milliseconds against its real server, which
-must wait for the disk at least once for each write, and nothing may be left over. 77: what the row needs is not
-installed.
+Durable writes (bench/runner/durable.py): each row is measured for some milliseconds with its real server, which must
+wait for the disk at least once for each write. No process and no file may remain. Exit status 77: a program that the
+row needs is not installed.
 """
 
 import glob
@@ -21,7 +21,7 @@ PROGRAMS = os.path.join(os.environ["RPMA_BINARY"], "bench")
 sys.path.insert(0, BENCH)
 from runner import durable, durable_table, plot, servers  # noqa: E402
 
-servers.DISK_MIB = 8  # there are few connections
+servers.DISK_MIB = 8  # enough for the few connections of these tests
 # A program that runs until a signal ends it.
 FOREVER = """
 import signal, sys
@@ -60,7 +60,7 @@ class Durable(unittest.TestCase):
         os.chmod(self.folder.name, 0o711)
 
     def measure(self, name, ms=20):
-        """The row of that name, and the observed evidence of its guarantee."""
+        """The row of that name, and the counted calls that prove its guarantee."""
         rows = [row for row in durable.ROWS if row.name in (durable.FLOOR, name)]
         durable.CELLS["test"] = (durable.FIRST,)
         record = durable.measure("test", PROGRAMS, self.folder.name, 1, ms, rows)
@@ -129,7 +129,7 @@ class Durable(unittest.TestCase):
         self.check("etcd, Put")
 
     def test_many_at_a_time(self):
-        """A cell with depth and clients has more than one write at a time: pipelines, threads and parts of the file."""
+        """Cells with several writes under way or several clients: pipelines, threads and parts of the file."""
         names = (durable.FLOOR, "local: one fdatasync for all that wait", "librpma over TCP", "librpmafile over TCP",
                  "naive: send, pwrite, fdatasync, answer", "nbdkit, file plugin, FUA", "Redis, appendfsync always")
         durable.CELLS["test"] = ((4096, 4, 8),)

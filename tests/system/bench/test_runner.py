@@ -37,7 +37,8 @@ fi
 case $2 in who=ours) n=90;; *) n=100;; esac
 echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":30,\\"instructions\\":$n}"
 """
-# A stand-in for perftest.sh: with Acks a message takes twice the time, over rings a fifth.
+# A stand-in for perftest.sh: with Acks a message takes twice the time, over rings a fifth of the
+# time.
 PERFTEST = """#!/bin/sh
 us=10
 case "$*" in *ack=on*) us=20;; esac
@@ -115,7 +116,7 @@ class Runner(unittest.TestCase):
         self.assertIn("1 NOT met", table.summary([row]))
 
     def judged(self, *times):
-        """A goal of 1.25, with rounds that took that many times the limit."""
+        """A goal of 1.25, judged for rounds that took `times` of the limit."""
         goal = self.goal()
         for name, values in (("ours", times), ("limit", [1] * len(times))):
             goal.used[name] = rounds.Step({"who": name, "work": "read"}, None, place.Loopback())

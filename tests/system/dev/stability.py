@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""stability.py SOURCE_DIR BUILD_DIR: doc/stability.md names each library's version nodes, the versions of the sources, and only
-tests that there are. A change of one of these has to change the page as well.
+"""stability.py SOURCE_DIR BUILD_DIR: checks that doc/stability.md names each library's version nodes, the versions in
+the sources, and only tests that exist. So a change of one of these has to change the page as well.
 """
 
 import glob
@@ -29,13 +29,13 @@ LIBRARIES = {"rpma": "librpma.so.0", "rpmem": "librpmem.so.1", "regions": "librp
 
 
 def read(*parts):
-    """A file of the tree."""
+    """The text of a file of the tree."""
     with open(os.path.join(*parts), encoding="utf-8") as source:
         return source.read()
 
 
 def columns(page, first):
-    """The columns of the one row that begins so."""
+    """The columns of the row that begins with `first`; there has to be exactly one."""
     rows = [line for line in page.split("\n") if line.startswith(f"| {first}")]
     if len(rows) != 1:
         return [f"{len(rows)} rows begin with '{first}'"]
@@ -43,15 +43,15 @@ def columns(page, first):
 
 
 def judge(source, tests):
-    """Yields what is wrong, in words."""
+    """Yields a line of text for each fault."""
     page = read(source, "doc/stability.md")
     for first, path, pattern in VERSIONS:
         found = re.search(pattern, read(source, path))
         stated = re.search(r"\d+", (columns(page, first) + [""])[1])
         if not found or not stated or found[1] != stated[0]:
             yield f"'{first}': {path} has {found and found[1]}, the page has {stated and stated[0]}"
-    # Greetings also have an older version that the programs understand: the version before, as
-    # version.c computes it.
+    # Greetings also have the lowest version that the programs support: the version before the
+    # newest, as version.c computes it.
     newest, lowest = (re.findall(r"\d+", columns(page, "mirror: greetings")[1]) + ["0", "0"])[:2]
     if int(lowest) != int(newest) - 1 or "VERSION_LOWEST (VERSION_NEWEST - 1)" not in read(source, "src/mirror/core/version.c"):
         yield "mirror: the page and version.c differ about the lowest version"
@@ -70,7 +70,7 @@ def judge(source, tests):
 
 
 def main(source, build):
-    """Prints what is wrong."""
+    """Prints the faults."""
     listed = subprocess.run(["ctest", "--test-dir", build, "-N"], check=True, capture_output=True, text=True).stdout
     wrong = list(judge(source, re.findall(r"^ *Test +#\d+: (\S+)", listed, re.M)))
     for line in wrong:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks of links: of documents and manual pages (doc/html/links.py), and of the pages of HTML (doc/html/make.py)."""
+"""Tests of the link checks of documents and manual pages (doc/html/links.py), and of HTML pages (doc/html/make.py)."""
 
 import os
 import re

@@ -3,8 +3,9 @@
 """
 The daemon's end of rpmirror's socket, controlled by a script: tool_peer.py SOCKET.
 
-Each request is a line in `requests`. The answer to operation X is each line of the file X.answer, which may be
-replaced at any time; {"ok":true} without it. X.silent: no answer; X.close: the connection ends.
+Each request becomes a line in the file `requests`. The answer to operation X is all lines of the file X.answer, which
+the test can replace at any time; without this file the answer is {"ok":true}. If the file X.silent exists, the answer
+is omitted; if X.close exists, the connection ends.
 """
 import json
 import os

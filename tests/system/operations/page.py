@@ -3,12 +3,12 @@
 """Makes a script of the commands of a page of doc/operations.
 
 usage: page.py PAGE [SECTION...]    the page's first section of commands, then those whose title contains a SECTION
-       page.py --first PAGE         the first section alone
+       page.py --first PAGE         only the first section
 A page with "<!-- first: OTHER -->" begins with the first section of that other page.
 
-A block "```sh on HOST..." is executed on each of these hosts in turn; with "fails" it must fail. Each line of a
-"```text" after it must be in the output of that block; "..." in it stands for anything. A comment "<!-- test: COMMANDS
--->" is what the test does at that place: it makes the trouble happen, or looks at what the page promises.
+A block "```sh on HOST..." is executed on each of these hosts in turn; with "fails" it must fail. Each line of the next
+block "```text" must be in the output of that block; "..." in such a line matches any text. The test executes the
+commands of a comment "<!-- test: COMMANDS -->" at that place: they cause the failure, or check a promise of the page.
 """
 import os
 import re
@@ -23,7 +23,7 @@ PART = re.compile(r"^## (?P<title>.+)$|^<!-- test:(?P<test>(?:.|\n)*?)-->$|^```(
 
 
 def sections(text):
-    """(title, parts) of each section that does anything."""
+    """(title, parts) of each section that has commands."""
     title, parts = "the beginning", []
     for match in PART.finditer(text):
         if match["title"]:
@@ -54,7 +54,7 @@ def part(name, line, match):
     if match["test"]:
         return [f"block={shlex.quote(f'{name}:{line}, the test')}", match["test"].strip()]
     words = match["fence"].split()
-    if words[0] == "sh" and "install" in words:  # by the packages' tests
+    if words[0] == "sh" and "install" in words:  # the packages' tests execute these
         return []
     if words[0] == "sh":
         return block(name, line, words, match["body"])

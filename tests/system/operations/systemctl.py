@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""systemctl and journalctl of a host that is a set of namespaces: starts what a unit file names.
+"""A systemctl and journalctl for a host that is a set of namespaces. It starts the programs that a unit file names.
 
-Known of a unit: Type, ExecStartPre, ExecStart, ExecReload, Environment, EnvironmentFile, LoadCredential,
-StateDirectory, RuntimeDirectory, WorkingDirectory, Restart, RestartSec, and drop-ins. What confines a unit is left out:
-the container of the tests permits no more of it. Enabled units are started by `systemctl boot`.
+The supported settings of a unit are Type, ExecStartPre, ExecStart, ExecReload, Environment, EnvironmentFile,
+LoadCredential, StateDirectory, RuntimeDirectory, WorkingDirectory, Restart, RestartSec, and drop-ins. Settings that
+confine a unit are ignored, because the container of the tests does not permit them. `systemctl boot` starts enabled
+units.
 """
 import collections
 import contextlib
@@ -28,7 +29,7 @@ READY_S = 30
 
 class Unit:
     def __init__(self, name):
-        """A timer is its service: it runs once when it is started."""
+        """The name of a timer stands for its service, which runs once when the timer is started."""
         self.name = name.removesuffix(".service").removesuffix(".timer")
         prefix, at, self.instance = self.name.partition("@")
         self.prefix = prefix
@@ -101,7 +102,7 @@ def environment(unit):
 
 
 def command(unit, line, env):
-    """The words of a command: ${NAME} is a part of one, $NAME alone is words of its own."""
+    """The words of a command. ${NAME} is replaced inside a word; a word $NAME is replaced by several words."""
     words = []
     for word in shlex.split(unit.specifiers(line).lstrip("-")):
         if re.fullmatch(r"\$\w+", word):
@@ -156,7 +157,7 @@ def run_once(unit, tell_ready):
 
 
 def supervise(unit, ready):
-    """Never returns. Starts the program again where Restart= has it so."""
+    """Runs the unit's program, and starts it again if Restart= requires it. Never returns."""
     stopped = []
 
     def stop(*_):
@@ -167,7 +168,7 @@ def supervise(unit, ready):
     def tell(what):
         if not told:
             told.append(True)
-            with contextlib.suppress(BrokenPipeError):  # of --no-block
+            with contextlib.suppress(BrokenPipeError):  # with --no-block the caller has ended
                 os.write(ready, what)
 
     told = []
@@ -293,7 +294,7 @@ def act(word, unit, options):
 
 
 def named(words):
-    """A pattern, as packages' scripts have for units with instances, names those that run."""
+    """The units of a command line. A pattern, as in packages' scripts, stands for the running instances that match."""
     for word in words:
         if "*" not in word:
             yield word

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-alerts.py URL NAME [LABEL=VALUE...]: does this alarm fire at that Prometheus, with these labels? Exit status 0: yes.
-alerts.py URL: prints what fires, and what is pending.
+alerts.py URL NAME [LABEL=VALUE...]: exits with 0 if this alarm fires at that Prometheus with these labels.
+alerts.py URL: prints the firing alarms and the pending alarms.
 """
 import json
 import sys

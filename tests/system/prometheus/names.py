@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Do the alarms, the dashboard, the manual pages and the programs speak of the same metrics?
+Checks that the alarms, the dashboard, the manual pages and the programs use the same metrics.
 
-usage: names.py SOURCE_DIR TOOL_OUTPUT... : each output is what a program wrote by --openmetrics. Each metric in it is in a
-table of a manual page with its type, each alarm's and each panel's metric is in such a table, each expression of a panel is
-accepted by promtool where that is installed.
+usage: names.py SOURCE_DIR TOOL_OUTPUT... : TOOL_OUTPUT is the output of a program with --openmetrics. Each metric in it
+must be in a table of a manual page, with its type. Each metric of an alarm or a panel must be in such a table. promtool
+must accept each expression of a panel, if promtool is installed.
 """
 import json
 import re
@@ -48,7 +48,7 @@ def expressions(source):
 
 
 def check_syntax(found):
-    """As rules, which promtool parses all at once."""
+    """Checks expressions as rules, because promtool parses many rules in one call."""
     rules = "".join(f"    - record: panel:{i}\n      expr: {json.dumps(expr)}\n" for i, expr in enumerate(found))
     with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
         file.write(f"groups:\n- name: dashboard\n  rules:\n{rules}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""serve_text.py PORT FILE...: serves the files' texts at /0, /1 and so on as OpenMetrics, as an exporter would."""
+"""serve_text.py PORT FILE...: serves the texts of the files at /0, /1 and so on as OpenMetrics, like an exporter."""
 import http.server
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A daemon under a service manager: what it reports to NOTIFY_SOCKET, and the levels of its lines in the journal.
+"""A daemon under a service manager: tests its reports to NOTIFY_SOCKET, and the levels of its lines in the journal.
 
 usage: test_reports.py rpma_serve|rpmemd|rpmirrord
 """
@@ -18,7 +18,7 @@ started = []
 
 
 class Service:
-    """A process with a manager's socket, and a socket as standard error that JOURNAL_STREAM names."""
+    """A process with the socket of a service manager. Its standard error is a socket, which JOURNAL_STREAM names."""
 
     def __init__(self, *argv):
         self.reports = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -38,7 +38,7 @@ class Service:
         return dict(line.split("=", 1) for line in self.reports.recv(4096).decode().split("\n"))
 
     def line(self, pattern):
-        """Waits for a line of the journal that matches. All lines have a level."""
+        """Waits for a matching line of the journal. All lines must have a level."""
         while True:
             *whole, self.lines = self.lines.split(b"\n")
             for line in whole:
@@ -51,7 +51,7 @@ class Service:
             self.lines += more
 
     def end(self):
-        """Ends it by SIGTERM."""
+        """Ends the process by SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
         assert self.report() == {"STOPPING": "1"}
         assert self.process.wait(WAIT_S) == 0
@@ -63,7 +63,7 @@ class Service:
         os.unlink("notify")
 
     def reload(self):
-        """Sends SIGHUP. The reports of a reload come in this order."""
+        """Sends SIGHUP, and expects the reports of a reload in their order."""
         self.process.send_signal(signal.SIGHUP)
         first = self.report()
         assert first["RELOADING"] == "1" and int(first["MONOTONIC_USEC"]) > 0, first
@@ -71,7 +71,7 @@ class Service:
 
 
 def connect(status):
-    """The port of a status text accepts a connection at once."""
+    """Connects to the port that a status text names; the port must accept without delay."""
     host, port = re.search(r"at ([0-9.]+):(\d+)", status).groups()
     socket.create_connection((host, int(port)), WAIT_S).close()
 
@@ -93,7 +93,7 @@ def rpma_serve():
     service.reload()
     service.line(rb"^<3>.*SIGHUP: the secret stays as it was")
     service.end()
-    # If a start fails the service reports nothing, and the reason is printed as an error.
+    # If a start fails, the service sends no report, and prints the reason as an error.
     service = Service(os.environ["RPMA_TOOL"], "serve", "--port", "0", "nowhere")
     service.line(rb"^<3>rpma serve: nowhere does not exist")
     assert service.process.wait(WAIT_S) == 3
@@ -118,7 +118,7 @@ def rpmemd():
 
 
 def refuses(program, word, reason, code):
-    """Each line about a wrong command line has a level; the first one has the program's name and the reason."""
+    """Each line about a wrong command line has a level; the first line has the program's name and the reason."""
     if os.path.exists("notify"):
         os.unlink("notify")
     service = Service(os.environ[program], word)
@@ -137,7 +137,7 @@ def rpmirrord():
     assert ready["READY"] == "1" and "0 of 1 sets" in ready["STATUS"], ready
     connect(ready["STATUS"])
     service.line(rb"^<4>rpmirrord\[\d+\]: warn: set orders: .*does not exist")
-    # The copy appears after the daemon's start, and the reported status must change.
+    # The copy is created after the daemon's start, and the reported status must change.
     subprocess.run([os.environ["RPMIRROR"], "init", "orders", "--size", "2M", "--lonely", "manual", "--register", f"file:{where}/register",
                     "--member", f"a=127.0.0.1:{where}/data"], check=True, stdout=subprocess.DEVNULL)
     changed = service.report()

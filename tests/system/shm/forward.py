@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""forward.py PID PORT: listens at a free port of 127.0.0.1 here, which it prints, and passes each connection
-on to 127.0.0.1:PORT in the network name space of the process PID."""
+"""forward.py PID PORT: listens at a free port of 127.0.0.1, prints the port, and forwards each connection to
+127.0.0.1:PORT in the network name space of the process PID."""
 import ctypes
 import socket
 import sys
@@ -27,7 +27,7 @@ def pump(source, target):
 
 def main():
     listener = socket.create_server(("127.0.0.1", 0))
-    enter(sys.argv[1])  # sockets that are made from now on are in that namespace
+    enter(sys.argv[1])  # sockets that are created after this call are in that namespace
     print(listener.getsockname()[1], flush=True)
     while True:
         near, _ = listener.accept()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-demo_as_shown.py DOCUMENT DEMO BUILD_DIR: runs the demonstration, which must succeed and print what the document
-shows.
+demo_as_shown.py DOCUMENT DEMO BUILD_DIR: runs the demonstration, which must succeed and print the lines that the
+document shows.
 
 Each line of the block "```text demo" must be printed, in this order; numbers may differ, and "..." matches anything.
 """

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes a script of the commands of a document, with a check of the output shown.
+"""Makes a script of the commands of a document, and of checks of the output that the document shows.
 
 usage: script.py DOCUMENT install|rest
 
-A block "```sh" is executed, in the one shell of the script; "```sh install" only by `install`, the others only by
-`rest`; "```sh fails" must fail. Each line of a "```text" after it must be in the output of that block; "..." in it
-stands for anything.
+The script executes all blocks "```sh" in one shell. `install` selects the blocks "```sh install", `rest` all other
+blocks. A block "```sh fails" must fail. Each line of the next block "```text" must be in the output of the block;
+"..." in such a line matches any text.
 
-Two terminals: "```sh first" is a program that listens in a terminal of its own and is ended by control-C when the next
-one begins there, or at the end; of "```sh terminals" the first line is such a program, that ends by itself after the others. "```sh ci" are lines of
-.ci/run, which are not repeated here, and "```text demo" is what the demonstration prints (demo_as_shown.py).
+Two terminals: the command of a block "```sh first" listens in a second terminal. Control-C ends it when the next such
+command begins, or at the end of the script. The first line of a block "```sh terminals" also runs in the second
+terminal, and must end by itself after the other lines. The lines of a block "```sh ci" must be in .ci/run; the script
+does not execute them. It ignores a block "```text demo", which shows the demonstration (demo_as_shown.py).
 """
 import os
 import re
@@ -95,7 +96,7 @@ def without_comment(line):
 
 
 def commands(name, words, body):
-    """The script's lines for a block."""
+    """The lines of the script for a block."""
     lines = [line for line in body.split("\n") if without_comment(line) and not line.startswith("#")]
     if "ci" in words:
         with open(os.path.join(os.path.dirname(os.path.abspath(name)), ".ci/run"), encoding="utf-8") as run:
