@@ -35,14 +35,15 @@ bool absent_is_known(const struct rpmirror *m, unsigned slot);
 void absent_load(const struct rpmirror *m, unsigned slot, struct resync *rs);
 /* Make these bits the member's durable bitmap, before a resync begins with them. */
 void absent_keep(struct rpmirror *m, unsigned slot, const uint64_t *bits);
-/* A piece of the resync has ended: clear the piece's blocks in the bitmap, unless their bits are
- * set in `bits`. */
+/* Call this when a piece of the resync has ended: clears the piece's blocks in the bitmap, unless
+ * their bits are set in `bits`. */
 void absent_unset(struct rpmirror *m, unsigned slot, const uint64_t *bits,
 		  const struct resync_piece *piece);
 /* W5: clear the member's bitmap, because the member has all bytes. */
 void absent_clear(struct rpmirror *m, unsigned slot);
 
-/* Set the blocks of a flush that is not sent to the members of the mask. */
+/* Set the blocks of a flush in the bitmaps of the members in `lacking`, to which the flush is not
+ * sent. */
 void absent_on_flush(struct rpmirror *m, mirror_mask lacking, const struct mirror_range *v,
 		     uint32_t n);
 

@@ -41,8 +41,8 @@ void act_read(struct rpmirror *m)
 		m->read_id = p->id;
 }
 
-/* Let the daemon record durably that this copy holds the epoch's flushes. Before the record no
- * flush is made. */
+/* Let the daemon record durably that this copy holds the epoch's flushes. No flush is made before
+ * this record. */
 void act_serve(struct rpmirror *m)
 {
 	struct packet *p = packet_begin(&m->packet_out, PACKET_SERVE, 0);

@@ -72,8 +72,8 @@ static bool agent_has_other_file(const struct rpmirror *m)
 	       (found.st_ino != ours.st_ino || found.st_dev != ours.st_dev);
 }
 
-/* The kernel reports a failed write-back once per open file description. A daemon that starts
- * later gets no report, so this process reports the losses to it. */
+/* The kernel reports a failed write-back once per open file description. A daemon that starts later
+ * gets no report, so this process reports the losses to the new daemon. */
 static void agent_say_losses(struct rpmirror *m)
 {
 	int error = ESTALE;
@@ -237,7 +237,7 @@ static void agent_heartbeat(struct rpmirror *m, uint64_t now_ms)
 
 /* ---- time limits ---- */
 
-/* Report members as lost that have not acknowledged a flush within the time limit. */
+/* Report as lost the members that have not acknowledged a flush within the time limit. */
 static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 {
 	uint64_t oldest = m->flush.retired + 1;

@@ -3,8 +3,8 @@
  * fault.h -- handles SIGSEGV and SIGBUS at addresses of mapped sets.
  *
  * A watch has a function that is called for the faults of one signal in a range of addresses.
- * Faults that no watch resolves go to the handlers that the application had installed
- * (base/sigfault.h). So do faults of forked children, and signals that were sent.
+ * Faults that no watch resolves are passed to the handlers that the application had installed
+ * (base/sigfault.h). These handlers also get faults of forked children, and signals that were sent.
  */
 #ifndef MIRROR_FAULT_H
 #define MIRROR_FAULT_H
@@ -27,9 +27,9 @@ struct fault {
 
 /*
  * Resolves a fault. Runs in the signal handler, on the alternate stack if there is one, with the
- * signal mask of the interrupted thread. It may make only async-signal-safe calls, take no lock
- * that this thread may hold, and jump only by fault->leave. Returns true if the fault is resolved;
- * the access is then repeated.
+ * signal mask of the interrupted thread. The function may make only async-signal-safe calls, take
+ * no lock that this thread may hold, and jump only by fault->leave. Returns true if the fault is
+ * resolved; the access is then repeated.
  */
 typedef bool fault_fn(void *arg, struct fault *fault);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hot.h -- records the extents that flushes write to in the copy's metadata before the write (W2):
- * after an unclean end only these extents may differ from other copies. The set's lock protects
- * the whole structure.
+ * hot.h -- records in the copy's metadata, before each write, the extents to which flushes write
+ * (W2): after an unclean end only these extents may differ from other copies. The set's lock
+ * protects the whole structure.
  */
 #ifndef MIRROR_HOT_H
 #define MIRROR_HOT_H
@@ -29,8 +29,8 @@ void hot_close(struct hot *hot);
  */
 int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t seq,
 	     uint64_t retired);
-/* `serving` is committed: mark the extents of former epochs in the bitmaps of absent members, and
- * free their slots. Returns 0 or -errno. */
+/* Call this when `serving` is committed: marks the extents of former epochs in the bitmaps of
+ * absent members, and frees their slots. Returns 0 or -errno. */
 int hot_retire(struct hot *hot);
 /* At a clean end: write the bitmaps and free all slots, because only blocks in the bitmaps may
  * differ. Returns 0 or -errno. */

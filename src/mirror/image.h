@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Returns the number: the same for all users in the process, another one after execve(2); 0:
- * unknown. */
+/* Returns the number: the same number for all users in the process, another number after execve(2);
+ * 0: unknown. */
 uint64_t image_number(void);
 
 #endif

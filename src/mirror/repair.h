@@ -44,7 +44,7 @@ bool repair_flush_enter(struct rpmirror *m, struct repair_hold *hold, const stru
 			uint32_t n);
 void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold);
 void repair_wait(struct rpmirror *m);
-/* Start the clock of the flush with the last number, which is about to be posted. */
+/* Start the clock of the newest flush, which is about to be posted. */
 void repair_on_begin(struct rpmirror *m);
 /* Call this when the flush was posted. */
 void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n);

@@ -2,11 +2,11 @@
 /*
  * Posts on bulk connections.
  *
- * The decision which bytes are sent is made under the set's lock. The copy into registered memory
- * and the posts are made without the lock, because flushes would have to wait for them. At that
- * time the piece is already in flight (core/resync.h), so a flush that changes the piece meanwhile
- * counts as later, or waits. Only the thread of resyncs fills buffers and posts. If a member is
- * dropped meanwhile, that thread closes the member's connection.
+ * The bytes to send are chosen under the set's lock. The copy into registered memory and the posts
+ * are made without the lock, because flushes would have to wait for them. At that time the piece is
+ * already in flight (core/resync.h), so a flush that changes the piece meanwhile counts as later,
+ * or waits. Only the thread of resyncs fills buffers and posts. If a member is dropped meanwhile,
+ * that thread closes the member's connection.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * report.h -- the primary's reports to this host's daemon, for the tool: the status, once a second
- * and at each change, and events. It also detects members without progress. All calls need the
- * set's lock.
+ * and at each change, and events. This file also detects members without progress. All calls need
+ * the set's lock.
  */
 #ifndef MIRROR_REPORT_H
 #define MIRROR_REPORT_H

@@ -32,7 +32,7 @@ void restore_leave(struct rpmirror *m);
 
 /* Make and close connections to members that have all flushes. */
 void restore_step(struct rpmirror *m, uint64_t now_ms);
-/* at most two descriptors for each member */
+/* Store the descriptors to wait for in fds, at most two for each member. Returns their number. */
 unsigned restore_fds(const struct rpmirror *m, struct pollfd *fds);
 /* Publish the members from which bytes may be read now. */
 void restore_publish(struct rpmirror *m);

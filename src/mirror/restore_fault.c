@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs in the thread that touched the page, in a handler of SIGBUS: it may make only
+ * This code runs in the thread that touched the page, in a handler of SIGBUS. So it may make only
  * async-signal-safe calls, use little stack, and take no lock.
  */
 #include <errno.h>
@@ -35,8 +35,8 @@ TLS_FOR_HANDLER struct {
 	sigjmp_buf *env;
 } restore_points[RESTORE_POINTS];
 
-/* The last fault that was passed on. A handler that has replaced this handler may call it again
- * for the same fault, in a frame further down the stack. The frame of a new fault at the same
+/* The last fault that was passed on. A handler that has replaced this handler may call this handler
+ * again for the same fault, in a frame further down the stack. The frame of a new fault at the same
  * address is not further down. */
 TLS_FOR_HANDLER struct {
 	const void *uctx, *at;

@@ -88,7 +88,7 @@ struct restore {
 	 * another member */
 	uint8_t *buffers;
 	struct rpma_mr_local *mr;
-	uint64_t reads; /* number of reads so far, which numbers each read */
+	uint64_t reads; /* number of reads so far; each read has a number */
 
 	_Atomic uint64_t clock;
 	_Atomic unsigned progress; /* changes with each step of the restore thread */

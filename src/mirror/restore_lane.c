@@ -182,8 +182,8 @@ static bool restore_read_one(struct restore *r, uint64_t offset, uint32_t len, u
 		if (!(atomic_load(&r->sources) & MIRROR_BIT(at)) ||
 		    !restore_read_lane(r, at, offset, len))
 			continue;
-		/* The member may have been excluded meanwhile, and lack bytes acknowledged
-		 * since. */
+		/* The member may have been excluded meanwhile, and lack bytes that were
+		 * acknowledged after that. */
 		if (!(atomic_load(&r->sources) & MIRROR_BIT(at)))
 			continue;
 		*slot = at;

@@ -116,9 +116,9 @@ static bool restore_is_quiet(const struct restore *r)
 }
 
 /*
- * Hold flushes: from here to restore_calm_end() no flush begins, and the flushes that began are on
- * each member from which bytes are read. Otherwise the file could get older bytes than those that
- * a flush wrote to it.
+ * Hold flushes: from here to restore_calm_end() no flush begins, and the flushes that began have
+ * reached each member from which bytes are read. Otherwise the file could get older bytes than
+ * those that a flush wrote to it.
  */
 static bool restore_calm_begin(struct restore *r)
 {

@@ -70,7 +70,7 @@ struct set_member {
 	/* the member has promised, and the primary's state machine got the promise */
 	bool reported;
 	struct primary_report report; /* kept until the lane is made */
-	/* this member and the two below are from the member's report */
+	/* this field and the two below are from the member's report */
 	struct mirror_epoch copy_epoch;
 	/* id of the copy that sends a resync that has not ended, or 0 */
 	uint64_t source_id;
@@ -345,8 +345,8 @@ bool wait_step(struct rpmirror *m, uint64_t deadline_ns);
 void wait_poll(struct rpmirror *m);
 /* Acknowledge the flushes that all required copies have. */
 void wait_settle(struct rpmirror *m);
-/* Returns 0, or the error (with the text) why a flush that has waited since since_ms is not
- * acknowledged. */
+/* Returns 0, or the error (with the text) that explains why a flush that waits since since_ms is
+ * not acknowledged. */
 int wait_check(struct rpmirror *m, uint64_t since_ms);
 /* Returns the reason why no flush is acknowledged: RPMIRROR_E_QUORUM or RPMIRROR_E_COPIES, with
  * the text. */

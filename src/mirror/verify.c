@@ -20,7 +20,7 @@
 
 struct verify_chunk {
 	const uint8_t *app;
-	uint8_t *room; /* memory for the mapping's bytes, followed by the file's */
+	uint8_t *room; /* memory for the mapping's bytes, followed by the file's bytes */
 	uint64_t offset;
 	size_t len;
 	/* generations of the lanes on which digests were requested */
@@ -108,7 +108,8 @@ static mirror_mask verify_post(struct rpmirror *m, struct verify_chunk *c, mirro
 	return posted;
 }
 
-/* Returns true if the digest was answered, and not ended by the loss of the lane. */
+/* Returns true if the request for the digest was answered, and not ended by the loss of the
+ * lane. */
 static bool verify_is_answered(const struct rpmirror *m, const struct verify_chunk *c,
 			       unsigned slot)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles completions: one thread takes them, and the others sleep until it has taken theirs. */
+/* Handles completions: one thread takes them, and the other threads sleep until it has taken their
+ * completions. */
 #include <errno.h>
 #include <stdio.h>
 

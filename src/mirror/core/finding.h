@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * finding.h -- findings: blocks that differ between copies that should be equal, with a verdict
- * which copy is wrong; pure.
+ * about which copy is wrong; pure.
  *
  * A comparison of copies (mirror/compare.h) makes the findings. The metadata of the primary's copy
  * keep each finding that the comparison does not repair, until a later comparison finds the copies

@@ -57,7 +57,7 @@ uint64_t flush_begin(struct flush_core *f);
  * Report the end of a local write-back. A failed write-back counts as well, because the local copy
  * then leaves the set. shares_errors: the system reports a failure of simultaneous write-backs to
  * only one of them, as with fdatasync() of one open file. So the flush is certainly durable only
- * after all write-backs that may have begun before this end have also ended.
+ * after the end of all write-backs that may have begun before this write-back ended.
  */
 void flush_on_local(struct flush_core *f, uint64_t seq, bool shares_errors);
 /*

@@ -21,7 +21,7 @@
 /* All zero: no attempt was made. */
 struct growth {
 	bool is_running; /* the files of the copy are being extended, or cut off */
-	bool is_cutting; /* the files are being cut off: meanwhile no room counts */
+	bool is_cutting; /* the files are being cut off: meanwhile no room is available */
 	uint64_t failed; /* the size for which the last attempt failed; 0: none */
 	int error;       /* errno of that failure */
 	char why[256];

@@ -9,8 +9,8 @@
  *
  * Fencing: member_promise() returns MEMBER_CUT_FIRST as long as connections of lower epochs are
  * open. The daemon disconnects and deregisters them, calls member_on_closed() for each connection
- * that can place no more bytes, and asks again. Only after that the promise becomes durable (W1),
- * and the daemon sends it as its answer.
+ * that can place no more bytes, and asks again. The promise becomes durable (W1) only after that,
+ * and then the daemon sends it as its answer.
  */
 #ifndef MIRROR_CORE_MEMBER_H
 #define MIRROR_CORE_MEMBER_H
@@ -142,8 +142,8 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 /* Reads the ring and the hot slots. Call it after a promise, when no more bytes can be placed.
  * Returns 0 or -errno. */
 int member_report(struct member *m, struct member_report *report);
-/* Returns the ranges that may differ, from number `first` on: ascending, merged, and valid until
- * the next report. The result is the number of ranges. */
+/* Store the ranges that may differ, from number `first` on, in out: ascending, merged, and valid
+ * until the next report. Returns the number of ranges. */
 uint32_t member_ranges(const struct member *m, uint32_t first, struct mirror_range *out,
 		       uint32_t n);
 

@@ -306,8 +306,8 @@ int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
  * bitmap counts. */
 int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
 			   struct mirror_epoch now, const uint64_t *bits);
-/* Returns true if the bitmap has all changes since the state of a member with this epoch in its
- * superblock. Otherwise the whole file has to be compared, for instance because another primary
+/* Returns true if the bitmap has all changes since the state of the member's copy, whose superblock
+ * has this epoch. Otherwise the whole file has to be compared, for instance because another primary
  * dropped the bitmap (meta_bitmap_drop). */
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
 /*

@@ -40,7 +40,7 @@ static void check_damage(struct check *c)
 		  "damaged: %s; the copy is unknown until a resync has compared all of it", names);
 }
 
-/* Report the flags of a copy that show that it needs a resync, an operator or some time. */
+/* Report the flags that show that the copy needs a resync, an operator or some time. */
 static void check_flags(struct check *c)
 {
 	const struct meta_super *super = &c->m->super;

@@ -101,12 +101,12 @@ enum primary_action_type {
 	/*
 	 * Remove the records of former epochs and of equalisations. For the own slot, first mark
 	 * the union of all ranges in the bitmaps of members that are not in-sync. For another
-	 * member, remove the records only after each flush that was recorded there is acknowledged
-	 * (primary_on_joined()).
+	 * member, remove the records only after each flush that was recorded at that member is
+	 * acknowledged (primary_on_joined()).
 	 */
 	PRIMARY_DO_RETIRE,
-	/* Send the view to the member, which stores it as the newest one seen; no answer is
-	 * needed. */
+	/* Send the view to the member, which stores it as the newest view that it has seen; no
+	 * answer is needed. */
 	PRIMARY_DO_VIEW,
 	/* The application may read and flush. */
 	PRIMARY_DO_SERVE,
@@ -274,7 +274,8 @@ void primary_on_progress(struct primary *p, uint8_t slot);
  * not acknowledged. The member has no intent for these bytes, and may be promoted soon. So the
  * caller records the ranges of all such flushes at the member (W9) before primary_on_joined(), and
  * after W5, which removes the member's records. Before primary_on_equal() the ranges of the
- * equalisation contain them. The records are removed when these flushes are acknowledged (RETIRE).
+ * equalisation contain these ranges. The records are removed when these flushes are acknowledged
+ * (RETIRE).
  */
 void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);

@@ -64,7 +64,7 @@ bool primary_offer(struct primary *p)
 	return true;
 }
 
-/* S has changed in the register: adopt that the member has entered or left S. */
+/* Adopt a change of S in the register: the member has entered or left S. */
 static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 {
 	struct primary_member *m = &p->members[slot];

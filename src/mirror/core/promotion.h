@@ -30,11 +30,11 @@ bool promotion_order_fits(const struct promotion_order *order, const struct mirr
 enum promotion_kind promotion_order_permits(const struct promotion_order *order,
 					    const struct mirror_view *view);
 /*
- * Returns true if the swap of a promotion to the view `after` needs an order that does not exist.
+ * Returns true if the swap of a promotion to the view `after` requires an order, and there is none.
  * Call this for each swap that is sent, because the order may have ended since the process was
- * permitted to map. may_follow: the process needs no order, because no other member is primary,
- * the set has `auto = yes`, or the process was started to be primary. order: the kind permitted in
- * the view that the swap compares with.
+ * permitted to map. may_follow: the process needs no order, because no other member is primary, the
+ * set has `auto = yes`, or the process was started to be primary. order: the kind permitted in the
+ * view that the swap compares with.
  */
 bool promotion_lacks_order(const struct mirror_view *after, bool may_follow,
 			   enum promotion_kind order);

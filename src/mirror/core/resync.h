@@ -156,7 +156,7 @@ void resync_join(struct resync *rs, uint64_t now_us);
 void resync_break(struct resync *rs, uint64_t now_us);
 
 /*
- * Call this for a flush, before the flush changes the copy. It registers the hold, so that no
+ * Call this for a flush, before the flush changes the copy. The call registers the hold, so that no
  * further piece of these blocks begins. Returns false if a piece that is being copied touches the
  * blocks. The caller then waits for the end of a piece and asks again, with the same hold. Ask the
  * resync of every member, even after one returned false, so that the flush waits only for pieces

@@ -79,7 +79,7 @@ bool resync_rate_permits(struct resync_rate *rate, uint64_t in_flight, uint64_t 
 void resync_rate_on_sent(struct resync_rate *rate, uint64_t len, uint64_t now_us);
 /* Report that a piece has become durable, took_us after it was permitted. */
 void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us);
-/* Report that a flush that the resync may have slowed down took took_us. */
+/* Report the duration, took_us, of a flush that the resync may have slowed down. */
 void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us);
 
 void resync_latencies_add(struct resync_latencies *l, uint64_t took_us);

@@ -36,7 +36,7 @@ int view_serve(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const ch
 /* Take members out of insync. -EBUSY: too few would be left (view_may_shrink). */
 int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint64_t nonce,
 		const char **why);
-/* Add members to insync that are equal and get all flushes; only while serving. */
+/* Add to insync members that are equal and get all flushes. Permitted only while serving. */
 int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uint64_t nonce,
 		const char **why);
 /*

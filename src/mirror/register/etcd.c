@@ -122,8 +122,8 @@ static int etcd_parse_reads(const json_t *answer, struct backend_keys *now)
 	return 0;
 }
 
-/* Returns the request of a read. A transaction that compares nothing and only reads is answered by
- * way of the leader, like a range, unless all its reads are serializable. */
+/* Returns the request of a read. A transaction that compares nothing and only reads is answered
+ * through the leader, like a range, unless all its reads are serializable. */
 static json_t *etcd_build_read(const struct etcd_register *e, enum backend_word word)
 {
 	json_t *success = json_array();
