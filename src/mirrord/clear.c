@@ -6,8 +6,8 @@
  * primary that sends the resync repeats its request until the thread is done. Until then the thread
  * may write zeros at any time, even after that primary is gone and another epoch is promised. So
  * meanwhile no connection for data is granted, no resync begins or ends, the copy does not grow,
- * and no process may map the copy. All other writes to the copy happen after the thread's. The copy
- * is `syncing`, and a copy in this state is never promoted.
+ * and no process may map the copy. All other writes to the copy happen after the thread's writes.
+ * The copy is `syncing`, and a copy in this state is never promoted.
  */
 #include <errno.h>
 #include <fcntl.h>

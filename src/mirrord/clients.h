@@ -12,7 +12,7 @@ void local_close(struct daemon *d);
 struct client *local_find(struct daemon *d, uint64_t serial);
 /*
  * Send a packet. A client that does not read, or that does not support the record's format, is
- * closed in the loop's next pass. At most two descriptors; fds may be NULL.
+ * closed in the loop's next pass. fds has at most two descriptors, and may be NULL.
  */
 void local_send(struct client *client, struct packet *p, const int *fds, unsigned fd_count);
 void local_send_done(struct client *client, uint32_t id, enum packet_status status,

@@ -66,8 +66,8 @@ void place_end(struct set *s);
 int place_open(const struct set *s);
 
 /* clear.c: overwrites unreadable blocks with zeros. */
-/* Handle a request of the primary that sends a resync. The primary repeats it until the blocks are
- * cleared (member_may_clear()). */
+/* Handle a request of the primary that sends a resync. The primary repeats the request until the
+ * blocks are cleared (member_may_clear()). */
 void clear_on_request(struct set *s, struct mirror_epoch epoch, struct mirror_range range,
 		      struct message_cleared *answer);
 /* Forget the result of an earlier resync's request, because it must not answer the next one. */

@@ -190,7 +190,7 @@ static void copy_leave_files(struct set *s)
 
 	/*
 	 * Without this sync, the file could have an older time after a power cut than the recorded
-	 * one.
+	 * time.
 	 */
 	if (fsync(s->data.fd))
 		medium_fail(s, errno);

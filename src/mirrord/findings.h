@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * findings.h -- differences between the copies that comparisons found, on this or on other hosts,
- * and that were not repaired. A set with findings is not healthy. Only the loop's thread calls
+ * findings.h -- differences between copies: comparisons on this host or on other hosts found them,
+ * and they were not repaired. A set with findings is not healthy. Only the loop's thread calls
  * these functions.
  */
 #ifndef MIRRORD_FINDINGS_H

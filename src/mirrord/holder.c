@@ -165,8 +165,8 @@ void holder_release(struct set *s, bool clean)
 }
 
 /*
- * Returns true if the recorded process has ended, and only with a proof: a living process may
- * write to the copy, and serve.
+ * Returns true only if it is proved that the recorded process has ended, because a living process
+ * may write to the copy, and serve.
  */
 static bool holder_is_gone(const struct set *s, const struct meta_holder *holder, int watch_rc)
 {

@@ -111,7 +111,7 @@ struct client {
 	uint64_t image; /* image in the client's MAP packet */
 	/* numbers of the reads whose results are new enough for the client's request */
 	uint32_t wants_answer, wants_alive;
-	/* A tool's client: the event that it waits for. */
+	/* The event that a tool's client waits for. */
 	enum client_wait {
 		CLIENT_IDLE,
 		CLIENT_WAITS_ORDER,
@@ -335,7 +335,7 @@ struct set *set_find(struct daemon *d, const char *name);
  */
 uint8_t set_own_slot(const struct set *s);
 struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid);
-/* After the configuration was read: plan which daemons to ask for their status. */
+/* Call this after the configuration was read: plans which daemons to ask for their status. */
 void set_plan_neighbours(struct set *s);
 /* Try to open the set, unless it is open. */
 void set_try_open(struct set *s, uint64_t now_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles a library's requests for its set: forwards requests to the register, and answers those
+ * Handles a library's requests for its set: forwards requests to the register, and answers requests
  * for the copy's records.
  */
 #include <errno.h>
@@ -126,8 +126,8 @@ static bool library_is_free(const struct set *s)
 	return primary == MIRROR_NO_SLOT || primary == s->meta.super.slot;
 }
 
-/* Returns true if the promotion needs an order that does not exist. The order by which the process
- * was permitted to map may have ended, or may be for another view. */
+/* Returns true if the promotion requires an order, and there is none. The order by which the
+ * process was permitted to map may have ended, or may be for another view. */
 static bool library_lacks_order(const struct set *s, const struct client *client,
 				const struct packet_swap_request *swap, enum promotion_kind order)
 {

@@ -142,7 +142,7 @@ static void request_look_after(struct set *s, struct client *client)
 	switch (why.status) {
 	case PACKET_NOT_INSYNC:
 	case PACKET_SPLIT:
-	case PACKET_COPY_FAILED: /* the end of another member does not help this copy */
+	case PACKET_COPY_FAILED: /* a failed copy is not helped by the end of another primary */
 		request_end_promotion(client);
 		request_refuse(client, request_code_of(why.status), NULL, "%s", why.text);
 		return;
