@@ -146,7 +146,7 @@ static int pool_open(struct poolset_pool *pool, uint64_t size, struct error *err
 	return rc ? rc : pool_take_over(pool, err);
 }
 
-/* The pool set file stays locked only until this function. */
+/* The pool set file stays locked only until this function is called. */
 static int pool_settle(struct poolset_pool *pool, int rc, struct poolset_pool **out)
 {
 	if (rc) {

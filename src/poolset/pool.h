@@ -64,7 +64,7 @@ int poolset_open(const struct poolset_place *place, uint64_t size, struct poolse
 		 struct poolset_pool **pool, struct error *err);
 
 /*
- * Remembers which files the paths of the parts lead to. Another thread may use the result, also
+ * Remembers the files to which the paths of the parts lead. Another thread may use the result, also
  * after the pool is closed. NULL: out of memory.
  */
 struct poolset_names;

@@ -11,7 +11,7 @@
  * A claim that a newer claim covers is forgotten, and so does not hold. If there are too many
  * claims, the two oldest are joined into one claim, with the range of both and the newer number.
  * The older claim then no longer holds, although perhaps no other client has written in its range.
- * A claim that must not hold never holds.
+ * So a claim can be lost without need, but a claim is never kept wrongly.
  */
 #ifndef REGIONS_CLAIMS_H
 #define REGIONS_CLAIMS_H

@@ -98,7 +98,7 @@ static bool content_is_possible(const struct region *r, const struct hello_begin
 	       begin->length <= r->data.size - begin->offset;
 }
 
-/* The content of the region from the moment at which the writer may write. */
+/* Returns the content of the region from the moment at which the writer may write. */
 static struct hello_content content_when_begun(const struct hello_begin *begin)
 {
 	struct hello_content content = {.state = HELLO_CONTENT_RAW};
@@ -188,8 +188,8 @@ static struct claim_id content_claim(struct region *r, struct content_range rang
 			  (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec);
 }
 
-/* The content to store with a claim that does not change the content: the content that is being
- * stored, or else the current content. */
+/* Returns the content to store with a claim that does not change the content: the content that is
+ * being stored, or else the current content. */
 static struct hello_content content_beside(const struct region *r)
 {
 	return r->store_ticket ? r->to_store : r->content;

@@ -65,8 +65,8 @@ int file_enter_failed(struct rpma_file *f)
 	return rc;
 }
 
-/* Advice after a loss. Only the caller has the bytes written since the last sync, and the bytes
- * may or may not have arrived. */
+/* Returns advice after a loss. Only the caller has the bytes written since the last sync, and the
+ * bytes may or may not have arrived. */
 static const char *file_advice(const struct rpma_file *f)
 {
 	if (f->failed != RPMA_FILE_E_LOST)

@@ -144,7 +144,7 @@ struct hello_begin {
 		/* length of the range; HELLO_LENGTH_UNKNOWN: at most to the region's end */
 		length;
 	uint64_t time_ns;       /* modification time of the file, in ns since 1970 */
-	struct claim_id former; /* the claim from before the connection was lost; zero: none */
+	struct claim_id former; /* the client's claim before the connection was lost; zero: none */
 };
 
 /* The answer to hello_begin. */
@@ -198,7 +198,7 @@ const char *hello_value_name(unsigned index);
 /* largest size of a request or reply */
 #define HELLO_MAX      192
 #define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* longest message to the server */
-#define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* a message from the server */
+#define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* longest message from the server */
 #define HELLO_VERDICT  6                                      /* size of a verdict */
 #define HELLO_BEGUN    (6 + 3 * 8)                            /* size of a BEGUN */
 
