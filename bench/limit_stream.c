@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures chunks of `size` bytes in one direction over one TCP connection; each end makes one call
- * for a chunk.
+ * Measures the transfer of chunks of `size` bytes in one direction over one TCP connection; each
+ * end makes one call for a chunk.
  */
 #include <sys/socket.h>
 

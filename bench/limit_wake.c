@@ -48,7 +48,7 @@ static void limit_wake_sleep(struct limit_wake *w, int epfd, uint32_t turn)
 		syscall(SYS_futex, &w->there, FUTEX_WAIT, turn, NULL, NULL, 0);
 	else if (epoll_wait(epfd, &event, 1, -1) > 0 &&
 		 recv(w->sock[1], bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
-		return; /* a wake-up of the previous round is left */
+		return; /* this wake-up belongs to the previous round */
 }
 
 static int limit_wake_epoll(const struct limit_wake *w)
@@ -105,8 +105,9 @@ static bool limit_wake_sleeps(int fd)
 }
 
 /*
- * Begin each round only when the other end sleeps, because otherwise it might find the next round
- * before it sleeps. The time before does not count. Returns the sum of the counted times.
+ * Begin each round only when the other end sleeps. Otherwise the other end might find the round
+ * without a wake-up. The time until the other end sleeps is not counted. Returns the sum of the
+ * counted times.
  */
 static uint64_t limit_wake_for(struct limit_wake *w, int state, uint32_t *turn, uint64_t ns,
 			       struct samples *s)

@@ -114,7 +114,7 @@ static void mirror_store8_one(struct mirror *t)
 	mirror_must(rpmirror_store8(t->m, at, t->word + 1), "store8");
 }
 
-/* Repeat the call for this time. Returns how long it took. */
+/* Repeat the call for `ns` nanoseconds. Returns the time that this took, in ns. */
 static uint64_t mirror_for(struct mirror *t, void (*one)(struct mirror *t), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;

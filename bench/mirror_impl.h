@@ -15,7 +15,7 @@
 
 struct mirror_hosts {
 	const struct bench_case *c;
-	unsigned count;   /* number of hosts; the first one is the initiator's */
+	unsigned count;   /* number of hosts; the first host is the initiator's */
 	char folder[256]; /* folder of the copies, the register, sockets and logs */
 	/* away: folder of the other hosts' copies, which is the folder of the set or one in
 	 * tgt_where */

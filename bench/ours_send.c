@@ -12,7 +12,8 @@
 #include "ours_impl.h"
 
 #define SEND_WCS 16
-/* One in this many sends requests a completion, which frees the send queue on every device. */
+/* One in this many sends requests a completion. Taking this completion frees the send queue on
+ * every device. */
 #define SEND_SIGNALLED 8
 
 /* The wr_id of a receive is its connection and slot; that of each send is SEND_ID. */

@@ -71,7 +71,7 @@ static void rpmem_close_pool(struct rpmem *r)
 	rpmem_must(rpmem_remove(r->target.name, RPMEM_SET, 0), "remove");
 }
 
-/* Repeat the call for this time. Returns how long it took. */
+/* Repeat the call for `ns` nanoseconds. Returns the time that this took, in ns. */
 static uint64_t rpmem_for(struct rpmem *r, void (*one)(struct rpmem *r), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;

@@ -26,7 +26,8 @@ static void file_start(struct workers *all)
 	environment_softrnic(all->c, false);
 }
 
-/* Send some messages first, because a connection moves to shared memory only after some. */
+/* Send some messages first, because a connection moves to shared memory only after some
+ * messages. */
 static void file_check_link(const struct worker *w, struct rpma_file *f)
 {
 	struct rpma_file_info info = {.size = sizeof(info)};

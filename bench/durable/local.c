@@ -20,7 +20,7 @@ struct local {
 	int fd;
 	char *mem;
 	/* Group commit: one thread calls fdatasync() for all waiting writes. */
-	_Atomic uint64_t written, durable; /* numbers of writes */
+	_Atomic uint64_t written, durable; /* number of writes made; number of durable writes */
 	_Atomic bool is_syncing;
 	/* fdatasync() calls that have returned; waiting threads sleep on this futex */
 	_Atomic uint32_t rounds;

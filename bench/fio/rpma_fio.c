@@ -299,7 +299,7 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_COMPLETED;
 }
 
-/* Explain a failed completion that session_reap() left. */
+/* Explain the error rc of session_reap(), or the failed completion *wc. */
 static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, struct error *err)
 {
 	char why[256] = "it sent what was not asked for";
@@ -313,7 +313,8 @@ static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, st
 	error_set(err, ERROR_FAILED, 0, "%s: %s", e->s.server, why);
 }
 
-/* Returns 1 if an event was added, 0 if there is none, or -errno if the session has ended. */
+/* Returns 1 if an event was added to e->events, 0 if there is none, or -errno if the session has
+ * ended. */
 static int engine_look(struct engine *e, unsigned count, bool must, bool sleep)
 {
 	struct ibv_wc wc;

@@ -31,7 +31,7 @@ bool case_is_persistent(const struct bench_case *c);
 bool case_is_memory(const struct bench_case *c);
 /* Returns the folder of the target's files. */
 const char *case_target_where(const struct bench_case *c);
-/* Return the duration of the measurement, and of the warm-up before it. */
+/* Return the duration of the measurement, and of the warm-up before it, in ns. */
 uint64_t case_ns(const struct bench_case *c);
 uint64_t case_warmup_ns(const struct bench_case *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* die.h -- end a benchmark with one line that explains the failure. */
+/* die.h -- ends a benchmark with one line that explains the failure. */
 #ifndef BENCH_DIE_H
 #define BENCH_DIE_H
 

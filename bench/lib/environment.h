@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* environment.h -- set variables of this process and of the programs that it executes. */
+/* environment.h -- sets variables of this process and of the programs that it executes. */
 #ifndef BENCH_ENVIRONMENT_H
 #define BENCH_ENVIRONMENT_H
 

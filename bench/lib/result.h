@@ -10,7 +10,7 @@
 
 struct result {
 	uint64_t count;         /* number of operations */
-	uint64_t ns;            /* time in which they completed */
+	uint64_t ns;            /* time in which the operations completed, in ns */
 	uint64_t bytes;         /* payload bytes; 0: not reported */
 	const char *durability; /* NULL: not reported */
 	uint64_t writebacks;    /* write-backs at the target */

@@ -5,7 +5,8 @@
  *
  * In memory the ranges of operations are adjacent, except those of a batch, which begin at least a
  * page apart. In a file all ranges begin at least a page apart, so that each flush writes back its
- * own pages, as the measurement of the limit does. With apart=N they begin at least N bytes apart.
+ * own pages, as the measurement of the limit (limit_disk.c) does. With apart=N they begin at least
+ * N bytes apart.
  */
 #ifndef BENCH_SPAN_H
 #define BENCH_SPAN_H
@@ -26,8 +27,8 @@ struct span {
 
 /*
  * Make a span in which each operation begins at a multiple of `step`. It has space for all
- * operations that may be under way at the same time, and at least for a few. The writes of one unit
- * never wrap around.
+ * operations that may be under way at the same time, and, unless the operations are large, for at
+ * least SPAN_SLOTS operations. The writes of one unit never wrap around.
  */
 static inline struct span span_of_step(const struct bench_case *c, size_t step)
 {

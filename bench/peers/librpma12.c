@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * librpma12 -- repeats functions of librpma 1.2. It is built with the distribution's header, so it
- * runs with both libraries: with the distribution's over the interposer, and with this project's.
+ * runs with both libraries: with the distribution's library over the interposer, and with this
+ * project's library.
  *
  * The variable OPERATIONS sets a number of units instead of a time. A completion is taken when it
  * has certainly arrived, so that polls of an empty queue add no instructions.
