@@ -78,8 +78,9 @@ void session_take_offer(struct session *s, size_t size);
 void session_close(struct session *s, struct rpma_mr_local **mr);
 
 /*
- * Parts of session_open() and session_close(), for programs that connect more than once. Returns
- * NULL, or the reason why there is no connection after retry_ms without a listener.
+ * Parts of session_open() and session_close(), for programs that connect more than once.
+ * session_connect() returns NULL, or the reason of a failure. As long as there is no listener, it
+ * repeats the attempt for up to retry_ms.
  */
 const char *session_connect(struct session *s, char **where, const struct rpma_conn_cfg *cfg,
 			    int retry_ms);

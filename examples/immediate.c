@@ -3,8 +3,8 @@
  * immediate -- a client fills slots of the server's memory, and notifies the server of each.
  *
  * The server can notice a plain write only by polling its memory. A write with immediate data also
- * takes one of the server's receives, whose completion has 32 bits: here the number of the filled
- * slot. The receive needs no memory, because the data are in the slot.
+ * takes one of the server's receives. The completion of the receive has 32 bits, here the number of
+ * the filled slot. The receive needs no memory, because the data are in the slot.
  */
 #include <arpa/inet.h>
 #include <err.h>

@@ -29,7 +29,7 @@ static struct rpma_conn *clients[CONNS_MAX]; /* NULL: there is no connection */
 static unsigned came, gone, most;
 static int epoll_fd;
 
-/* What epoll reports: the kind of a descriptor, and the number of its connection. */
+/* The data that epoll reports: the kind of a descriptor, and the number of its connection. */
 enum kind { REQUESTS, EVENTS, COMPLETIONS };
 
 static void watch(int fd, enum kind kind, uint32_t i)

@@ -55,7 +55,7 @@ static void client(char **args)
 	must(rpma_mr_reg(s.peer, page, sizeof(page), RPMA_MR_USAGE_WRITE_SRC, &src), "register");
 
 	/* Operations complete in the order of their posts, so the flush's completion also proves
-	 * the write's. */
+	 * that the write has completed. */
 	must(rpma_write(s.conn, s.region, 0, src, 0, len, RPMA_F_COMPLETION_ON_ERROR, "write"),
 	     "write");
 	must(rpma_flush(s.conn, s.region, 0, len, RPMA_FLUSH_TYPE_PERSISTENT,
