@@ -24,10 +24,10 @@ struct pair_link {
 	struct list node; /* in a listener's list, or in the listener's queue */
 	struct list queue;
 	struct pair_link *peer; /* NULL: the link has no peer */
-	uint8_t ring[RING];     /* bytes that have arrived and were not taken */
+	uint8_t ring[RING];     /* bytes that have arrived and are not taken yet */
 	size_t head, len;
 	bool silent;
-	bool asked; /* the engine asked to be told when the peer has space for bytes */
+	bool asked; /* the engine requested an event for the time when the peer has space */
 	/* readable while a thread waits and there are bytes, or the stream has ended */
 	int arrival;
 	unsigned waiters;
@@ -69,7 +69,8 @@ static void pair_write(int fd)
 		abort();
 }
 
-/* Returns true if the peer sends no more, and the link reports that to the engine. */
+/* Returns true if the peer sends no more bytes, and the link reports this end of the stream to the
+ * engine. */
 static bool pair_shows_end(const struct pair_link *p)
 {
 	return p->ended && (!pair.hides_ends || p->looked_for_end);
@@ -373,7 +374,8 @@ static bool pair_has_room(const struct pair_link *p)
 	return !p->peer || (p->peer->len < RING && pair.allowed);
 }
 
-/* Returns true if there is space for bytes. Space is reported even while arrived bytes are not. */
+/* Returns true if there is space for bytes. Space is reported even while arrived bytes are not
+ * reported. */
 static bool pair_finds_room(struct link *l)
 {
 	return false;

@@ -50,7 +50,7 @@ static void poll_empty(struct end *e)
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 }
 
-/* Poll in a loop until the link of this end reports no bytes any more. */
+/* Poll in a loop until the link of this end no longer reports arrived bytes to the engine. */
 static void poll_until_owned(struct end *e)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -61,7 +61,8 @@ static void poll_until_owned(struct end *e)
 	assert_int_equal(silent, 1);
 }
 
-/* A thread that looked at short intervals keeps the connection a little longer. */
+/* A thread that polled or waited at short intervals keeps the connection for a short time after its
+ * last poll or wait. */
 static void expect_given_back(void)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -143,7 +144,7 @@ static void arming_gives_back_at_once(void **state)
 	ends_close(&e);
 }
 
-/* The polling thread receives the bytes that arrive, without help of other threads. */
+/* The polling thread receives the bytes that arrive, without the help of other threads. */
 static void what_comes_while_it_polls_arrives(void **state)
 {
 	struct ends e;
@@ -179,7 +180,7 @@ static void the_end_of_the_peer_is_noticed_after_polling_stopped(void **state)
 	ends_close(&e);
 }
 
-/* The child's copies count as removed, and the parent's connection continues. */
+/* The child's copies of the objects count as removed, and the parent's connection continues. */
 static void a_child_forked_while_polling_leaves_the_parent_alone(void **state)
 {
 	struct ends e;
@@ -341,8 +342,8 @@ static bool is_placed_at_once(struct ends *written, const struct ibv_mr *target,
 	return placed;
 }
 
-/* Receiving a megabyte from another connection of the queue must not delay a completion. Which
- * connection comes first is unknown. */
+/* Receiving a megabyte from another connection of the queue must not delay a completion. The test
+ * cannot determine which connection a poll serves first. */
 static void what_completes_is_returned_before_the_next_connection_has_its_turn(void **state)
 {
 	struct ends e[2];
@@ -366,7 +367,8 @@ static void what_completes_is_returned_before_the_next_connection_has_its_turn(v
 	ends_close(&e[0]);
 }
 
-/* The link did not report the Write when it arrived, so the engine takes it when the lease ends. */
+/* The link did not report the Write when it arrived, so the engine receives it when the lease
+ * ends. */
 static void a_lease_in_vain(struct ends *e, const struct ibv_mr *target)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -399,8 +401,7 @@ static void a_program_that_looks_at_its_memory_is_not_taken_for_one_that_polls(v
 	target = softrnic_reg_mr(e.client.pd, e.client.buf, END_BUF,
 				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	assert_non_null(target);
-	/* a lease that ends before the Write comes shows nothing: this thread was held up, so
-	 * repeat */
+	/* if the lease ends before the Write arrives, this thread was held up: repeat */
 	do
 		a_lease_in_vain(&e, target);
 	while (begins_lease(&e.client) && ++tries < 20);
@@ -441,8 +442,9 @@ static void waiter_create(struct waiter *w, struct end *e)
 }
 
 /*
- * A thread waits for a completion, and its end's link reports no bytes: the thread itself looks.
- * While the engine has the connection, the thread leaves the bytes to the engine.
+ * Start a thread that waits for a completion. The link of its end reports no bytes to the engine,
+ * because the thread itself checks for bytes. As long as the engine owns the connection, the thread
+ * leaves the bytes to the engine.
  */
 static void waiter_start(struct waiter *w, struct end *e)
 {
@@ -451,7 +453,7 @@ static void waiter_start(struct waiter *w, struct end *e)
 
 	usleep(50000);
 	waiter_create(w, e);
-	/* The first wait may find earlier bytes, and end at once. */
+	/* The first wait may find earlier bytes, and end immediately. */
 	while ((pair_waits() == before || pair_silent() != 1) && clock_now_ns() < until)
 		usleep(100);
 	assert_int_equal(pair_silent(), 1);
@@ -618,16 +620,17 @@ static void wait_for_a_message(struct sender *s, void (*ask)(struct sender *s))
 }
 
 /*
- * Waits count as frequent if the next one begins within 150 us. On a busy machine the sender's thread
- * gets no CPU in such a time. So in every second 50 ms the waiting thread itself sends the message.
+ * Waits count as frequent if the next wait begins within 150 us. On a busy machine the sender's
+ * thread may get no CPU within this time. So the two threads alternate every 50 ms: the waiting
+ * thread itself sends the messages in every other interval.
  */
 static bool is_the_sender_asked(uint64_t until)
 {
 	return (until - clock_now_ns()) / (50 * NSEC_PER_MS) % 2 != 0;
 }
 
-/* Repeat until the link reports no bytes even while no thread waits. Returns true if that is still
- * so after `arms` further calls that arm the queue. */
+/* Repeat until the link reports no bytes even while no thread waits. Returns true if the link still
+ * reports none after `arms` further calls that arm the queue. */
 static bool wait_until_owned(struct ends *e, int arms)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -695,7 +698,7 @@ static void the_end_of_the_peer_is_noticed_after_the_last_of_many_waits(void **s
 	ends_close(&e);
 }
 
-/* --- no completion is lost while threads begin and stop to look --------------------------- */
+/* --- no completion is lost while threads begin and stop polling --------------------------- */
 
 enum { READS = 300 };
 
@@ -704,7 +707,7 @@ struct visitor {
 	atomic_bool over;
 };
 
-/* Poll for a while, or wait, or do nothing. */
+/* Poll, wait and sleep by turns, for random times. */
 static void *come_and_go(void *arg)
 {
 	struct visitor *v = arg;

@@ -12,47 +12,49 @@
 
 /*
  * `happens` has the events of a connection, a letter each. w: a Write is posted; f: another request
- * is posted at once; F: the same 50 us later; W: a Write is posted 50 us later; m: a Send without a
- * completion is posted; l: the program polls the CQ; a: the alarm fires. `answers` has a letter for
- * each event. For a post, s: the request is sent; w: it waits; j: it joins a waiting one. For a
- * poll it is l, and for an alarm a.
+ * is posted immediately; F: another request is posted 50 us later; W: a Write is posted 50 us
+ * later; m: a Send without a completion is posted; l: the program polls the CQ; a: the alarm fires.
+ * `answers` has a letter for each event. For a post, s: the request is sent; w: it waits; j: it
+ * joins a waiting one. The letter for a poll is l, and for an alarm a.
  */
 struct story {
 	const char *happens, *answers;
 };
 
 static const struct story stories[] = {
-	/* The first two Writes of a connection are sent at once. */
+	/* The first two Writes of a connection are sent immediately. */
 	{"wfwfwf", "ssssws"},
 	{"wwww", "sswj"},
-	/* If no post follows a Write within 20 us, the count begins again. */
+	/* If no post follows a Write within 20 us, the count of pairs begins again. */
 	{"wFwFwFwF", "ssssssss"},
 	{"wfwFwfwf", "ssssssss"},
 	{"wfwFwfwfw", "ssssssssw"},
 	/* Single Writes with pauses between them never wait. */
 	{"wWWWWW", "ssssss"},
-	/* All Writes wait for the flush after them, and are sent together with it. */
+	/* After two such pairs, Writes wait for the next flush, and are sent together with it. */
 	{"wfwfwwwwf", "sssswjjjs"},
 	/* The alarm fired before the flush, because the thread was held up: two Writes with a flush
-	 * after them are still enough. */
+	 * after them are still enough to let the next Write wait. */
 	{"wfwfwaf", "sssswas"},
 	{"wfwfwafwfwfw", "sssswasssssw"},
-	/* The alarm fired while several Writes waited: two Writes with a flush are still enough. */
+	/* The alarm fired while several Writes waited: two Writes with a flush after them are still
+	 * enough to let the next Write wait. */
 	{"wfwfwwaw", "sssswjas"},
 	{"wfwfwwawfwfw", "sssswjassssw"},
 	/* Sends wait after eight in a row, until a request with a completion is posted. */
 	{"mmmmmmmmmmmf", "sssssssswjjs"},
 	{"mmmmmmmmmmmfmm", "sssssssswjjsss"},
-	/* In an exchange of messages none waits, because the thread polls for the answer. */
+	/* In an exchange of messages no Send waits, because the thread polls for the answer. */
 	{"mlmlmlmlmlmlmlmlmlml", "slslslslslslslslslsl"},
-	/* One message waited alone: from now on eight in a row are not enough. */
+	/* One message waited alone: from now on eight messages in a row are not enough to let one
+	 * wait. */
 	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssssssssssswj"},
 	{"mmmmmmmmmammmmmmmmmmmmmmmmmm", "sssssssswasssssssssssssssswj"},
-	/* Nothing waited at the time of the second poll. */
+	/* No message waited at the time of the second poll. */
 	{"mmmmmmmmmlmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssslsssssssssssssssswj"},
 	/* Other messages joined a waiting one: eight in a row are enough again. */
 	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmmlmmmmmmmmmm", "sssssssswlsssssssssssssssswjlsssssssswj"},
-	/* A single Write waited alone: from now on two are not enough. */
+	/* A single Write waited alone: from now on two pairs are not enough to let a Write wait. */
 	{"wfwfwawfwfwfwf", "sssswassssssss"},
 };
 
@@ -103,7 +105,7 @@ static void a_write_leaves_as_the_story_requires(void **state)
 	}
 }
 
-/* Returns after how many pairs of a Write and a flush a Write waits. */
+/* Returns the number of pairs of a Write and a flush after which a Write waits. */
 static unsigned pairs_until_one_waits(struct policy_send *s, uint64_t *now)
 {
 	bool waiting = false;
@@ -299,7 +301,7 @@ static void arming_ends_a_lease_unless_it_comes_once_between_waits(void **state)
  * `happens` has the events of a thread that polls, a letter each. e: a poll finds nothing; c: a
  * poll finds a completion; C: the engine makes a completion between two polls; w: the engine places
  * a Write between two polls; v: a lease ends in which the thread did not poll, and a Write has
- * arrived; V: the same, with a completion.
+ * arrived; V: like v, but a completion has arrived as well.
  */
 struct looks {
 	const char *happens;
@@ -352,15 +354,15 @@ static void a_thread_that_looks_at_its_memory_gets_no_lease(void **state)
 		{"cwe", true},
 		{"cwecwe", false},
 		{"CweCwe", false},
-		/* The engine made the completion just before a poll returned it, so the Write shows
-		 * nothing. */
+		/* The engine made the completion just before the poll that returned it. The Write
+		 * after that poll counts, too. */
 		{"CeweCewe", false},
 		{"cwcwe", false},
-		/* That happens more than once in three such times. */
+		/* No lease begins if Writes arrive after more than one of three completions. */
 		{"cwececwecece", true},
 		{"cwecececwecececwe", true},
 		{"cwececwecwe", false},
-		/* From then on the program only polls. */
+		/* The program stops reading its memory, and only polls: leases begin again. */
 		{"cwecwece", true},
 		{"cwecwecwecwecwecwecececececececece", false},
 		{"cwecwecwecwecwecwecececececececececece", true},
@@ -463,7 +465,8 @@ static void a_cpu_is_spare_while_the_other_threads_sleep(void **state)
 		{1003 * MS, 50 * MS + 249 * US, true, false}, /* an eighth of 1 ms */
 		{1103 * MS, 62 * MS, true, true},             /* less than an eighth of 100 ms */
 		{1104 * MS, 63 * MS, true, false},
-		{1105 * MS, 10 * MS, true, false}, /* another thread leads */
+		/* another thread leads, so `others` has decreased */
+		{1105 * MS, 10 * MS, true, false},
 		{1106 * MS, 10 * MS, true, true},
 	};
 	struct policy_spare s = {0};
@@ -476,7 +479,7 @@ static void a_cpu_is_spare_while_the_other_threads_sleep(void **state)
 	}
 }
 
-/* A spin in vain has ended at `now`. */
+/* A spin that found nothing has ended at `now`. */
 static void expect_pause(struct policy_spare *s, uint64_t *now, uint64_t ms)
 {
 	policy_spun(s, *now, false);

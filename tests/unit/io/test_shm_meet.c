@@ -62,7 +62,8 @@ static int count_fds(void)
 	return n;
 }
 
-/* Wait until this many descriptors are open: a special thread closes those that a peer passed. */
+/* Wait until this many descriptors are open: a separate thread closes descriptors that a peer
+ * passed. */
 static void expect_fds(int n)
 {
 	for (int ms = 0; ms < 10000 && count_fds() != n; ms++)
@@ -148,7 +149,7 @@ static void both_ends_have_the_same_memory(void **state)
 	meeting_close(&m);
 }
 
-/* A denial proves nothing about the caller: it concerns a call that is not the peer's. */
+/* The initiator denies a call that it did not make: the proof in its answer is all zeros. */
 static void expect_denial(struct meet *i)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];
@@ -214,7 +215,7 @@ static int call(const struct meeting *m, const void *bytes, size_t len)
 	return fd;
 }
 
-/* Connect, and receive a nonce, as a program does that has learned or guessed the name. */
+/* Connect, and receive a nonce, like a program that has learned or guessed the socket's name. */
 static int call_with_a_nonce(const struct meeting *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){6});
@@ -302,8 +303,8 @@ static void silent_callers_take_few_descriptors_and_keep_no_other_away(void **st
 		fd[i] = call(&m, "", 0);
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
 	/*
-	 * open are: the listener, and both ends of each call that is kept or that one end has
-	 * closed
+	 * the open descriptors are the listener, and both ends of each call that is kept or that
+	 * one end has closed
 	 */
 	assert_int_equal(count_fds(), m.fds + 1 + SILENT + SHM_CALLERS_MAX);
 	meet_after_others(&m, 0);
@@ -661,7 +662,7 @@ static void neither_end_gets_longer_rings_than_it_wishes(void **state)
 	assert_int_equal(shm_memory_ring_size(most / 2), most / 2);
 	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN), SHM_RING_MIN);
 	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN / 2),
-			 most); /* a size below the minimum is no valid wish */
+			 most); /* a peer cannot request a size below the minimum */
 	assert_int_equal(shm_memory_ring_size(most / 2 + 1), most);
 	assert_int_equal(shm_memory_ring_size(UINT64_MAX), most);
 }

@@ -24,7 +24,7 @@
 static struct ud_end a, b;
 static uint8_t bytes_of_a[DEPTH * UD_END_SLOT], bytes_of_b[DEPTH * UD_END_SLOT];
 
-/* The next so many calls of sendmmsg() send nothing, as on a full socket. */
+/* Number of following calls of sendmmsg() that send nothing, as if the socket were full. */
 static atomic_int busy_calls;
 
 int __real_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags);
@@ -197,7 +197,7 @@ static void a_message_wakes_a_thread_that_waits(void **state)
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
-/* Poll so often that only the polls receive. */
+/* Poll so often that the polls receive all messages, and the engine receives none. */
 static void poll_in_a_loop(struct ud_end *e)
 {
 	struct ibv_wc wc;

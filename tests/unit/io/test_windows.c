@@ -137,7 +137,7 @@ static void type_1_is_bound_again(void **state)
 	uint32_t key;
 
 	make(IBV_MW_TYPE_1);
-	for (int i = 0; i < 300; i++) { /* this often, so that keys of the window occur again */
+	for (int i = 0; i < 300; i++) { /* so many times that the window's keys are used again */
 		key = bind_type_1();
 		assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
 	}
@@ -237,7 +237,7 @@ static uint32_t bind_to_file(void)
 	return bind_type_2_to(info);
 }
 
-/* Post one request of the user to the begin of the window; op 0: a request of verbs. */
+/* Post one request of the user to the beginning of the window; op 0: a request of verbs. */
 static void ask_file(uint32_t key, enum ibv_wr_opcode opcode, enum vext_op op)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)user.buf, .length = 64, .lkey = user.mr->lkey};
@@ -426,8 +426,8 @@ static void begin_anew(void)
 	plain_reset(&user);
 }
 
-/* Binds that are posted before the first one is complete are executed in order, and each ends the
- * one before. Before the queue pairs meet, none is executed. */
+/* Binds that are posted before the first one is complete are executed in order, and each bind ends
+ * the previous binding. No bind is executed before the queue pairs meet. */
 static void binds_in_a_row_are_executed_in_order(void **state)
 {
 	make(IBV_MW_TYPE_1);
@@ -466,9 +466,10 @@ static void post_read(void)
 }
 
 /*
- * The second bind is posted before the first one is executed, and its turn comes later, as the
- * Read before it waits for a receive of the peer. At its turn another connection uses the first
- * binding. After that use the bind is executed, although no thread of the program looks.
+ * The second bind is posted before the first one is executed. It waits for the requests before it,
+ * and these wait for a receive of the peer. When they are complete, another connection still uses
+ * the first binding. The second bind is executed after this use ends, although no thread of the
+ * program polls.
  */
 static void a_bind_waits_for_the_use_of_the_one_before(void **state)
 {

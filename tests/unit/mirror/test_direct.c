@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct mappings: stores reach the file at once, and an extent is recorded before the first store
- * to it. The table of slots is smaller than the number of extents (standin.c).
+ * Direct mappings: stores reach the file immediately, and an extent is recorded before the first
+ * store to it. The table of slots is smaller than the number of extents (standin.c).
  */
 #include "mirror/set.h"
 
@@ -23,8 +23,8 @@ enum { PATIENCE_MS = 20000 };
 
 static sigjmp_buf on_fault;
 
-/* Call this in each test: before a test cmocka installs its own handler in place of the
- * library's. */
+/* Call this in each test: before each test cmocka replaces the library's signal handler by its
+ * own. */
 static void map_direct(unsigned flags)
 {
 	void *at;
@@ -403,7 +403,7 @@ static void *thread_mend(void *arg)
 	return NULL;
 }
 
-/* Unflushed data cannot be sent to the members meanwhile, so no slot becomes free, and the store
+/* Below min_copies no data can be flushed to the members. So no slot becomes free, and the store
  * waits. */
 static void test_a_store_waits_for_a_slot(void **state)
 {

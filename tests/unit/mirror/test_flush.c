@@ -124,8 +124,8 @@ static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 		assert_memory_equal(standin_copy(s, slot), expected, STANDIN_SIZE);
 }
 
-/* A sync of the whole mapping sends scattered pages that were stored to, more runs than one flush
- * takes; it sends no pages that were only read. */
+/* A sync of the whole mapping sends the scattered pages that the application stored to. These form
+ * more runs than one flush takes. Pages that were only read are not sent. */
 static void test_a_sync_of_everything_sends_what_was_stored(void **state)
 {
 	uint8_t spoiled[8];
@@ -194,8 +194,8 @@ static void *spoil(void *arg)
  */
 static int verify_spoiled(unsigned mask, struct rpmirror_result *res)
 {
-	/* A flushed range that is compared several times. Each comparison writes back what was
-	 * spoiled, so on a busy disk a call with hundreds takes minutes. */
+	/* A flushed range that is compared several times. Each comparison writes the spoiled bytes
+	 * back, so on a busy disk a call with hundreds of ranges takes minutes. */
 	struct rpmirror_range v[COMPARED];
 	pthread_t thread;
 	int rc;
@@ -330,7 +330,7 @@ static void *observe_copies(void *arg)
 	return (void *)failed;
 }
 
-/* A reader of a copy sees at any time what a crash at this time would leave. */
+/* At any time, a reader of a copy sees the bytes that a crash at this time would leave. */
 static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 {
 	uint64_t *word = (uint64_t *)(void *)(addr + WORD_AT), *beside = (void *)(addr + BESIDE_AT),
@@ -358,7 +358,7 @@ static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 /* Replaces libc's fdatasync(): writing back this host's copy fails, or is slow. */
 static const struct stat *bad_file;
 static bool syncs_are_slow;
-static bool syncs_stall; /* until it is false again */
+static bool syncs_stall; /* while this is true, fdatasync() does not return */
 static unsigned fdatasyncs;
 
 int fdatasync(int fd)
@@ -435,7 +435,8 @@ static void msync_wait(void)
 		usleep(1000);
 }
 
-/* Valid while msync_stalls or msync_holds is set: msync_thread is written before these. */
+/* Call this only while msync_stalls or msync_holds is set: msync_thread is written before these
+ * flags. */
 static bool msync_is_chosen(void)
 {
 	return pthread_equal(pthread_self(), msync_thread);
@@ -619,7 +620,8 @@ static void test_a_wait_without_time_does_not_write_back(void **state)
 	assert_int_equal(rpmirror_flush_wait(m, first, -1, NULL), 0);
 }
 
-/* Ends a stall that a waiting thread does not survive, so that the test fails instead of hanging. */
+/* Ends the stall after a time limit, so that a wait that does not return makes the test fail
+ * instead of hanging. */
 static void *end_a_long_stall(void *arg)
 {
 	uint64_t until = clock_now_ns() + STALL_NS;
@@ -648,7 +650,7 @@ static void wait_while_the_disk_stalls(unsigned page)
 	assert_int_equal(rpmirror_flush_wait(m, ticket, -1, NULL), 0);
 }
 
-/* Several times, because a thread of the library may be the first to write back. */
+/* The test tries several times, because a thread of the library may be the first to write back. */
 static void test_a_wait_with_a_limit_ends_while_the_disk_stalls(void **state)
 {
 	uint64_t first;
@@ -661,7 +663,7 @@ static void test_a_wait_with_a_limit_ends_while_the_disk_stalls(void **state)
 	assert_int_equal(rpmirror_flush_wait(m, first, -1, NULL), 0);
 }
 
-/* The caller has returned from the call that began the flush before its write-back fails. */
+/* The call that begins the flush returns before the write-back of the flush fails. */
 static void test_a_shared_write_back_that_fails_is_reported_for_each_flush(void **state)
 {
 	struct rpmirror_error e = {.size = sizeof(e)};
@@ -689,7 +691,7 @@ static void test_a_shared_write_back_that_fails_is_reported_for_each_flush(void 
 	assert_true(e.dirty);
 }
 
-/* The ranges between which nothing was flushed are reported one by one. */
+/* Two ranges with unflushed bytes between them are reported one by one. */
 static void test_a_shared_write_back_that_fails_names_the_ranges(void **state)
 {
 	struct rpmirror_range v[2] = {{addr + 64, 128}, {addr + (4 << 20), 256}};

@@ -148,7 +148,8 @@ static int flush_patiently(size_t offset, uint64_t value, struct rpmirror_result
 	return rc;
 }
 
-/* The register does not answer, so the primary cannot exclude the lost member, and waits for it. */
+/* The register does not answer, so the primary cannot exclude the lost member, and flushes wait for
+ * this member. */
 static void test_without_the_register_a_loss_blocks(void **state)
 {
 	struct rpmirror_result res;
@@ -373,8 +374,8 @@ static int setup_protected_short(void **state)
 	return 0;
 }
 
-/* Call this in each test: before a test cmocka installs its own handler in place of the
- * library's. */
+/* Call this in each test: before each test cmocka replaces the library's signal handler by its
+ * own. */
 static void map_protected(unsigned flags)
 {
 	setenv("RPMIRROR_ON_FENCED", "protect", 1);

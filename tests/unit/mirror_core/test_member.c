@@ -90,7 +90,7 @@ static void a_report_names_hot_extents_and_unretired_intents(void **state)
 	promise(5);
 	put_intent(3, 1, 77);
 	put_intent(5, 2, 4096);
-	put_intent(9, 3, 8192); /* the epoch was not promised, and can no longer be */
+	put_intent(9, 3, 8192); /* the epoch was not promised, and is too low to be promised now */
 	member_record_ranges(&member, copy_epoch(5), &hot, 1, &v);
 	expect(MEMBER_OK);
 	ask();
@@ -550,7 +550,8 @@ static void a_failed_copy_is_refused_for_good(void **state)
 	assert_non_null(strstr(v.text, "member replace"));
 }
 
-/* Whatever was under way, the copy can neither be promoted nor be marked as equal. */
+/* Whichever operation the restart interrupted, the copy can neither be promoted nor be marked as
+ * equal. */
 static void a_copy_that_lost_something_is_compared_after_a_restart(void **state)
 {
 	promise(5);

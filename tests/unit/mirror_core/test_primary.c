@@ -73,7 +73,8 @@ static void promised(unsigned slot)
 	assert_next(PRIMARY_DO_VIEW, slot);
 }
 
-/* Make a set whose members all answer at once, and advance until the application may read. */
+/* Make a set whose members all answer immediately, and advance until the application is allowed to
+ * read. */
 static void serve(unsigned members, unsigned min_copies)
 {
 	begin(members, min_copies, 0);
@@ -137,7 +138,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_false(last.promotion);
 	assert_int_equal(last.record->view.phase, MIRROR_PHASE_SERVING);
-	/* before this action is carried out there are no reads, and no record is retired */
+	/* until this swap is done, the application must not read, and no record is retired */
 	assert_nothing();
 	reg = p.offer;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
@@ -249,7 +250,7 @@ static void silence_and_a_refusal_are_distinguished(void **state)
 	promised(0);
 	skip_all();
 	primary_on_ranges(&p, 0);
-	/* the member has been asked, and may still answer */
+	/* the primary has asked the member, which can still answer */
 	assert_false(primary_is_refused(&p, 1));
 	primary_on_refused(&p, 2, PRIMARY_REFUSED_SPLIT, (struct mirror_epoch){0, 0});
 	assert_true(primary_is_refused(&p, 2));
@@ -259,7 +260,7 @@ static void silence_and_a_refusal_are_distinguished(void **state)
 	assert_false(primary_is_refused(&p, 1));
 	assert_trouble(2, "it has seen what the register has not");
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* member 2 is asked again */
-	/* member 2 is lost without an answer */
+	/* member 2 is lost before it answers */
 	primary_on_lost(&p, 2);
 	assert_trouble(2, "it does not answer");
 	assert_false(primary_is_refused(&p, 2));
@@ -298,7 +299,8 @@ static void a_member_that_is_lost_after_it_answered_is_not_called_silent(void **
 	assert_false(primary_is_refused(&p, 1));
 }
 
-/* Member 1 promotes itself, S is 0 and 1, and 0 does not answer for its whole time. */
+/* Member 1 promotes itself. S contains the members 0 and 1, and member 0 does not answer within its
+ * time limit. */
 static void begin_with_stale_copy(unsigned min_copies)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -315,7 +317,8 @@ static void begin_with_stale_copy(unsigned min_copies)
 	skip_all();
 	primary_on_ranges(&p, 1);
 	assert_nothing();
-	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY); /* the set waits for 0 first */
+	/* the set waits for member 0 first */
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
 	primary_tick(&p, 1000 + 2000);
 	assert_next(PRIMARY_DO_DROP, 0);
 }
@@ -331,7 +334,7 @@ static void fill(unsigned slot)
 	primary_on_promised(&p, (uint8_t)slot, &stale);
 	assert_next(PRIMARY_DO_VIEW, slot);
 	assert_next(PRIMARY_DO_RESYNC, slot);
-	assert_true(last.whole); /* the bitmap does not have the ranges of the records yet */
+	assert_true(last.whole); /* the bitmap does not contain the ranges of the records yet */
 	primary_on_joining(&p, (uint8_t)slot);
 	assert_nothing();
 	primary_on_joined(&p, (uint8_t)slot);
@@ -343,13 +346,15 @@ static void a_stale_copy_is_filled_before_too_few_serve(void **state)
 	begin_with_stale_copy(2);
 	fill(2);
 	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
-	assert_int_equal(last.record->view.insync, 6); /* 0 leaves in the swap that takes in 2 */
+	/* the swap that adds member 2 removes member 0 */
+	assert_int_equal(last.record->view.insync, 6);
 	assert_int_equal(last.record->view.phase, MIRROR_PHASE_RECOVERING);
 	reg = *last.record;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
 	do {
 		assert_true(primary_next(&p, &last));
-		assert_int_not_equal(last.type, PRIMARY_DO_RETIRE); /* records stay until then */
+		/* no record is retired before the next swap */
+		assert_int_not_equal(last.type, PRIMARY_DO_RETIRE);
 	} while (last.type != PRIMARY_DO_SWAP);
 	assert_int_equal(last.record->view.phase, MIRROR_PHASE_SERVING);
 	reg = *last.record;
@@ -360,7 +365,7 @@ static void a_stale_copy_is_filled_before_too_few_serve(void **state)
 	assert_int_equal(primary_sends_to(&p), 4);
 }
 
-/* The member that the set waits for comes first: then no other copy is needed for serving. */
+/* The lost member returns before the swap, so the set can serve without the filled copy. */
 static void a_lost_member_may_return_while_another_is_filled(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -383,8 +388,8 @@ static void a_lost_member_may_return_while_another_is_filled(void **state)
 	assert_int_equal(reg.view.insync, 7); /* the copy that was filled joins as usual */
 }
 
-/* The swap had no answer, and the copy that it may have taken in is lost: no second resync may
- * begin there before the register is read. */
+/* The swap had no answer, and the copy that the swap may have added to S is lost. No second resync
+ * of this copy may begin before the primary reads the register. */
 static void a_copy_that_was_perhaps_taken_in_is_not_filled_again(void **state)
 {
 	struct mirror_record landed;
@@ -404,7 +409,7 @@ static void a_copy_that_was_perhaps_taken_in_is_not_filled_again(void **state)
 	assert_int_equal(p.rec.view.insync, 6);
 	assert_int_equal(p.state, PRIMARY_RECOVERING);
 	primary_tick(&p, p.now + 60000);
-	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* as a member of S */
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* it is a member of S now */
 }
 
 static void no_copy_is_filled_where_enough_are_left(void **state)
@@ -417,8 +422,8 @@ static void no_copy_is_filled_where_enough_are_left(void **state)
 }
 
 /*
- * The earlier primary's host was silent for the whole lease, so the new primary waits for it less
- * long than for others.
+ * The earlier primary's host was silent for the whole lease, so the new primary's time limit for
+ * this host is shorter than for others.
  */
 static void a_suspect_has_little_time(void **state)
 {
@@ -435,7 +440,7 @@ static void a_suspect_has_little_time(void **state)
 	swap_done();
 	assert_int_equal(reg.view.insync, 5);
 	skip_all();
-	primary_tick(&p, 1000 + 1999); /* the third member has its full time */
+	primary_tick(&p, 1000 + 1999); /* the third member's time limit is not shortened */
 	skip_all();
 	assert_false(p.swapping);
 	primary_tick(&p, 1000 + 2000);
@@ -681,7 +686,8 @@ static void a_member_whose_expansion_is_unknown_is_waited_for(void **state)
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
 	assert_int_equal(primary_must_have(&p), 7);
-	swap_done(); /* this call only ends the question */
+	/* only this swap makes sure that the earlier one cannot take effect any more */
+	swap_done();
 	assert_int_equal(reg.view.insync, 3);
 	assert_int_equal(primary_must_have(&p), 3);
 }
@@ -740,7 +746,8 @@ static void a_promotion_ends_when_another_member_was_faster(void **state)
 	assert_int_equal(last.error, -EAGAIN);
 	begin(2, 1, 0);
 	skip_all();
-	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1); /* next the alive key is written */
+	/* the register was unchanged, so the alive key caused the refusal */
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1);
 	assert_next(PRIMARY_DO_FAILED, MIRROR_NO_SLOT);
 	assert_int_equal(last.error, -EBUSY);
 }
@@ -834,7 +841,7 @@ static void a_register_older_than_a_member_is_split(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
-/* A swap without an answer has taken effect, and a member reads the record before its primary
+/* A swap without an answer has taken effect, and a member reads the record before the primary
  * does. */
 static void what_a_member_has_read_earlier_is_no_split(void **state)
 {
@@ -862,8 +869,8 @@ static void what_a_member_has_read_earlier_is_no_split(void **state)
 }
 
 /*
- * The same case with a member outside S whose expansion has taken effect: the primary asks the
- * member again at once.
+ * A member outside S joins, and the swap takes effect although it was reported as failed. The
+ * primary uses the member after asking it again.
  */
 static void a_member_that_has_joined_unnoticed_is_used(void **state)
 {
@@ -986,8 +993,8 @@ static void a_member_that_says_split_is_not_swapped_out(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
-/* The primary serves. A member that reports a split may recover in a moment, so the primary asks
- * until it answers otherwise. */
+/* The primary serves. A member that reports a split may recover soon, so the primary repeats its
+ * question until the member gives another answer. */
 static void a_member_that_says_split_is_asked_again(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -1066,7 +1073,7 @@ static void the_last_copies_are_repaired_in_their_places(void **state)
 
 /*
  * The set has grown beyond the mapping, and the member's own records were damaged. No other member
- * is left, so this one is used, and its part past the mapping's end stays in doubt.
+ * is left, so this member is used, and the part of its copy past the mapping's end stays in doubt.
  */
 static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **state)
 {
@@ -1090,7 +1097,7 @@ static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **stat
 	assert_true(primary_may_ack(&p));
 }
 
-/* The same holds while the primary recovers. */
+/* A copy whose part past the mapping's end is in doubt does not delay the promotion. */
 static void a_larger_copy_in_doubt_holds_no_promotion_up(void **state)
 {
 	struct primary_report report = {
@@ -1257,8 +1264,8 @@ static void join_the_failed_copy(void)
 }
 
 /*
- * A demoted primary whose own copy has failed makes the other copy equal first: its last flushes
- * wait for a copy that has not failed.
+ * A demoted primary whose own copy has failed makes the other copy equal first: the primary's last
+ * flushes wait for a copy that has not failed.
  */
 static void the_last_copy_that_failed_makes_others_equal_also_at_the_end(void **state)
 {
@@ -1335,8 +1342,8 @@ static void the_configuration_changes_under_it(void **state)
 	assert_nothing();
 }
 
-/* The primary must not go on from such a record, and must not count members as in-sync that have
- * left S. */
+/* The restored record lists members that have left S. The primary must not continue from this
+ * record, and must not count these members as in-sync. */
 static void a_register_that_was_restored_and_configured_is_split(void **state)
 {
 	struct mirror_config next;

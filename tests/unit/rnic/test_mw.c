@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory windows: which memory they open to which queue pair, and that none is open after their
- * end. */
+/* Memory windows: which memory they open to which queue pair, and that no memory is open after a
+ * window's end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,7 +403,7 @@ static void the_peer_cannot_invalidate_type_1(void **state)
 	close_all();
 }
 
-/* The answer to the Read is built but not sent: it keeps the earlier bytes. */
+/* The answer to the Read is built but not sent: the answer keeps the earlier bytes. */
 static void a_read_under_way_keeps_its_bytes(void **state)
 {
 	uint8_t *before = malloc(SIZE);
@@ -467,7 +467,8 @@ static void what_came_through_it_is_flushed_with_the_region(void **state)
 
 /* --- the end of a window whose bytes are being digested -------------------------------------- */
 
-/* Begin a digest of the window's bytes, which the test has to end. Returns the window's key. */
+/* Begin a digest of the window's bytes. The test has to end the digest. Returns the window's
+ * key. */
 static uint32_t begin_digest(struct vext_digest *digest)
 {
 	uint32_t key = bind_for_writes();
@@ -604,7 +605,7 @@ static void an_unreliable_peer_loses_what_a_window_refuses(void **state)
 
 	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, SIZE);
 	assert_memory_equal(t.mb + AT, t.ma, SIZE);
-	/* the Write ends past the window, which the sender cannot notice */
+	/* the Write ends past the window, but the sender cannot detect this */
 	expect_to_work(IBV_WR_RDMA_WRITE, key, AT + 1, SIZE);
 	assert_int_equal(qp_counters(t.b->qp)->lost_in, 1);
 	close_all();

@@ -106,8 +106,8 @@ static void whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer(void **s
 }
 
 /*
- * After the queue has lost a completion, no more parked messages are delivered, because their order
- * proves nothing.
+ * After the queue has lost a completion, no more parked messages are delivered: their completions
+ * would not prove that all earlier messages were delivered.
  */
 static void an_overrun_ends_what_is_left_of_a_closed_peer(void **state)
 {
@@ -202,7 +202,7 @@ static void both_sides_may_park_with_flushes_outstanding(void **state)
 		assert_int_equal(end_recv(t->a, i, t->mra, 1000, 100), 0);
 		pair_run(&t->p);
 	}
-	for (uint64_t id = 2; id <= 7; id++) /* B has too few receives, and is finished */
+	for (uint64_t id = 2; id <= 7; id++) /* A has enough receives for B's Sends */
 		expect_wc(&t->b->scq, id, IBV_WC_SUCCESS);
 	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
 	expect_no_wc(&t->a->scq);
