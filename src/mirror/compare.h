@@ -10,7 +10,7 @@
  *
  *   an operator's repair   makes all other copies equal to the primary's copy
  *   an automatic repair    makes only those copies equal that a majority contradicts
- *   without repair         excludes these copies until `rpmirror resume`; none is promoted
+ *   without repair         excludes these copies until `rpmirror resume`, and promotes none of them
  *
  * A member that is repaired lacks acknowledged bytes, so it leaves the in-sync set, gets those
  * blocks, and returns. The set's lock protects all members of struct compare.

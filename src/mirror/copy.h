@@ -66,8 +66,8 @@ bool copy_knows_losses(const struct copy *copy, int *error);
 
 /* Returns true if the copy is a file with a page cache and a medium. */
 bool copy_has_cache(const struct copy *copy);
-/* Returns true if each copy_persist() makes all bytes durable that were put before the call,
- * whatever ranges are passed. */
+/* Returns true if each copy_persist() makes all bytes durable that were put before the call, even
+ * outside the ranges that are passed. */
 bool copy_persists_all(const struct copy *copy);
 /* Returns true if an error that concerns several simultaneous calls of copy_persist() may be
  * returned by only one of them. */

@@ -18,7 +18,7 @@
 #define LANE_SPAN_MAX (64ull << 20)
 /* Largest number of outstanding flush operations of a lane: data that is placed meanwhile shares
  * the next operation (group commit). A target executes one operation after the other, so a second
- * one would only wait at the target. */
+ * operation would only wait at the target. */
 #define LANE_FLUSHES 1u
 /* If more bytes than this were placed, a flush operation does not wait for others. The bytes are
  * then a part of a large flush: the member writes them back while the next part is in transfer and

@@ -19,7 +19,7 @@ static inline void latency_add(struct latency *l, uint64_t took_us)
 /* Forget old times, if there are enough new times. */
 void latency_tick(struct latency *l, uint64_t now_ms);
 /* Returns the time within which `percent` of the flushes ended, at most an eighth too high; 0:
- * there were none. */
+ * there are no times. */
 uint32_t latency_percentile(const struct latency *l, unsigned percent);
 
 #endif

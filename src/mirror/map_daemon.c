@@ -10,7 +10,7 @@
 #include "mirror/map.h"
 
 #define MAP_AGAIN_MS 200 /* pause between attempts to reach a daemon that is absent */
-/* if this many connections were closed immediately, the daemon counts as one of another version */
+/* if this many connections were closed immediately, the daemon probably has another version */
 #define MAP_CLOSED 50
 
 int map_status(const struct rpmirror *m, unsigned status, const char *text)

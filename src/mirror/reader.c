@@ -25,7 +25,7 @@ static bool reader_send(struct rpmirror *m, enum packet_type type)
 	return false;
 }
 
-/* Wait for the answer to the question. Returns false if none came in time, or the daemon has
+/* Wait for the answer to the question. Returns false if no answer came in time, or the daemon has
  * ended. */
 static bool reader_await(struct rpmirror *m, enum packet_type type)
 {

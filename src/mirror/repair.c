@@ -242,7 +242,7 @@ void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 	unsigned slot = action->slot;
 	bool whole = action->whole;
 
-	/* If flushes go to the member from now on, the set already serves. */
+	/* If flushes are sent to the member from now on, the set already serves. */
 	bool serving = primary_sends_to(&m->primary) & MIRROR_BIT(slot);
 	struct repair_member *rm;
 

@@ -89,7 +89,7 @@ static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_ty
 	repair_send(m, slot, slot, &q);
 }
 
-/* Get the next part that has to be cleared. Returns false if none is left. */
+/* Get the next part that has to be cleared. Returns false if no part is left. */
 static bool repair_next_bad(const struct repair_member *rm, struct message_clear *clear)
 {
 	for (uint32_t i = 0; i < rm->bad.count; i++) {

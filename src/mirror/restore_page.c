@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "mirror/restore_impl.h"
 
-/* After RESTORE_TIMES faults of one page, each within RESTORE_WITHIN of the last one, restoring
- * counts as useless. The number is greater than the number of threads that may have the same
- * fault. */
+/* After RESTORE_TIMES faults of one page, each within RESTORE_WITHIN of the previous fault,
+ * restoring counts as useless. The number is greater than the number of threads that may have the
+ * same fault. */
 #define RESTORE_TIMES  1000
 #define RESTORE_WITHIN (1 * NSEC_PER_SEC)
 #define RESTORE_TRY_NS (200 * NSEC_PER_US)

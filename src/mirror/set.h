@@ -222,8 +222,8 @@ struct set_loss {
 	bool repaired, dirty; /* as in struct rpmirror_error */
 	bool stops;           /* no flush may begin before the application has taken this error */
 };
-/* Add an error for rpmirror_get_error(); if there are too many, the last one covers further
- * ranges. Called with the set's lock. */
+/* Add an error for rpmirror_get_error(); if there are too many errors, the last error covers
+ * further ranges. Called with the set's lock. */
 void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_loss loss,
 		   const char *text);
 

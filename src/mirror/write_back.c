@@ -98,7 +98,7 @@ bool write_back_await(struct rpmirror *m, uint64_t seq, uint64_t deadline_ns)
 	while ((write_back_has(w->due_first, seq) || write_back_has(w->running_first, seq)) &&
 	       poll_ms_left(deadline_ns)) {
 		has_waited = true;
-		/* A write-back may take longer than the caller has time. */
+		/* A write-back may take longer than the caller's time limit. */
 		if (deadline_ns != CLOCK_NEVER)
 			pthread_cond_timedwait(&w->ended, &m->lock, &until);
 		else if (!w->running_first)

@@ -24,7 +24,7 @@ struct flush_core {
 	uint64_t local;
 	uint64_t ended; /* the local write-backs of all flushes up to this number have ended */
 	struct flush_member {
-		/* number of the first flush that is sent to the member; 0: none is sent */
+		/* number of the first flush that is sent to the member; 0: no flush is sent */
 		uint64_t from;
 		uint64_t done; /* all flushes up to this number are durable at the member */
 		bool owes;     /* the member still lacks earlier flushes */

@@ -248,7 +248,7 @@ void primary_tick(struct primary *p, uint64_t now_ms);
 /* Returns the latest time at which to call primary_tick(); UINT64_MAX: no call is needed. */
 uint64_t primary_next_deadline(const struct primary *p);
 
-/* Store the next action in *action. Returns false if there is none. Each action is returned
+/* Store the next action in *action. Returns false if there is no action. Each action is returned
  * once. */
 bool primary_next(struct primary *p, struct primary_action *action);
 

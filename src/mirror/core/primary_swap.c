@@ -6,7 +6,7 @@
  * One swap at a time is sent. A swap without an answer may still happen as long as no other swap of
  * the same record has happened. During that time the primary assumes the worse of both results
  * (primary_must_have). The next swap, which has a nonce of its own, decides the result of the
- * former one.
+ * former swap.
  */
 #include <errno.h>
 #include <string.h>
@@ -322,7 +322,7 @@ void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint
 	primary_judge_promises(p);
 	primary_judge_ahead(p);
 	/* A swap without an answer has not happened yet. Make another swap, after which the first
-	 * one can never happen. */
+	 * swap can never happen. */
 	if (p->unknown)
 		p->swap_retry_ms = p->now;
 	primary_settle(p);

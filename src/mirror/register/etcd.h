@@ -82,8 +82,8 @@ enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoin
 				  const struct etcd_answer *answer, struct etcd_reply *reply);
 enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome outcome, int cause,
 				 const char *endpoint, const char *text);
-/* Ask one member after the other until one answers, and repeat this until the deadline, with a
- * token if a user is configured. */
+/* Ask the members in turn, again and again, until a member answers or the deadline has passed. If a
+ * user is configured, the request has the user's token. */
 enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
 			    uint64_t deadline, struct etcd_reply *reply);
 /* Like etcd_call(), for a request without effects: if a member is silent, the next member is asked

@@ -29,12 +29,12 @@
  *                    through a control connection: PROMISE, ranges, RETIRE, VIEW
  *   HEARTBEAT        none. Sent every PACKET_HEARTBEAT_MS; without heartbeats the alive key is not
  *                    renewed
- *   SERVE            DONE, when it is durable that the copy holds this epoch's flushes. From the
- *                    swap that promotes on, the alive key is renewed while heartbeats come
+ *   SERVE            DONE, when it is durable that the copy holds this epoch's flushes. After the
+ *                    swap that promotes, the alive key is renewed as long as heartbeats come
  *   FAIL             DONE. Reports that the medium of this host's copy has failed
  *   LOST             DONE. Reports after PACKET_MAP_RESUME whether a write-back has failed since
  *                    the copy was mapped, because the daemon may have no report of the failure
- *   STATUS           none. Reports what `rpmirror status` prints about the set
+ *   STATUS           none. Reports the status of the set, for `rpmirror status`
  *   EVENT            none. Reports a line for `rpmirror events`
  *   ORDERED          none. Reports the end of an ORDER
  *
@@ -159,8 +159,7 @@ enum packet_swap {
 
 struct packet_swap_request {
 	/* The swap is a promotion: the alive key must be the key that the daemon has found
-	 * abandoned. If the key is another one, the daemon answers CHANGED, or FAILED with a
-	 * text. */
+	 * abandoned. If the key has changed, the daemon answers CHANGED, or FAILED with a text. */
 	bool promotes;
 	uint64_t revision; /* revision of the record that will be replaced */
 	struct mirror_record before, after;
