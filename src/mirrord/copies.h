@@ -61,8 +61,8 @@ void place_look(struct set *s, uint64_t now_ms);
 int place_begin(struct set *s, struct error *err);
 /* Stop waiting for a check; takes at most PLACE_END_MS. */
 void place_end(struct set *s);
-/* For a process that resumes, open the file that has the data file's name now. If there is none,
- * open another file. */
+/* For a process that resumes, open the file that has the data file's name now. If no file has that
+ * name, open another file. */
 int place_open(const struct set *s);
 
 /* clear.c: overwrites unreadable blocks with zeros. */

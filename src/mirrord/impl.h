@@ -342,7 +342,7 @@ void set_try_open(struct set *s, uint64_t now_ms);
 /* Returns the milliseconds until the next call. */
 int set_tick(struct set *s, uint64_t now_ms);
 bool set_has_waiting(const struct set *s);
-/* Returns the last report of the process that maps the set. NULL: there is none, or it is too
+/* Returns the last report of the process that maps the set. NULL: there is no report, or it is too
  * old. */
 const struct packet_report *set_report(const struct set *s);
 /* Returns true if a process maps the set but has not reported lately. */

@@ -5,7 +5,7 @@
  *
  * A wrong configuration changes nothing. From a correct configuration each key that can change
  * takes effect immediately; the log names the other keys, which keep their values. If a secret or a
- * register's credentials cannot be used, the former ones stay.
+ * register's credentials cannot be used, the daemon keeps the former ones.
  */
 #include <stdlib.h>
 #include <string.h>
