@@ -15,7 +15,7 @@ struct poolset_state {
 	uint64_t size; /* size of all parts together, as the set file lists them */
 	unsigned parts, missing;
 	bool is_in_use;       /* a process has locked a part */
-	bool is_usable;       /* either all parts match the set, or none is created yet */
+	bool is_usable;       /* all parts match the set, or no part exists yet */
 	char why[ERROR_TEXT]; /* the reason, unless is_usable */
 };
 

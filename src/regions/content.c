@@ -34,7 +34,7 @@ static void content_load(const struct server *s, struct region *r)
 			    "region '%s': nothing is known of what it holds: %s: %s", r->name,
 			    r->place.path, rc == -EILSEQ ? "it is damaged" : strerror(-rc));
 	/* Forget a record of another file: on a file system that does not report when a file was
-	 * made, the new file may have the same inode number as a former one. */
+	 * made, the new file may have the same inode number as a former file. */
 	if (s->opts->create &&
 	    (record.content.state != HELLO_CONTENT_RAW || record.claims.newest)) {
 		memset(&record, 0, sizeof(record));

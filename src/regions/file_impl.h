@@ -105,8 +105,8 @@ struct rpma_file {
 	/* Counts since the first open. */
 	uint64_t posted, completed;
 	uint64_t operations, left,
-		/* of all operations, of operations that have left the batch, and of completed
-		 * operations */
+		/* numbers of all operations, of the operations that have left the batch, and of
+		 * the completed operations */
 		ended;
 	struct file_run run;
 	size_t unposted; /* bytes in the batch and in the run */

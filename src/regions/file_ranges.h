@@ -20,7 +20,7 @@ struct file_range_noted {
 };
 
 /* Zeroed: nothing was written. The ranges are in the order of their tickets, and the array always
- * has room for another one. */
+ * has room for another range. */
 struct file_ranges {
 	struct file_range_noted noted[FILE_RANGES_MAX];
 	unsigned count;

@@ -73,7 +73,7 @@ enum hello_status {
 	HELLO_FILE_REPLACED,
 	HELLO_FILE_TRUNCATED,
 	HELLO_FILE_UNKNOWN,    /* the server cannot check the name at present */
-	HELLO_FILE_UNRECORDED, /* the server cannot store what the region holds */
+	HELLO_FILE_UNRECORDED, /* the server cannot store the record of the region's content */
 	/* another writer has claimed the range since then, or may have done so */
 	HELLO_TAKEN,
 	HELLO_STATUS_COUNT,

@@ -23,7 +23,7 @@
 #define SERVER_PENDING_MAX 64
 #define SERVER_PENDING_MS  5000
 
-/* A registration of memory for one kind of access. Its rights limit what a client may do. */
+/* A registration of memory for one kind of access. Its rights limit the accesses of a client. */
 struct region_export {
 	struct rpma_mr_local *mr;
 	uint64_t size;

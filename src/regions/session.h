@@ -101,8 +101,8 @@ int session_counts(struct session *s, struct hello_counts *counts, struct error 
  * of ERROR_REFUSED is HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_*.
  */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
-/* After a file is flushed, instead of session_confirm(): report the file's length, time and digest
- * to the server. */
+/* Report the file's length, time and digest to the server. Call this after the file is flushed,
+ * instead of session_confirm(). */
 int session_put_end(struct session *s, const struct hello_content *content, struct error *err);
 /* Ask whether the flushed bytes will be found under the name of the region's file. Call this only
  * with HELLO_WRITE, at the end, when no operation is outstanding. ERROR_REFUSED: they will not be

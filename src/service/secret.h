@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * secret.h -- a key that two ends share. By a code made with the key (base/mac.h), each end proves
- * to the other one that it has the key.
+ * to the other end that it has the key.
  *
  * The key is derived from the content of a file. The protocol decides what a proof covers: see
  * regions/proof.h. doc/security.md lists the properties that a proof does not give.
