@@ -61,8 +61,8 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 	return "no program listens there, or the application refused: does the server run?";
 }
 
-/* Text for a rejection. A peer that accepted the connection first and ended it afterwards has not
- * rejected the connection. */
+/* Returns the text for a rejection. A peer that accepted the connection first and ended it
+ * afterwards has not rejected the connection. */
 static const char *conn_rejection_what(enum rpma_rejection rejection)
 {
 	switch (rejection) {
@@ -81,8 +81,8 @@ static bool conn_event_is_break(const struct rdma_cm_event *cm_event)
 	       cm_event->status != -EPROTONOSUPPORT;
 }
 
-/* Text for an errno. The software RNIC uses two errno values with a special meaning, for ports that
- * another program uses. */
+/* Returns the text for an errno. The software RNIC uses two errno values with a special meaning,
+ * for ports that another program uses. */
 static const char *conn_event_reason(int err)
 {
 	switch (err) {

@@ -9,7 +9,7 @@
 #include "rpma/log_default.h"
 
 /*
- * Default threshold: debug builds log all messages, other builds those from WARNING on. The
+ * Default threshold: debug builds log all messages, other builds the messages from WARNING on. The
  * defaults are part of the interface.
  */
 #ifdef RPMA_LOG_VERBOSE

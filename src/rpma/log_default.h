@@ -7,7 +7,7 @@
 
 #include "librpma.h"
 
-/* Writes all messages to syslog, and those from the AUX threshold on to stderr. */
+/* Writes all messages to syslog, and the messages from the AUX threshold on to stderr, too. */
 rpma_log_function rpma_log_default_function;
 
 /* English names of the months, independent of the program's locale. */

@@ -65,8 +65,8 @@ MR_MUST_CHECK static inline int mr_sge(struct ibv_sge *sge, const struct rpma_mr
 }
 
 /*
- * Prepare a receive. With dst NULL it receives no bytes. `wr` points to `sge`; the caller owns
- * both. Returns 0, or RPMA_E_INVAL for an impossible range.
+ * Prepare a receive. With dst NULL, the receive gets no bytes. `wr` points to `sge`; the caller
+ * owns both. Returns 0, or RPMA_E_INVAL for an impossible range.
  */
 MR_MUST_CHECK int mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge,
 			     const struct rpma_mr_local *dst, size_t offset, size_t len,

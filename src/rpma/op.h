@@ -18,7 +18,7 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 
-/* Where the description of an operation is stored. `segs` has memory for RPMA_SEND_SEGMENTS_MAX
+/* The memory for the description of an operation. `segs` has memory for RPMA_SEND_SEGMENTS_MAX
  * segments. */
 struct op {
 	struct vext_wr *wr;
@@ -49,8 +49,8 @@ int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 	     enum rpma_durability *durability, int flags, const void *op_context);
 
 /*
- * Set the members that all operations use. The others stay undefined, because zeroing them would
- * double the time that a write takes.
+ * Set the members that all operations use. The other members stay undefined, because zeroing them
+ * would double the time that a write takes.
  */
 static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
@@ -187,7 +187,8 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
 	return 0;
 }
-/* Text for the state of the connection, which is the most common reason why a post fails. */
+/* Returns the text for the state of the connection, which is the most common reason why a post
+ * fails. */
 const char *conn_phase(const struct rpma_conn *conn);
 
 #endif
