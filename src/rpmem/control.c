@@ -106,7 +106,7 @@ static int control_fail(struct control *c, int failure)
 
 /*
  * Receive the next frame. Meanwhile the call reads ssh's standard error, so that neither end waits
- * for the other.
+ * for the other end.
  */
 static int control_receive(struct control *c, struct wire_frame *frame, uint64_t deadline)
 {

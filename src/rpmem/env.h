@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * env.h -- reads the environment variables of librpmem(7). RPMEM_CMD, RPMEM_MAX_NLANES,
- * RPMEM_WORK_QUEUE_SIZE and the variables of the log are read when the library is loaded, the
- * others at each call. A malformed number is logged and counts as not set.
+ * RPMEM_WORK_QUEUE_SIZE and the variables of the log are read when the library is loaded, the other
+ * variables at each call. A malformed number is logged and counts as not set.
  */
 #ifndef RPMEM_ENV_H
 #define RPMEM_ENV_H
@@ -13,8 +13,8 @@
 /* Called once when the library is loaded; tests call it again. */
 void env_read(void);
 
-/* Copy the next of the commands in RPMEM_CMD, which take turns. Returns false if the command is
- * longer than size. */
+/* Copy the next of the commands in RPMEM_CMD, which are used in turn. Returns false if the command
+ * is longer than size. */
 bool env_next_command(char *buf, size_t size);
 unsigned env_max_lanes(void);
 unsigned env_work_queue_size(void); /* at least 2 */

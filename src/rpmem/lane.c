@@ -59,7 +59,7 @@ static int lane_apply_peer_cfg(struct lane *lane, const struct wire_lane_reply *
 	return rc;
 }
 
-/* Check that the daemon's descriptor declares what the granted method requires. */
+/* Check that the daemon's descriptor declares the capabilities that the granted method requires. */
 static int lane_check_method(struct lane *lane, bool direct_write)
 {
 	uint32_t caps = 0;

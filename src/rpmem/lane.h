@@ -3,10 +3,10 @@
  * lane.h -- a lane: one connection to the pool's memory at the target.
  *
  * A flush is a transfer of the range followed by a barrier, which completes when the range is
- * durable. The barrier is a flush of librpma or, with the general method, a message that the
- * daemon answers. Transfer and barrier are posted together. A lane is used by one thread at a
- * time. Functions return 0 or an errno, and set the thread's text. Any failure is final for the
- * lane, except a failure of lane_connect().
+ * durable. The barrier is a flush of librpma or, with the general method, a message that the daemon
+ * answers. Transfer and barrier are posted together. Only one thread at a time may use a lane.
+ * Functions return 0 or an errno, and set the thread's text. Any failure is final for the lane,
+ * except a failure of lane_connect().
  */
 #ifndef RPMEM_LANE_H
 #define RPMEM_LANE_H

@@ -51,7 +51,8 @@ static int lane_explain(struct lane *lane, const struct ibv_wc *wc)
 			   lane->place->addr, text);
 }
 
-/* Poll for a completion, for a limited time. RPMA_E_NO_COMPLETION: none came in that time. */
+/* Poll for a completion, for a limited time. RPMA_E_NO_COMPLETION: no completion came in that
+ * time. */
 static int lane_look(struct lane *lane, struct ibv_wc *wc)
 {
 	int rc = rpma_cq_get_wc(lane->cq, 1, wc, NULL);

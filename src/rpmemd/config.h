@@ -12,7 +12,7 @@
 
 /*
  * Parse the len bytes of text; an error quotes name. ERROR_ARGUMENT with EINVAL: a line is
- * malformed, or its key or value is wrong. The lines before the wrong one have been applied.
+ * malformed, or its key or value is wrong. The lines before the wrong line have been applied.
  */
 int config_parse(struct settings *s, const char *text, size_t len, const char *name,
 		 struct error *err);

@@ -15,8 +15,8 @@
 
 uint32_t lane_cq_size(unsigned lanes)
 {
-	/* One entry for each receive, and two for each possible send (lane_cfg_new() explains the
-	 * two). */
+	/* One entry for each receive, and two for each possible send (lane_cfg_new() explains
+	 * why). */
 	return lanes * 3 * WIRE_PERSIST_DEPTH;
 }
 

@@ -64,7 +64,7 @@ static bool metrics_is_up(const struct address *at)
 
 /* ---- the pools ---- */
 
-/* Add also a set whose file cannot be parsed: that pool is as unusable as a pool with missing
+/* Also add a set whose file cannot be parsed: that pool is as unusable as a pool with missing
  * parts. */
 static int metrics_add(struct metrics *m, const char *name)
 {

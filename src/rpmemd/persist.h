@@ -4,7 +4,7 @@
  * flushes.
  *
  * A failure is final for the pool. The kernel reports a failed write-back once for each open file.
- * If two threads write back the same file, one thread gets the error and the other one gets
+ * If two threads write back the same file, one thread gets the error and the other thread gets
  * success, although its bytes may be among the lost bytes. So a success counts only after all
  * write-backs that ran at the same time have ended without a failure.
  *

@@ -51,7 +51,7 @@ static ssize_t stream_write(int fd, const uint8_t *bytes, size_t len)
 	return n < 0 && errno == ENOTSOCK ? write(fd, bytes, len) : n;
 }
 
-/* Wait until the descriptor can take bytes. 0, -ETIMEDOUT or -errno. */
+/* Wait until the descriptor can take bytes. Returns 0, -ETIMEDOUT or -errno. */
 static int stream_wait_writable(int fd, uint64_t deadline)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
@@ -93,8 +93,8 @@ int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *
 	return 0;
 }
 
-/* Read the bytes that have come. Returns 0, -EAGAIN if none have come, or -ECONNRESET at the end
- * of the stream. */
+/* Read the bytes that have arrived. Returns 0, -EAGAIN if no bytes have arrived, or -ECONNRESET at
+ * the end of the stream. */
 static int stream_fill(struct wire_stream *s)
 {
 	ssize_t n;
