@@ -31,9 +31,9 @@ void cli_set_tail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print an error of the libraries, followed by a hint ("": none). Returns the exit code. */
 int cli_report(const struct error *err, const char *hint);
 /*
- * Stop librpma's log to syslog. If verbose, lines of NOTICE and above go to stderr, with the time.
- * Otherwise stderr gets only errors of the device's own threads, because rpma_err_last() has the
- * errors of calls.
+ * Stop librpma's log to syslog. If verbose, lines of NOTICE and above are written to stderr, with
+ * the time. Otherwise stderr gets only errors of the device's own threads, because rpma_err_last()
+ * has the errors of calls.
  */
 void cli_log_init(bool verbose);
 /* Print a line of the log. The line begins with its level if systemd's journal reads it

@@ -18,7 +18,7 @@ struct copy_opts {
 	struct remote_opts remote;
 	bool is_raw;          /* true: a range of bytes (offset, length); false: a file */
 	uint64_t offset;      /* offset of the file in the region */
-	uint64_t length;      /* get: UINT64_MAX means to the end of the file, or of the region */
+	uint64_t length;      /* UINT64_MAX (get): up to the end of the file or of the region */
 	uint64_t flush_every; /* put: 0 means to flush once at the end */
 	bool allow_volatile, no_verify, resume;
 };

@@ -26,8 +26,8 @@ void progress_show(struct progress *p, uint64_t done);
 void progress_end(struct progress *p);
 double progress_seconds(const struct progress *p);
 
-/* Call these before and after printing another line: the first one removes the bar, the second one
- * draws it again. */
+/* Call these before and after printing another line: the first call removes the bar, the second
+ * call draws it again. */
 void progress_pause(void);
 void progress_resume(void);
 

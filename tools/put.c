@@ -13,7 +13,7 @@
 
 #define PUT_FLUSHES 4            /* largest number of outstanding flushes */
 #define PUT_CHUNK   (256u << 10) /* bytes of the source that are read at a time */
-/* A write of this size is copied, and is sent while the next one is read. */
+/* A write of this size is copied, and is sent while the next write is read. */
 #define PUT_WRITE (32u << 10)
 
 struct put_flush {
@@ -225,8 +225,8 @@ static int put_run(struct put *p)
 	return rc;
 }
 
-/* Before the first byte, check what the region must hold for --resume, and claim the range.
- * Returns an exit code. */
+/* Before the first byte, check that the region has the bytes that --resume requires, and claim the
+ * range. Returns an exit code. */
 static int put_begin(struct put *p)
 {
 	const struct source *src = &p->source;

@@ -35,8 +35,8 @@ static int init_members(const struct init_opts *opts, struct mirror_config *conf
 	return CODE_DONE;
 }
 
-/* A set whose register is a file has no automatic failover, so the operator must choose what
- * the primary does when its copy is the only one left. */
+/* A set whose register is a file has no automatic failover, so the operator must choose what the
+ * primary does when its copy is the only copy left. */
 static int init_lonely(const struct init_opts *opts, struct mirror_config *config)
 {
 	bool is_file = !strncmp(opts->uri, "file:", 5);

@@ -14,8 +14,8 @@
 #define SETTINGS_HELP     "see 'rpmirror set --help'"
 
 struct settings_row {
-	/* name: the word on the command line; key: the word in the request, which is the
-	 * register's */
+	/* name: the word on the command line; key: the word in the request, which is also the
+	 * register's word */
 	const char *name, *key;
 	enum settings_kind { SETTINGS_MS, SETTINGS_NUMBER, SETTINGS_TEXT } kind;
 };

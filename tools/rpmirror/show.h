@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-/* Print a line for the set, and one for each member; normal values are left out. */
+/* Print a line for the set, and a line for each member; normal values are left out. */
 void show_set(const json_t *set);
 /* Print in sentences why the set is not healthy, and what happens next. */
 void show_explanation(const json_t *set);

@@ -42,10 +42,10 @@ struct survive_lost {
 };
 
 /*
- * Add the parts that a name stands for. Returns false if it stands for none. The name of a member
- * stands for the member's host, with the register's members on that host (if several members share
- * the host, as in tests, only for the member). HOST stands for everything on that host, HOST:PORT
- * for one member of the register.
+ * Add the parts that a name stands for. Returns false if it stands for no part. The name of a
+ * member stands for the member's host, with the register's members on that host (if several members
+ * share the host, as in tests, only for the member). HOST stands for all parts on that host,
+ * HOST:PORT for one member of the register.
  */
 bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *lost);
 enum survive_outcome survive_loss(const json_t *set, const struct survive_lost *lost, char *text,

@@ -31,8 +31,8 @@ static bool wait_look(const struct args *args, const struct expr *e, struct fail
 	return holds;
 }
 
-/* Repeat also while the daemon restarts. If the time limit passes meanwhile, report this as the
- * reason. */
+/* Repeat the request even while the daemon restarts. After the time limit, report the reason that
+ * the last request gave. */
 static int wait_until(const struct args *args, const struct expr *e)
 {
 	uint64_t deadline = clock_now_ns() + args->timeout_ms * NSEC_PER_MS;
