@@ -15,7 +15,7 @@ struct onesided {
 	struct ours o;
 	struct samples *samples;
 	void (*post)(struct ours *o, struct ours_conn *oc);
-	unsigned ops; /* number of operations that a unit counts as */
+	unsigned ops; /* number of operations that are counted for a unit */
 };
 
 static enum rpma_flush_type onesided_type(const struct bench_case *c)

@@ -98,7 +98,7 @@ static void rpmem_calls(struct rpmem *r, struct result *result)
 	result->bytes = r->samples->total * r->c->size;
 }
 
-/* Measure only the create call, not the removal of the pool before the next one. */
+/* Measure only the create call, not the removal of the pool before the next create call. */
 static void rpmem_creates(struct rpmem *r, struct result *result)
 {
 	uint64_t until = clock_now_ns() + case_ns(r->c), begin, end;

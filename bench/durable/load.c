@@ -209,7 +209,7 @@ int load_main(const struct load_client *client, int argc, char **argv)
 
 	case_parse(&c, client->who, argc, argv);
 	if (case_is_memory(&c))
-		c.where = "server"; /* the writes go to a file and begin a page apart */
+		c.where = "server"; /* each write begins at least a page after the last */
 	l.port = (unsigned short)c.port;
 	if (client->start)
 		client->start(&l);

@@ -135,7 +135,7 @@ int workers_main(const struct workers_client *client, int argc, char **argv)
 
 	case_parse(&c, client->who, argc, argv);
 	if (case_is_memory(&c))
-		c.where = "server"; /* the writes go to a file and begin a page apart */
+		c.where = "server"; /* each write begins at least a page after the last */
 	run.all.count = client->depth_is_threads ? c.conns * c.depth : c.conns;
 	run.all.depth = client->depth_is_threads ? 1 : c.depth;
 	run.all.payload = payload_new(c.size);

@@ -3,7 +3,7 @@
  * rpma_fio -- an engine for fio that reads, writes and flushes a region of an `rpma serve`.
  *
  * The engine uses fio's structures, whose layout depends on how fio was configured. So it is built
- * with the headers of one fio, and refuses to run in another one (README.md).
+ * with the headers of one build of fio, and refuses to run in another build (README.md).
  */
 #include <errno.h>
 #include <limits.h>
@@ -313,8 +313,8 @@ static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, st
 	error_set(err, ERROR_FAILED, 0, "%s: %s", e->s.server, why);
 }
 
-/* Returns 1 if an event was added to e->events, 0 if there is none, or -errno if the session has
- * ended. */
+/* Returns 1 if an event was added to e->events, 0 if there was no event, or -errno if the session
+ * has ended. */
 static int engine_look(struct engine *e, unsigned count, bool must, bool sleep)
 {
 	struct ibv_wc wc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ends.h -- two processes, the initiator (the caller) and the target (its child), with a channel
- * between them. When one process ends, the other one ends, too, and both end after a time limit.
+ * between them. When one process ends, the other process ends, too, and both end after a time
+ * limit.
  */
 #ifndef BENCH_ENDS_H
 #define BENCH_ENDS_H

@@ -25,7 +25,7 @@ struct rma {
 	const struct bench_case *c;
 	const char *provider;
 	uint64_t flags;   /* flags of the operation that ends a unit */
-	unsigned counted; /* number of operations that a unit counts as */
+	unsigned counted; /* number of operations that are counted for a unit */
 	struct fi_end e;
 	struct span span;
 	struct samples *samples;
