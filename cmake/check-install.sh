@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs a build tree into an empty folder and uses it as a new user does: a program built
-# with pkg-config, one built with find_package, the rpma tool, a manual page.
+# Installs a build tree into an empty folder and uses it like a new user: builds a program with
+# pkg-config and another one with find_package, runs the rpma tool, and shows a manual page.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$(realpath "${1:?usage: check-install.sh BUILD_DIR}")
@@ -82,14 +82,14 @@ cmake --build "$root/app/build" >/dev/null
 grep -q "127.0.0.1:9: the host refused the connection" "$root/said" || die "file-hello says: $(cat "$root/said")"
 expect_ours "$root/app/build/app" "$libdir"
 
-# In a package for /usr no program may contain a library path, because the loader searches the
-# package's folder anyway.
+# In a package for /usr no program may contain a library path, because the loader already searches
+# the package's folder.
 DESTDIR=$root/stage cmake --install "$build" --prefix /usr >"$root/said"
 if grep -r rpath "$root/stage" --include=librpma.pc; then die "a package for /usr has an rpath in its librpma.pc"; fi
 ! grep -q LD_LIBRARY_PATH "$root/said" || die "a staged installation says how it is found"
 
 # The usual installation: by root, in /usr/local, without any variable, and without a run of
-# ldconfig. The test uses a mount namespace of its own.
+# ldconfig. The test uses a separate mount namespace.
 in_usr_local() {
 	local folder
 	for folder in bin lib include share; do

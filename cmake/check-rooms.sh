@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The include rules. One row a room: its folder, the headers of this project that it may include, and the
-# system headers that it must not include. A file of its own folder may always be included.
+# The include rules. The table has one row for each room: its folder, the headers of this project that it may
+# include, and the system headers that it must not include. A room may always include files of its own folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -48,7 +48,7 @@ complain() {
 }
 
 # includes_of FOLDER: prints a line "file:line:<header>" or "file:line:"header"" for every include
-# below the folder. tools/rpmirror is a module of its own.
+# below the folder. tools/rpmirror is a separate room, so it is omitted for tools.
 includes_of() {
 	local not=(-false)
 	[ "$1" != tools ] || not=(-path 'tools/rpmirror/*')
@@ -82,8 +82,8 @@ while IFS='|' read -r room rest; do
 	check_room "$room" "$ours" "$never"
 done <<<"$rooms"
 
-# Only its own folder may include the inner header of an object, x_impl.h or x_parts.h. The same
-# holds for each header that includes an inner header.
+# Only files of the same folder may include the inner header of an object, x_impl.h or x_parts.h.
+# The same holds for each header that includes an inner header.
 inside='_(impl|parts)\.h'
 while shown=$(grep -rlE --include='*.h' "^#include \"[^\"]*($inside)\"" src | sed 's,^src/,,' | grep -vE "($inside)\$"); do
 	inside="$inside|$(paste -sd'|' <<<"$shown")"
@@ -94,14 +94,13 @@ while IFS=: read -r file line text; do
 		complain "$file:$line" "\"$header\" shows the inside of an object: only its own folder may include it"
 done < <(grep -rnE --include='*.[ch]' "^#include \"[^\"]*($inside)\"" src tools)
 
-# These commands use librpmafile as any other program does, so they must not include its inner
-# headers.
+# These commands use librpmafile like any other program, so they must not include its inner headers.
 behind=$(cd tools && grep -nE '#include "(client\.h|regions/|service/)' remote.h {put,get,ls,copy,copy_opts,check,resume,source,output}.c \
 	copy.h check.h resume.h source.h output.h || :)
 [ -z "$behind" ] || complain "tools/$behind" "put, get and ls use librpmafile.h, and no room behind it"
 
-# Only the links may use sockets, and only the poller may use epoll. The objects of verbs use the
-# links and the poller.
+# Only the links may use sockets, and only the poller may use epoll. The objects of verbs access
+# sockets and epoll through the links and the poller.
 sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|sockios).*)\.h>' \
 	src/softrnic/io src/softrnic/verbs | grep -vE '/io/(link_[a-z_]+\.[ch]|poller\.c)$' || :)
 [ -z "$sockets" ] || complain "$sockets" "only links (io/link_*) use sockets, and poller.c epoll"
@@ -127,8 +126,8 @@ fi
 named=$(grep -nEri 'softrnic' src/rpma | grep -v 'CAP_SOFTRNIC' || :)
 [ -z "$named" ] || complain "$named" "room src/rpma names a provider"
 
-# Declarations beyond verbs must be in verbs_ext. librpma's numbers are compared with those of
-# verbs_ext in only one file.
+# Declarations beyond verbs must be in verbs_ext. Only one file may compare librpma's numbers with
+# those of verbs_ext.
 copies=$(grep -nErl '_Static_assert\(.*RPMA_.*VEXT_' src | grep -v '^src/rpma/vocabulary\.c$' || :)
 [ -z "$copies" ] || complain "$copies" "only src/rpma/vocabulary.c compares RPMA_ with VEXT_"
 exit "$bad"

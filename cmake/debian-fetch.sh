@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced with FOLDER, a script's only argument: enters the folder, and fetches packages of this release of Debian into
-# it. Nothing is installed, and the system's package sources stay as they are.
+# Sourced by a script whose only argument is FOLDER: enters the folder, and fetches packages of this release of Debian
+# into it. The script installs nothing, and does not change the system's package sources.
 [ $# = 1 ] || {
 	echo "usage: ${0##*/} FOLDER" >&2
 	exit 2

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Prints the files of this tree that exist, with a NUL after each: in a repository those in git and new ones that git does
-# not ignore, in an unpacked archive all but what is built there. With endings, only files whose names end so.
+# Prints the existing files of this tree, with a NUL after each: in a repository the files in git and new files that git
+# does not ignore, in an unpacked archive all files except build folders. With ENDINGs, only files whose names end with
+# one of them.
 # usage: tree-files.sh [ENDING...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 list() {
-	# The test is for .git in this folder, because the archive may be unpacked inside another
+	# The check looks for .git in this folder, because an archive can be unpacked inside another
 	# project's repository, which does not have the archive's files.
 	if [ -e .git ]; then
 		git ls-files -z --cached --others --exclude-standard

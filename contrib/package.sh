@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the Debian packages of a copy of this tree, or of a source archive, and judges them: no error of lintian, and no
-# warning that is not explained in contrib/debian. Beside the packages is the list of what they are linked with (SPDX).
-# usage: package.sh BUILD_DIR [ARCHIVE]       the packages are then in BUILD_DIR
+# Builds the Debian packages of a copy of this tree, or of a source archive, and checks them with lintian, which may
+# report
+# no error, and no warning without an explanation in contrib/debian. Writes an SPDX list of the linked libraries, too.
+# usage: package.sh BUILD_DIR [ARCHIVE]       puts the packages into BUILD_DIR
 set -euo pipefail
 out=$(mkdir -p "${1:?usage: package.sh BUILD_DIR [ARCHIVE]}" && realpath "$1")
 archive=${2:+$(realpath "$2")}
@@ -31,7 +32,7 @@ contrib/release/version.sh . check || {
 	echo "package: the versions have to agree" >&2
 	exit 1
 }
-mv contrib/debian debian # where its tools look for it
+mv contrib/debian debian # Debian's tools expect the folder at this place
 
 # The packages are not signed.
 DEB_BUILD_OPTIONS="parallel=$(nproc) ${DEB_BUILD_OPTIONS:-}" dpkg-buildpackage --build=binary --no-sign >"$out/build.log" 2>&1 || {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build.sh FOLDER: fio from Debian's source package, configured and built in FOLDER/fio, for the engine beside this file.
-# Nothing is installed, and the system's package sources stay as they are.
+# build.sh FOLDER: configures and builds fio from Debian's source package in FOLDER/fio, for the engine in this folder.
+# The script installs nothing, and does not change the system's package sources.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../cmake/debian-fetch.sh"
@@ -13,7 +13,7 @@ unpack() {
 }
 
 # If librpma-dev is installed, fio builds its own engines for librpma and is linked with the distribution's
-# librpma. Then this project's librpma cannot be loaded beside it.
+# librpma, so that this project's librpma could not be loaded. Therefore these engines are disabled.
 build() {
 	cd "$folder/fio"
 	./configure

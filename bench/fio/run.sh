@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh RPMA FIO ENGINE [OPTION OF FIO...]: a small job of fio against a server of this host; the options are those of
-# the job. The region is a file of 64 MiB in memory, which is removed.
+# run.sh RPMA FIO ENGINE [OPTION OF FIO...]: runs a small job of fio with a server on this host. The options are options
+# of the job. The region is a file of 64 MiB in memory, which is removed at the end.
 set -euo pipefail
 
 [ $# -ge 3 ] || {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# fio's network engine: a plain TCP socket, without placement or completions of the other end. With pingpong each
-# message is answered, without it the messages are a stream.
+# fio's network engine: a plain TCP socket, without placement, and without completions at the other end. With pingpong
+# each message is answered; otherwise the messages are a stream.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Sourced by bench/peers/NAME.sh: the words of a case, a target in the background, a line of JSON.
+# Sourced by bench/peers/NAME.sh: functions for the words of a case, a target in the background, and a line of JSON.
 # ../README.md explains the words and the environment.
 set -euo pipefail
 
@@ -26,8 +26,8 @@ take_words() {
 	done
 }
 
-# The files of a run are removed at its end. They are in memory, because UCX keeps its shared memory
-# there.
+# The files of a run are removed at its end. The folder is in memory, because UCX keeps its shared
+# memory in it.
 scratch=$(mktemp -d -p /dev/shm bench-peer.XXXXXX 2>/dev/null || mktemp -d)
 target=''
 clean_up() {
@@ -37,8 +37,8 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# limit COMMAND...: ends the command after a time. BENCH_LIMIT_S is the time beyond the measurement,
-# which can be set to more on a slow machine.
+# limit COMMAND...: ends the command after a time limit: the duration of the measurement and
+# BENCH_LIMIT_S seconds. A slow machine can need a larger BENCH_LIMIT_S.
 limit() { timeout -k 1 $((word[ms] / 1000 + ${BENCH_LIMIT_S:-30})) "$@"; }
 
 # is_listening PORT: succeeds if a program listens at the port in the target's namespace.
@@ -50,8 +50,8 @@ is_listening() {
 		awk -v port="$hex" '$4 == "0A" && index($2, port) == length($2) - 4 { found = 1 } END { exit !found }'
 }
 
-# free_port: prints a free port below those that the kernel assigns. The next two ports may be used
-# for a moment, too.
+# free_port: prints a free port below those that the kernel assigns. A program may use the next two
+# ports for a moment, too.
 free_port() {
 	local port
 	for _ in {1..100}; do

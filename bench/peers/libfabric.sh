@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# libfabric: messages by its own fi_pingpong, RMA by fi_rma (this project's program on libfabric's public interface); over
-# its tcp provider (connected endpoints) and its shm provider. Both ends poll, as libfabric's providers progress in their
-# callers.
+# libfabric over its tcp provider (connected endpoints) and its shm provider. libfabric's own fi_pingpong measures
+# messages, and fi_rma, this project's program on libfabric's public interface, measures RMA. Both ends poll, because
+# libfabric's providers make progress in the caller's thread.
 #
-# write_flush asks for delivery completion, with flush=persistent for commit completion; the provider may refuse that.
-# fi_pingpong prints half of a round, which is doubled here.
+# write_flush requests delivery completion, or with flush=persistent commit completion, which a provider can refuse.
+# fi_pingpong prints half of a round trip; the script doubles it.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 

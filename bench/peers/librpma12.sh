@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The distribution's librpma 1.2, which supports only rdma-core, on the interposer (softrnic run). Its flush is a
-# read.
+# The distribution's librpma 1.2, which supports only rdma-core, on the interposer (softrnic run). A flush of this
+# library is a read.
 #
-# work=instructions counts with callgrind the instructions that one write + flush + completion takes in the
-# initiator's librpma itself, without the layers below. The same program runs on the distribution's library and, with
-# who=ours, on ours.
+# work=instructions counts by callgrind the instructions of one write + flush + completion in the initiator's librpma
+# itself, without the layers below. The same program runs with the distribution's library and, for who=ours, with this
+# project's library.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -39,10 +39,10 @@ run_on() {
 name_space() { [ -z "$2" ] || echo "$1=${2##* }"; }
 
 # instructions_in OBJECT FILE: prints the instructions of the object's own functions. The cost of a
-# call is in the line that follows `calls=`, and is left out.
+# call is in the line after `calls=`, and is not counted.
 instructions_in() { # OBJECT FILE
 	awk -v object="$1" '
-		/^c?ob=/ { # a name is written only where its number occurs first
+		/^c?ob=/ { # the file has a name only at the first occurrence of its number
 			match($0, /\([0-9]+\)/)
 			id = substr($0, RSTART, RLENGTH)
 			if (length($0) > RSTART + RLENGTH)

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# perftest's programs (ib_write_lat, ib_send_bw, ...), as a user of verbs runs them, on the software RNIC.
+# perftest's programs (ib_write_lat, ib_send_bw, ...) on the software RNIC, as a user of verbs runs them.
 #
-# who=softrnic: on loopback over TCP, with link=shm over rings. identity=roce: two plain queue pairs; identity=iwarp: rdma_cm,
-# as iWARP cards need it. ack=off: completions as iWARP's. who=kernel: on a device of the kernel, whose name is
-# PERFTEST_DEVICE. Both ends poll, except the target of ib_write_bw and ib_read_bw, whose program sleeps.
+# who=softrnic: on loopback over TCP, or over rings with link=shm. identity=roce: two plain queue pairs; identity=iwarp:
+# rdma_cm, as iWARP cards need it. ack=off: completions do not wait for an Ack, as with iWARP. who=kernel: on the
+# kernel's device $PERFTEST_DEVICE. Both ends poll, except the target of ib_write_bw and ib_read_bw, whose program
+# sleeps.
 #
-# The latency tests print half of a round, except for reads; it is doubled here. 64 B are timed by latency tests, and as many
-# messages as possible counted by bandwidth tests.
+# The latency tests print half of a round trip, except for reads; the script doubles it. Latency tests measure the time
+# of 64 B; bandwidth tests count as many messages as possible.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 word[identity]=roce word[ack]=on
@@ -34,7 +35,7 @@ peer_list() {
 	perftest_list ib_read_bw 65536
 }
 
-# perftest_settings: sets $launch, the words in front of a program, and $options.
+# perftest_settings: sets $launch, the words before a program, and $options.
 perftest_settings() {
 	options=(-F -s "${word[size]}")
 	[ "${word[identity]}" != iwarp ] || options+=(-R)
@@ -65,9 +66,9 @@ perftest_once() {
 	[[ $line != status* ]]
 }
 
-# perftest COUNT: repeats a run that gives no result. On a busy machine perftest may fail to measure
-# the rate of the processor's counter, and then prints no line, or infinite times. With rdma_cm on a
-# device of the kernel a client may start before its server listens.
+# perftest COUNT: repeats a run without a result. On a busy machine perftest can fail to measure the
+# rate of the processor's counter; it then prints no line, or infinite times. With rdma_cm on a
+# device of the kernel a client can start before its server listens.
 perftest() {
 	local line
 	for _ in 1 2 3 4; do
@@ -89,11 +90,12 @@ message_us() {
 	fi
 }
 is_latency() { [[ ${word[work]} = *_lat ]]; }
-# A bandwidth test prints zeros where messages take longer than its digits can show.
+# A bandwidth test prints a rate of zero if a message takes so long that the printed digits are all
+# zero.
 shows_rate() { is_latency || [[ ${column[3]} = *[1-9]* && ${column[4]} = *[1-9]* ]]; }
 
-# measure: a short run determines how many messages take the required time, and a second run
-# measures with that number. If little time is required the short run is enough.
+# measure: a short run determines the number of messages that take the required time, and a second
+# run measures this number. If the required time is short, the first run is enough.
 measure() {
 	local first=200
 	is_latency || first=$((word[size] > 1000 ? 1000 : 20000))

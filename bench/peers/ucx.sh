@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # UCX (ucx_perftest), over TCP and over its shared memory.
 #
-# Settings: UCX_TLS=tcp with UCX_NET_DEVICES the interface that leads to the target (lo, or a veth), or UCX_TLS=shm,
-# which is UCX's name for all its transports through shared memory (posix, sysv, cma). Both ends poll in one thread each.
+# Settings: UCX_TLS=tcp and UCX_NET_DEVICES=INTERFACE, the interface that leads to the target (lo, or a veth); or
+# UCX_TLS=shm, which is UCX's name for all its transports through shared memory (posix, sysv, cma). One thread polls at
+# each end.
 #
-# Its latency tests (put, tag) are a ping-pong of two programs that spin on their memory, or receive. It prints half of a
-# round, which is doubled here. Puts over shared memory go to the mapped memory of the peer, without a check of bounds
-# and without revocation.
+# UCX's latency tests (put, tag) are ping-pongs of two programs that spin on their memory, or receive. They print half
+# of a round trip; the script doubles it. Puts over shared memory access the mapped memory of the peer, without a check
+# of bounds and without revocation.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -51,8 +52,9 @@ perftest() {
 	[ -n "$rate" ] || fail "ucx_perftest prints '$line'"
 }
 
-# choose_rounds: a short run determines the number $rounds that takes the required time. A slow
-# start does not change the median, except for puts, whose median is the time of posting.
+# choose_rounds: a short run determines $rounds, the number of rounds that take the required time. It
+# uses the median, which a slow start does not change; for puts it uses the mean, because the median
+# of puts is the time of posting.
 choose_rounds() {
 	perftest 200
 	[ "${word[work]}" != write ] || median=$mean

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds softrnic alone from this tree, beside the rdma-core of this machine, and installs it. On Debian and Ubuntu the
-# packages that are missing are installed first, by root or with sudo.
+# Builds only softrnic from this tree, for the rdma-core of this machine, and installs it. On Debian and Ubuntu the
+# script first installs missing packages, as root or with sudo.
 # usage: install.sh PREFIX
 set -euo pipefail
 prefix=${1:?usage: install.sh PREFIX}

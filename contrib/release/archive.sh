@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The source archive of a commit, the list of what it consists of (SPDX), and their checksums. The bytes depend only on the
-# commit (and on the programs tar, gzip and xz): files are sorted, and times are the commit's.
+# Makes the source archive of a commit, the SPDX list of its parts, and their checksums. The bytes depend only on the
+# commit (and on the programs tar, gzip and xz): files are sorted, and have the commit's time.
 # usage: archive.sh REPOSITORY FOLDER [COMMIT]
 set -euo pipefail
 repository=$(realpath "${1:?usage: archive.sh REPOSITORY FOLDER [COMMIT]}")

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A release's archive as its users have it: the same bytes when it is made again from a clone, all tests pass where it is
-# unpacked, outside of any repository, and packages are built from it. This takes as long as ./dev test and ./dev package.
-# usage: check.sh FOLDER       the archive is then in FOLDER, packages in FOLDER/packages
+# Checks a release's archive: a clone makes an archive with the same bytes, all tests pass in the unpacked archive
+# outside of any repository, and packages can be built from it. This takes as long as ./dev test and ./dev package
+# together.
+# usage: check.sh FOLDER       puts the archive into FOLDER, packages into FOLDER/packages
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=$(mkdir -p "${1:?usage: check.sh FOLDER}" && realpath "$1")

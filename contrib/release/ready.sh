@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Is a repository ready for a release's tag, which a person makes? Each line of output is one thing that is not ready, and
-# what to do; then the exit status is 1. usage: ready.sh TREE
+# Checks whether a repository is ready for a release's tag, which a person makes. Each line of output names one reason
+# against the tag, and the remedy; with such a line the exit status is 1. usage: ready.sh TREE
 set -euo pipefail
 cd "${1:?usage: ready.sh TREE}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,8 +15,8 @@ not_ready() {
 }
 
 # section HEADING: prints the lines of CHANGELOG.md between a heading and the next heading of the
-# same level. Its reader must read all lines: grep -q would end before that, and then the writer of
-# the pipe would fail.
+# same level. The reader of the pipe must read all lines: grep -q would end earlier, and awk would
+# fail when it writes into the closed pipe.
 section() { awk -v heading="## [$1]" '/^## / { on = index($0, heading) == 1; next } on' CHANGELOG.md; }
 
 judge_tree() {

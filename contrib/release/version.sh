@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The version of a tree. CMakeLists.txt has it; the header of librpma and Debian's changelog repeat it.
-# usage: version.sh TREE              prints it
-#        version.sh TREE check       names each place with another one, and literal versions in programs
-#        version.sh TREE set X.Y.Z   changes all places; Debian's changelog gets an entry, of the time SOURCE_DATE_EPOCH
+# The version of a tree is in CMakeLists.txt; the header of librpma and Debian's changelog repeat it.
+# usage: version.sh TREE             prints the version
+#        version.sh TREE check       names each place with another version, and literal versions in programs
+#        version.sh TREE set X.Y.Z   changes all places; Debian's changelog gets an entry with SOURCE_DATE_EPOCH's time
 set -euo pipefail
 cd "${1:?usage: version.sh TREE [check|set X.Y.Z]}"
 header=include/librpma.h
@@ -11,7 +11,7 @@ changelog=contrib/debian/changelog
 
 of_cmake() { sed -nE 's/^project\(rpma VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt; }
 of_header() { sed -nE 's/^#define RPMA_VERSION_(MAJOR|MINOR|PATCH) +([0-9]+)$/\2/p' $header | paste -sd.; }
-# In 1.4.0-0rpma1 the part behind the last hyphen is Debian's.
+# In 1.4.0-0rpma1 the part after the last hyphen is Debian's revision.
 of_changelog() { sed -nE '1s/^rpma \((.*)-[^-]*\) .*/\1/p' $changelog; }
 
 check() {

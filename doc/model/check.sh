@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Search the models: the rules as they are must hold, and every mutation must be caught.
-# usage: check.sh [MODEL|CONFIGURATION...]        all; or those of a model (mirror lookers meeting); or these
-#        check.sh large [MODEL|CONFIGURATION...]  the rules as they are, with more of everything: minutes
-#        check.sh trace MUTATION                  print the shortest way into what a mutation breaks
+# Searches the models: the unchanged rules must hold, and the search must find a violation for every mutation.
+# usage: check.sh [MODEL|CONFIGURATION...]        all configurations, those of a MODEL (mirror lookers meeting), or these
+#        check.sh large [MODEL|CONFIGURATION...]  only the unchanged rules, in larger models: takes minutes
+#        check.sh trace MUTATION                  prints the shortest path to the violation that a mutation causes
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
@@ -82,7 +82,7 @@ mutations() {
 	sed -nE 's|^#define ([A-Z_]+) +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\2 \3 \1 \4|p' "$here"/*_mutations.h
 }
 
-# A line that the list above does not match would be a mutation without a search.
+# Each #define must be in the list of mutations(); otherwise this mutation would not be searched.
 [ "$(mutations | wc -l)" -eq "$(cat "$here"/*_mutations.h | grep -c '^#define')" ] || {
 	echo "check.sh: a line of the mutations is not of the form NAME NUMBER /* CONFIGURATION: TEXT */" >&2
 	exit 2
@@ -110,7 +110,7 @@ search() {
 	return 1
 }
 
-# check_rules CONFIGURATION: searches with the unchanged rules, with the program that was built.
+# check_rules CONFIGURATION: searches with the unchanged rules, by the program that build() has made.
 check_rules() {
 	if search 0; then
 		echo "$1: holds, $found"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Search writes.pml: its rules hold, and each change of a rule is noticed in the configuration that its line names.
-# usage: writes.sh [CONFIGURATION...]    (threads writes; both)
+# Searches writes.pml: the rules must hold, and the search with each changed rule must find a violation, in the
+# configuration that the rule's line names.
+# usage: writes.sh [CONFIGURATION...]    (threads writes; both by default)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)

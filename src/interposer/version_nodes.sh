@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Prints a version script that has the version nodes of a library, but no symbols. ld.so refuses to run a
-# program or a driver of rdma-core if a library lacks a version node that the program was linked with.
+# Prints a version script with the version nodes of a library, but without symbols. ld.so refuses to run a
+# program, or to load a driver of rdma-core, if a library lacks a version node with which it was linked.
 # usage: version_nodes.sh LIBRARY
 set -eu
 # objdump prints a line "number flags hash name" for each node, and the node's parents in an indented line
