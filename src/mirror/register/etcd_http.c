@@ -136,8 +136,8 @@ static bool etcd_http_is_distrust(CURLcode code, const char *text)
 	       (code != CURLE_OPERATION_TIMEDOUT && strstr(text, " alert "));
 }
 
-/* Keep an earlier reason that only an operator can remove: a member that does not answer must not
- * replace that reason. */
+/* Keep an earlier reason that only an operator can remove: the failure to reach another member must
+ * not replace that reason. */
 static enum etcd_outcome etcd_http_fail_transport(CURL *curl, CURLcode code, const char *endpoint,
 						  const struct etcd_answer *answer,
 						  struct etcd_reply *reply)
