@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks the files that a configuration names: two copies must not share a file, whatever names it
- * has. */
+/* Checks the files that a configuration names: two copies must not share a file, even under
+ * different names. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
