@@ -5,8 +5,8 @@
  * spins on its memory until it reads that time.
  *
  * One in `every` Writes is of this kind, and is posted directly after the last flush has completed.
- * A flush follows each other Write. A program that writes a log, and sometimes a word on which a
- * reader spins, behaves in this way.
+ * A flush follows each of the remaining Writes. A program that writes a log, and sometimes a word
+ * on which a reader spins, behaves in this way.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

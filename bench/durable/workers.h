@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * workers.h -- makes durable writes by blocking calls. Each connection has a thread that keeps
- * `depth` writes under way and always finishes the oldest one.
+ * `depth` writes under way and always finishes the oldest write.
  */
 #ifndef BENCH_DURABLE_WORKERS_H
 #define BENCH_DURABLE_WORKERS_H
