@@ -5,7 +5,8 @@
  * GPSPM, the "general purpose server persistency method", has no requirements for the server's
  * device or platform. The client writes, and then sends a message with a range. The server's
  * program makes the range durable with a system call, and answers. Use this method if persistent
- * flushes are refused (rpma_flush() returns RPMA_E_NOSUPP). It costs time of the server's CPU.
+ * flushes are refused (rpma_flush() returns RPMA_E_NOSUPP). The method costs time of the server's
+ * CPU.
  */
 #include <endian.h>
 #include <err.h>
