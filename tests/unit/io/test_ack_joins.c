@@ -271,7 +271,7 @@ static bool watched_write(struct pair *p)
 
 	assert_int_equal(post_write(p, sizeof(p->next), IBV_SEND_SIGNALED), 0);
 	assert_true(arrives(p));
-	usleep(5000); /* an Ack that is not deferred follows at once */
+	usleep(5000); /* an Ack that is not deferred follows immediately */
 	return sends_of(&p->ends.server) == before;
 }
 
@@ -294,7 +294,8 @@ static void open_with_deferred_ack(struct pair *p)
 		answer_write(p);
 		assert_true(++rounds < TRIES);
 	}
-	/* Two rounds show that the program watches its memory, two more that it answers at once. */
+	/* Two rounds show that the program watches its memory, and two more rounds show that it
+	 * answers immediately. */
 	assert_true(rounds >= 4);
 }
 

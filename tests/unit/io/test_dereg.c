@@ -189,7 +189,7 @@ static void wait_for_some(void)
 			atomic_signal_fence(memory_order_seq_cst);
 		return;
 	}
-	/* The thread that places bytes may not be running: let it run. */
+	/* If the thread that places bytes is not running, let it run. */
 	for (uint64_t i = 0; word(at) != race.next; i++) {
 		if (i % 1000000 == 999999)
 			usleep(1000);
@@ -259,9 +259,10 @@ static void one_race(void)
 }
 
 /*
- * A race is hit if one CPU places bytes while another one deregisters. On a busy machine the two
- * threads may not run at the same time for thousands of races, so the test goes on for SLOW_NS
- * until it has enough hits. After SLOW_NS a quarter of the usual number of races is enough.
+ * A race is hit if one CPU places bytes while another one deregisters. On a busy machine it can
+ * happen that the two threads do not run at the same time for thousands of races, so the test goes
+ * on for SLOW_NS until it has enough hits. After SLOW_NS a quarter of the usual number of races is
+ * enough.
  */
 static bool goes_on(unsigned done, unsigned races, unsigned least, uint64_t begun)
 {

@@ -164,7 +164,7 @@ static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 		pair_close(&p[i]);
 }
 
-/* As with a program that writes a log, and sometimes a word that a reader polls in its memory. */
+/* A program writes a log, and sometimes writes a word for which the reader polls its own memory. */
 static void a_write_that_nothing_follows_now_and_then_soon_leaves_at_once(void **state)
 {
 	enum { LONE = 20, PAIRS = 8 };
@@ -306,7 +306,7 @@ static void an_expensive_timer_is_set_to_a_millisecond_at_most(void **state)
 	pair_close(&p);
 }
 
-/* --- a timer that is expensive, so that it comes late ------------------------------------- */
+/* --- a timer that is expensive to set, so that it fires late ------------------------------ */
 
 static void write_and_flush(struct pair *p, int times)
 {
@@ -323,7 +323,8 @@ static void make_timer_expensive(struct pair *p)
 	assert_true(watch_timer(p, 1000, 100 * NSEC_PER_US) >= 500 * NSEC_PER_US);
 }
 
-/* The number of pairs between two such Writes makes no difference up to some ten thousand. */
+/* The result is the same for up to some ten thousand pairs between two Writes that no request
+ * follows. */
 static void hardly_a_write_that_nothing_follows_waits_for_a_late_timer(void **state)
 {
 	enum { LONE = 12, PAIRS = 600 };
@@ -343,7 +344,7 @@ static void hardly_a_write_that_nothing_follows_waits_for_a_late_timer(void **st
 	pair_close(&p);
 }
 
-/* The timer came before the flush only because the thread was held up. */
+/* The timer fired before the flush only because the thread was held up. */
 static void a_late_timer_before_a_flush_costs_some_hundred_pairs(void **state)
 {
 	enum { HELD_UP = 6, PAIRS = 300 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exit.c -- a process posts requests and ends at once: the requests arrive, whichever thread
- * had to send them.
+ * test_exit.c -- a process posts requests and ends immediately: the requests arrive, whichever
+ * thread had to send them.
  */
 #include "writes.h"
 
@@ -49,7 +49,7 @@ int __wrap_usleep(useconds_t us)
 
 /* --- a kernel that holds bytes back ------------------------------------------------------- */
 
-/* the next so many calls of ioctl() report bytes that are not sent yet */
+/* number of following calls of ioctl() that report bytes as not sent yet */
 static atomic_int kept_back;
 
 int __real_ioctl(int fd, unsigned long request, void *arg);
@@ -230,8 +230,8 @@ static void end_without_exit_handlers(struct pair *p)
 	_exit(0);
 }
 
-/* As before execve(): this thread may have been interrupted anywhere, so it must not send
- * itself. */
+/* The process calls softrnic_send_posted(), as before execve(). A signal handler may have
+ * interrupted this thread anywhere, so this thread must not send the bytes itself. */
 static void a_process_can_wait_until_all_is_sent(void **state)
 {
 	for (int i = 0; i < PROCESSES; i++)

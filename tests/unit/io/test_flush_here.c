@@ -322,7 +322,8 @@ static uint64_t served_after(struct ends *others, char value)
 	let_go();
 	assert_int_equal(end_wait_wc(&others->client).status, IBV_WC_SUCCESS);
 	assert_int_equal(end_wait_wc(&others->server).status, IBV_WC_SUCCESS);
-	/* by then the engine looks for bytes again, because this thread has stopped polling */
+	/* after this pause the engine checks for bytes again, because this thread has stopped
+	 * polling */
 	usleep(10000);
 	return ns;
 }
@@ -356,7 +357,7 @@ static uint64_t timing_wait(uint64_t due)
 
 /*
  * The deadline is set before the write-back begins, and is so near that the thread leaves its loop
- * at once.
+ * immediately.
  */
 static uint64_t near_deadline(void)
 {

@@ -406,7 +406,7 @@ static void *send_and_receive(void *arg)
 	return NULL;
 }
 
-/* At the time of the fork the parent's other threads may be anywhere in their calls. */
+/* At the time of the fork the parent's other threads may be at any point of their calls. */
 static void a_child_of_busy_connections_can_release_their_ids(void **state)
 {
 	struct ends *e = *state;

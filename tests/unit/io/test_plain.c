@@ -196,7 +196,7 @@ static void outstanding_requests_fail_after_the_retries_and_not_with_the_peer(vo
 	expect_failure_after_the_retries(ended);
 }
 
-/* As on a card, a peer that is set up again does not get the messages of its former life. */
+/* As on a card, a peer that is set up again does not get messages from before its reset. */
 static void a_peer_that_comes_again_does_not_get_outstanding_requests(void **state)
 {
 	uint64_t ended;
@@ -231,7 +231,7 @@ static void a_move_to_err_does_not_wait_for_the_retries(void **state)
 	plain_expect_none(&dials, RETRY_MS + 50);
 }
 
-/* RESET drops what waits for the retries, and the clock stops. */
+/* A move to RESET drops the requests that wait for the retries, and stops the retry clock. */
 static void a_reset_does_not_wait_for_the_retries(void **state)
 {
 	post_three();
@@ -329,7 +329,7 @@ static void a_read_and_an_atomic_go_to_a_peer(void **state)
 
 	memcpy(awaits.buf, &value, sizeof(value));
 	plain_ready(&dials, awaits.qp->qp_num);
-	/* posted before the two have met */
+	/* posted before the two queue pairs have met */
 	assert_int_equal(ibv_post_send(dials.qp, &read, &bad), 0);
 	plain_init(&awaits);
 	plain_rtr(&awaits, dials.qp->qp_num);

@@ -24,7 +24,8 @@ static unsigned long from_environment(const char *name, unsigned long otherwise)
 	return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-/* Wait not at all in most calls, otherwise up to the pause between two dials, and rarely longer. */
+/* Two of five calls return immediately. The others wait for a random time of up to 50 us, 300 us or
+ * 3 ms. */
 static void pass_time(void)
 {
 	static const long at_most_ns[] = {1, 1, 50000, 300000, 3000000};

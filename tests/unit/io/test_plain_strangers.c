@@ -230,7 +230,7 @@ static void a_peer_may_come_from_another_address(void **state)
 
 	data.from.gid[15] = 9;
 	request(fd, &data);
-	/* the host keeps the request until its queue pair knows its peer */
+	/* the host keeps the request until its queue pair's peer is set */
 	assert_false(answers_within(fd, 50));
 	plain_ready(&awaits, dials.qp->qp_num);
 	/* the peer of the queue pair has another GID */

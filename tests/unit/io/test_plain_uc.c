@@ -61,8 +61,8 @@ static uint64_t lost_in(struct plain *p)
 	return 0;
 }
 
-/* Wait until a message is lost: a Send completes before it arrives, so its completion shows
- * nothing. */
+/* Wait until a message is lost: a Send completes before it arrives, so its completion does not show
+ * whether it was lost. */
 static void wait_until_lost(struct plain *p, uint64_t n)
 {
 	for (int i = 0; i < 1000 && lost_in(p) < n; i++)

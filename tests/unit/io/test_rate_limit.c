@@ -89,8 +89,8 @@ static void the_rate_holds_in_the_long_run(void **state)
 }
 
 /*
- * Connections that exist already are not cut, so all of them may guess at once. Afterwards the
- * address has to wait for all of these guesses.
+ * Connections that exist already are not cut, so all of them can guess at the same time. Afterwards
+ * the address has to wait for all of these guesses.
  */
 static void a_crowd_at_once_pays_afterwards(void **state)
 {

@@ -2,7 +2,7 @@
 /*
  * While a connection moves from TCP to rings, each system call and each allocation fails in turn,
  * at either end. Then both ends stay on TCP, or both move to rings. The connection goes on, and no
- * resource is left over.
+ * resource leaks.
  */
 #include "ends.h"
 
@@ -303,7 +303,7 @@ static void expect_held(int before, const char *what, int nth)
 			 count_held() - before);
 }
 
-/* Wait until both ends have moved to rings, or both have a reason not to. */
+/* Wait until both ends have moved to rings, or both have a reason to stay on TCP. */
 static void settle(const char *what, int nth)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;

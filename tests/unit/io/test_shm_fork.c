@@ -27,7 +27,7 @@
 static pid_t self;
 static atomic_bool forks;
 static atomic_int children, bad_children;
-static bool memory_fails; /* what the initiator does in this test */
+static bool memory_fails; /* true: the initiator cannot map the memory */
 static atomic_int file_mappings;
 static bool is_guessed; /* a program that is not the peer calls first */
 static int stranger = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A datagram queue pair whose memory is a file that does not answer: the other queue pairs of its
- * port go on, and its own messages come later, in order. */
+ * port continue, and messages of this queue pair arrive later, in order. */
 #include "lib/unit.h"
 
 #include <pthread.h>

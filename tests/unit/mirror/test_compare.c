@@ -91,8 +91,8 @@ static void assert_difference(const struct packet_ordered *o, unsigned member,
 	assert_int_equal(d->range.len, 4096);
 }
 
-/* The copies' majority does not cause an overwrite, but the wrong copy cannot be promoted any
- * more. */
+/* A majority of equal copies does not cause an overwrite of the wrong copy, but the wrong copy
+ * cannot be promoted any more. */
 static void test_a_member_that_is_wrong_is_excluded_until_it_is_resumed(void **state)
 {
 	struct packet_order_request resume = {
@@ -177,7 +177,7 @@ static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state
 	assert_memory_equal(standin_copy(s, 1), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* Of two copies neither has a majority. */
+/* With two copies, neither has a majority. */
 static void test_a_scrub_of_two_copies_decides_nothing(void **state)
 {
 	struct packet_ordered o;

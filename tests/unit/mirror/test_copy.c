@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A flush writes into this host's copy by pwrite(2) or by stores, while another process reads the
- * copy through a mapping. SYSTEM_OBSERVATIONS is the number of its reads.
+ * copy through a mapping. SYSTEM_OBSERVATIONS is the number of reads.
  */
 #include "lib/unit.h"
 
@@ -196,7 +196,7 @@ static void an_aligned_word_is_never_torn(void **state)
 	}
 }
 
-/* Wait a while. Returns true once the kernel is writing the bytes to the medium. */
+/* Wait, up to a limit, until the kernel writes the bytes to the medium. Returns true if it does. */
 static bool leaves(int fd, off_t at, size_t len)
 {
 	for (int ms = 0; medium_dirty(fd, at, len) != 0 && ms < WRITE_OUT_MAX_MS; ms++)

@@ -75,8 +75,8 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 	/*
-	 * At most these blocks are copied: those flushed meanwhile, and those of flushes under way
-	 * at the loss.
+	 * Only two kinds of blocks may be copied: blocks flushed while the member was away, and
+	 * blocks of flushes that were under way when it was lost.
 	 */
 	assert_true(progress_of(2).copied <= 4 * BLOCK);
 	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_BEGIN) > 0);
@@ -189,7 +189,7 @@ static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **stat
 	assert_int_equal(progress_of(2).equal, STANDIN_SIZE - BLOCK);
 }
 
-/* The restart happens in the middle of a resync, of either kind. */
+/* The restart happens in the middle of a resync that compares all blocks. */
 static void test_a_resync_goes_on_after_a_restart(void **state)
 {
 	standin_cut(s, 2);
@@ -238,8 +238,8 @@ static void test_copies_are_equal_before_the_application_reads(void **state)
 	for (unsigned slot = 1; slot < 3; slot++)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 	assert_int_equal(addr[17 * BLOCK], 0);
-	/* On this host the hot slots are the record, which the process that has the copy writes
-	 * itself. */
+	/* On this host the hot slots serve as the record. The process that maps the copy writes
+	 * them itself. */
 	assert_int_equal(standin_asked(s, 0, MESSAGE_RECORD_RANGES), 0);
 	assert_true(standin_asked(s, 1, MESSAGE_RECORD_RANGES) > 0);
 	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
@@ -378,8 +378,8 @@ static uint64_t start_flush(size_t offset, int value)
 }
 
 /*
- * Flushes wait for a lost copy that cannot be excluded. Meanwhile a third copy joins: until these
- * flushes are acknowledged, it records the parts of them that its resync carried.
+ * Flushes wait for a lost copy that cannot be excluded. Meanwhile a third copy joins. Until these
+ * flushes are acknowledged, the third copy records the parts of them that its resync carried.
  */
 static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
 {

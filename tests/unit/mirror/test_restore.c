@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreadable pages of this host's copy are replaced from another member without notice by the
- * application, or their loss is reported.
+ * Unreadable pages of this host's copy are replaced from another member, and the application does
+ * not notice it. If that is impossible, their loss is reported.
  */
 #include "mapped.h"
 
@@ -19,7 +19,7 @@
 #define PAGE    4096u
 #define PAGES   1024u
 #define THREADS 8
-/* Offset of the pages that the tests flush; the pages that are lost come before. */
+/* Offset of the pages that the tests flush; the pages that are lost lie before this offset. */
 #define FLUSHED (6u << 20)
 
 static int watch, shared;
@@ -155,7 +155,7 @@ static bool has_event(enum rpmirror_event_type type)
 	return found;
 }
 
-/* ---- all bytes come back ---- */
+/* ---- all bytes are restored ---- */
 
 static void test_pages_come_back_with_every_byte(void **state)
 {
@@ -164,7 +164,7 @@ static void test_pages_come_back_with_every_byte(void **state)
 	need_bad_pages();
 	lose(0, PAGES * PAGE);
 	assert_int_equal(count_right(), PAGES);
-	/* The file has the pages, too, for later mappings. */
+	/* The library has also written the pages to the file, for later mappings. */
 	assert_memory_equal(standin_copy(s, 0), standin_copy(s, 1), STANDIN_SIZE);
 	assert_int_equal(flush_word(FLUSHED, 5), 0);
 	errors = await_errors(PAGES * PAGE);
@@ -437,8 +437,8 @@ static void *read_elsewhere(void *page)
 }
 
 /*
- * Read on another stack: base/sigfault.h recognizes a fault by its stack position, and could
- * mistake this one for an earlier fault whose handler left by longjmp().
+ * Read the page on another stack: base/sigfault.h recognizes a fault by its stack position, and
+ * could mistake this one for an earlier fault whose handler left by longjmp().
  */
 static bool reading_raises_elsewhere(uint64_t page)
 {

@@ -324,7 +324,7 @@ static bool lane_holds(bool done)
 
 /* ---- the copy takes the register's size when its files are long enough ---- */
 
-/* If this copy is the only in-sync one, the set gets the new size as soon as it has room. */
+/* If this copy is the only in-sync one, the set gets the new size as soon as the copy has room. */
 static int run_room(void)
 {
 	struct growth growth = {0};

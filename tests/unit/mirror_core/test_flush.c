@@ -103,8 +103,8 @@ static void test_a_member_that_is_gone_lacks_everything(void **state)
 	assert_int_equal(flush_acked(&f, C), 2);
 }
 
-/* A flush that began before a member joined does not wait for the member, because its resync
- * carries the flush. */
+/* A flush that began before a member joined does not wait for the member, because the member's
+ * resync carries the flush. */
 static void test_a_joining_member_has_the_later_ones_only(void **state)
 {
 	uint64_t before = flush_begin(&f), after;

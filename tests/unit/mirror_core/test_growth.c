@@ -30,7 +30,8 @@ static void files_are_made_longer_once(void **state)
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 0), GROWTH_BEGIN);
 }
 
-/* Longer files are not room until the copy has recorded them: they may hold foreign bytes. */
+/* Longer files do not count as room until the copy has recorded them: the files may hold foreign
+ * bytes. */
 static void longer_files_alone_are_no_room(void **state)
 {
 	struct growth g = {0};
@@ -99,9 +100,11 @@ static void room_that_no_order_uses_is_given_back(void **state)
 	growth_on_files(&g, &member, LARGER, 0, "", 1000);
 	assert_false(growth_begin_cut(&g, &member, &rec, 1099, 100));
 	assert_int_equal(growth_make_room(&g, &member, &longer, LARGER, 1099), GROWTH_HAS_ROOM);
-	assert_false(growth_begin_cut(&g, &member, &rec, 1198, 100)); /* an order asks still */
+	/* the last request of an order is 99 ms old */
+	assert_false(growth_begin_cut(&g, &member, &rec, 1198, 100));
 	rec.config.size = LARGER;
-	assert_false(growth_begin_cut(&g, &member, &rec, 1199, 100)); /* its swap has landed */
+	/* the order's swap has taken effect */
+	assert_false(growth_begin_cut(&g, &member, &rec, 1199, 100));
 	rec.config.size = COPY_SIZE;
 	assert_true(growth_begin_cut(&g, &member, &rec, 1199, 100));
 	assert_false(growth_begin_cut(&g, &member, &rec, 1199, 100));

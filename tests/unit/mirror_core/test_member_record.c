@@ -77,7 +77,7 @@ static void a_restored_register_that_was_changed_is_split(void **state)
 }
 
 /*
- * All members are in-sync. Then the primary excludes b and c, which this member sees, or an
+ * All members are in-sync. Then the primary excludes b and c and this member sees the change, or an
  * operator removes c. Later the register is restored, and its configuration is changed until its
  * sequence number has grown enough.
  */
@@ -282,7 +282,7 @@ static void a_copy_grows_when_its_files_have_and_no_process_uses_it(void **state
 	restart();
 	assert_int_equal(meta.super.room, size);
 	assert_int_equal(meta.super.size, COPY_SIZE);
-	/* The copy may not grow while a primary of another host is connected. */
+	/* The copy must not grow while a primary of another host is connected. */
 	promise(5);
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
@@ -290,7 +290,7 @@ static void a_copy_grows_when_its_files_have_and_no_process_uses_it(void **state
 	member_grow(&member, size, &v);
 	expect(MEMBER_IS_HELD);
 	member_on_closed(&member, MEMBER_LANE);
-	/* The copy may not grow while a process on this host maps it. */
+	/* The copy must not grow while a process on this host maps it. */
 	member_hold(&member, &holder, &v);
 	expect(MEMBER_OK);
 	assert_false(member_may_grow(&member, size));

@@ -158,7 +158,7 @@ static void test_a_slow_link_is_used_in_small_turns(void **state)
 	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
 }
 
-/* A short resync has little more than its first second. */
+/* A short resync lasts little longer than a second, so the rate of its first second matters. */
 static void test_it_begins_with_little_while_an_application_flushes(void **state)
 {
 	uint64_t speed = 125000000;

@@ -318,7 +318,8 @@ static void sim_work(struct member *mb)
 		sim_compare(mb, w);
 }
 
-/* Mark the blocks that were not acknowledged as different; blocks that were placed stay. */
+/* Mark the blocks of unacknowledged flushes as different. Blocks that were placed keep their
+ * content. */
 static void sim_break(struct member *mb, bool restart)
 {
 	if (mb->is_in_sync)
@@ -402,7 +403,8 @@ static void test_members_become_equal_while_flushes_go_on(void **state)
 	assert_true(joins >= 80 && shared > 80 && breaks > 80 && waits > 80);
 }
 
-/* For the records of a promotion it is enough to join the records of both sides. */
+/* Copies differ only in ranges that the records of either side name, so a promotion only has to
+ * make these ranges equal. */
 static void test_equalisation_ends_with_equal_copies(void **state)
 {
 	for (uint64_t seed = 1; seed <= 60; seed++) {

@@ -75,7 +75,8 @@ int __wrap_fallocate(int f, int mode, off_t offset, off_t len)
 	assert_int_equal(len, MIRROR_BLOCK);
 	if (mode) {
 		medium.holes++;
-		medium.write = 0; /* the next write is to another block */
+		/* the file gets another block of the medium, so the next write succeeds */
+		medium.write = 0;
 	}
 	return __real_fallocate(f, mode, offset, len);
 }
@@ -142,7 +143,7 @@ static void a_block_that_cannot_be_read_is_overwritten(void **state)
 
 /*
  * The driver of persistent memory has not recorded this damage yet. A read returns the bytes before
- * it, and then copying to the reader's memory fails.
+ * the damage, and then copying to the reader's memory fails.
  */
 static void a_block_of_which_a_part_can_be_read_is_overwritten(void **state)
 {

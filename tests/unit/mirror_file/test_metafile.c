@@ -190,7 +190,7 @@ static void what_is_no_metadata_is_refused(void **state)
 	close(fd);
 }
 
-/* The files were copied to another folder, or swapped with those of another copy. */
+/* The files were copied to another folder, or swapped with the files of another copy. */
 static void other_files_than_it_was_made_for_are_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);
@@ -220,7 +220,8 @@ static void other_files_than_it_was_made_for_are_compared(void **state)
 	metafile_close(&f);
 }
 
-/* This also holds after each end in good order, and after the file was restored in place. */
+/* The file's time differs from the recorded time. The time is recorded at each end in good order,
+ * and a file that was restored in place has another time. */
 static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);

@@ -196,7 +196,7 @@ static void a_packet_has_its_documented_bytes(void **state)
 	assert_memory_equal(bytes, want, sizeof(want));
 }
 
-/* The previous release refuses unknown bytes, so it gets fewer. */
+/* The previous release refuses unknown bytes, so packets for it lack the fields of this release. */
 static void version_1_has_its_former_bytes(void **state)
 {
 	static const uint8_t map[] = {'R', 'M', 'M', 'P', 1,   PACKET_MAP, 1,   0,   4, 3, 2, 1, 9,

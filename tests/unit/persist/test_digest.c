@@ -31,8 +31,8 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 }
 
 /*
- * Returns the source that a digest of files in this directory has: the file system decides whether
- * they are read directly.
+ * Returns the source of digests of files in this directory: the file system decides whether files
+ * are read directly.
  */
 static enum vext_digest_source source_here(void)
 {
@@ -290,7 +290,6 @@ static void an_unreachable_file_is_read_through_its_mapping(void **state)
 	munmap(m.p, m.size);
 }
 
-/* The application closed a wrong number: it now belongs to another file than the library's. */
 /* Old kernels and some file systems accept O_DIRECT, but do not report which alignment it needs. */
 static void an_unreported_direct_read_counts_only_where_it_is_known(void **state)
 {

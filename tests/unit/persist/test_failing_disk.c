@@ -205,7 +205,8 @@ static int flush_inherited(void *arg)
 	return 0;
 }
 
-/* The same for a description that a child opens for an inherited region. */
+/* A file description that a child opens after the loss, for an inherited region, does not report
+ * the loss, either. */
 static void a_loss_is_older_than_the_childs_description(void **state)
 {
 	struct inherited in;

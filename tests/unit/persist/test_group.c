@@ -125,7 +125,7 @@ static void one_that_is_given_up_meanwhile_ends_alone(void **state)
 	shut_and_fill();
 	for (size_t i = SLOTS; i < 8; i++)
 		start(i);
-	persist_cancel(&jobs[4].job); /* this job only waits, so it ends at once */
+	persist_cancel(&jobs[4].job); /* this job only waits, so it ends immediately */
 	assert_int_equal(flush_wait(&jobs[4], 0), -ECANCELED);
 	persist_cancel(&jobs[0].job); /* this job is running */
 	assert_int_equal(flush_wait(&jobs[0], 0), -ETIMEDOUT);

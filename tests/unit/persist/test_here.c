@@ -259,7 +259,7 @@ static void past_the_end_of_the_file_it_fails_alone(void **state)
 	assert_int_equal(flush_wait(&job, 0), 0);
 }
 
-/* The region may be released at once; its bytes are still written back. */
+/* The region may be released immediately; its bytes are still written back. */
 static void it_can_be_abandoned(void **state)
 {
 	pthread_t thread = run_and_hold();

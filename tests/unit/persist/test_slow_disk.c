@@ -73,7 +73,8 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	unlink("fast");
 }
 
-/* More write-backs hang than the pool has threads, because the slots only limit each file. */
+/* The slots only limit the write-backs of each file, so with many files more write-backs hang than
+ * the pool has threads. */
 static void many_slow_files_do_not_hold_up_another(void **state)
 {
 	enum { FILES = 20, JOBS = 2 * FILES };
@@ -152,7 +153,7 @@ static void memory_unmapped_while_its_job_waits_is_written_back(void **state)
 }
 
 /*
- * A connection ends while its job is running: the memory is released at once, and the job ends
+ * A connection ends while its job is running: the memory is released immediately, and the job ends
  * later.
  */
 static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)

@@ -18,7 +18,7 @@ static struct ddp_hdr segment(enum rdmap_opcode op)
 				.msn = DDP_FIRST_MSN};
 }
 
-/* bytes: what follows a DDP header, the kind of an extension message and zeros. */
+/* The bytes after a DDP header: the kind of an extension message, and zeros. */
 static uint8_t bytes[EXT_MAX + 1];
 
 static unsigned check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level)

@@ -16,7 +16,7 @@
 
 enum side { CLIENT, SERVER };
 
-/* What one direction carried after its start-up frame. */
+/* The bytes and messages that one direction carried after its start-up frame. */
 struct carried {
 	unsigned fpdus;
 	unsigned segments[RDMAP_OPCODES], messages[RDMAP_OPCODES];

@@ -234,7 +234,8 @@ static void *close_later(void *session)
 	return NULL;
 }
 
-/* The end of an interrupted writer may still be under way when the next writer comes. */
+/* The connection of an interrupted writer may still exist for a moment when the next writer
+ * begins. */
 static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
 {
 	struct running r;

@@ -136,7 +136,7 @@ struct writer {
 	uint64_t ticket;
 };
 
-/* Each thread uses a part of the file of its own, with several syncs under way. */
+/* Each thread uses its own part of the file, with several syncs under way. */
 static void *write_and_sync(void *arg)
 {
 	struct writer *w = arg;

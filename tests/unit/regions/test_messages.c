@@ -47,7 +47,7 @@ static void a_demand_for_a_proof_carries_the_nonce(void **state)
 	assert_false(hello_reply_decode(&pdata, &back));
 }
 
-/* A message comes back as it was sent; with another length it is refused. */
+/* A message is decoded as it was encoded. With another length the message is refused. */
 static void a_message_comes_back_as_it_went(void **state)
 {
 	struct hello_proof proof, proof_back;

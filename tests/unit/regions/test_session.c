@@ -26,7 +26,7 @@
 #define LIMIT_MS 300
 #define SLACK_MS 10000 /* slack for a busy machine, and for sanitizers */
 
-/* Make a TCP socket on a port of its own, which listens or does not. */
+/* Make a TCP socket on its own port. The parameter `listens` decides whether the socket listens. */
 static int tcp_socket(bool listens, struct address *at)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -146,7 +146,8 @@ static void a_send_without_a_receive_holds_up_the_acks_behind_it(void **state)
 	bench_close(&t);
 }
 
-/* The peer executes a request after all earlier messages, so its answer also acknowledges those. */
+/* The peer executes a request after all earlier messages, so its answer also acknowledges these
+ * messages. */
 static void an_answer_completes_what_came_before_its_request(void **state)
 {
 	open_bench();

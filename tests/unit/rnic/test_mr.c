@@ -51,7 +51,7 @@ static void drop(struct mr *mr)
 	mr_delete(mr);
 }
 
-/* Look a region up, and release it at once. Returns the verdict. */
+/* Look a region up, and release it immediately. Returns the verdict. */
 static enum mr_verdict look(const struct ibv_pd *in, uint32_t stag, uint64_t to, uint64_t len,
 			    int access)
 {
@@ -310,7 +310,7 @@ static void a_remembered_region_is_checked_like_any_other(void **state)
 	mr_delete(mr);
 }
 
-/* A new region's object may have the memory of the remembered one. */
+/* A new region's object may be allocated in the memory of the remembered region's object. */
 static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 {
 	struct mr *first = whole(RW), *second;
@@ -332,7 +332,7 @@ static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 
 /*
  * Stress: one thread registers, publishes and deregisters regions; other threads use the published
- * ones.
+ * regions.
  */
 enum { USERS = 3, ROUNDS = 1500 };
 static _Atomic uint32_t published;

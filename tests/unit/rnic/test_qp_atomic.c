@@ -195,7 +195,7 @@ static void they_count_as_ord_and_end_in_order(void **state)
 	close_all(&a);
 }
 
-/* --- requests that only peers of other makes send ----------------------------------------- */
+/* --- requests that only other implementations send ---------------------------------------- */
 
 static uint64_t masked(uint8_t op, uint64_t start, const struct rdmap_atomic_req *proto)
 {
@@ -232,7 +232,7 @@ static void masks_cut_the_word_into_fields(void **state)
 	assert_true(masked(RDMAP_FETCH_ADD, 1, &add) == 1ull << 32);
 	add.data_mask = 0;
 	assert_true(masked(RDMAP_FETCH_ADD, 1, &add) == 2ull << 32);
-	add.data_mask = UINT64_MAX; /* one bit a field */
+	add.data_mask = UINT64_MAX; /* each bit is a field of its own */
 	assert_true(masked(RDMAP_FETCH_ADD, 3, &add) == (3 ^ add.data));
 	assert_true(masked(RDMAP_CMP_SWAP, 0x991234, &swap) == 0x9912aa);
 	assert_true(masked(RDMAP_CMP_SWAP, 0x991334, &swap) == 0x991334);

@@ -121,7 +121,7 @@ static void a_held_responder_may_say_why_it_refuses(void **state)
 
 	o.hold_b = true;
 	bench_open(&t, &o, LEN);
-	/* the FPDU is valid for MPA, and the rest does not matter here */
+	/* the FPDU is valid for MPA, and its other content does not matter here */
 	end_inject_fpdu(t.b, &hdr, NULL, 0);
 	assert_true(qp_is_failed(t.b->qp) && !qp_tx_is_done(t.b->qp));
 	assert_int_not_equal(end_gather(t.b, SIZE_MAX, NULL), 0);

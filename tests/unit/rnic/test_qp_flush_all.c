@@ -216,7 +216,8 @@ static void a_clean_region_may_go(void **state)
 		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 }
 
-/* A receive buffer that peers cannot access otherwise, in memory that cannot persist. */
+/* The peer's message is placed in a receive buffer that peers cannot write to otherwise. The bytes
+ * are flushed only if the memory can persist. */
 static void messages_count_only_where_they_can_persist(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -299,8 +300,8 @@ static void after_a_failed_flush_it_fails_too(void **state)
 }
 
 /*
- * A flush of another stream failed the file, which works again. This stream has not reported the
- * failure yet.
+ * The write-back for another stream's flush failed. The file works again, but this stream has not
+ * reported the failure yet.
  */
 static void a_flush_of_a_range_reports_bytes_lost_with_another_registration(void **state)
 {

@@ -94,7 +94,7 @@ static void writes_before_a_terminate_are_passed_over(void **state)
 	}
 }
 
-/* The first bytes of the Write were placed; neither the rest nor later bytes are. */
+/* The first bytes of the Write were placed. The rest and all later bytes are not placed. */
 static void a_begun_write_is_not_finished(void **state)
 {
 	static const size_t begun[] = {30, 5000, LARGE}, chunks[] = {1, 999, ROOM};

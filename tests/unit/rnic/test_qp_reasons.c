@@ -26,7 +26,8 @@ static void expect_why(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status,
 		fail_msg("vendor_err of %d is %#x instead of %#x", (int)wr_id, wc.vendor_err, why);
 }
 
-/* Post requests of three kinds, 1 to 3, which stay unanswered, and a receive, 9. */
+/* Post requests of three kinds with wr_id 1 to 3, which stay unanswered, and a receive with wr_id
+ * 9. */
 static void post_some(struct bench *t)
 {
 	assert_int_equal(end_recv(t->a, 9, t->mra, 0, 8), 0);

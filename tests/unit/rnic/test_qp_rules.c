@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For each broken rule the right Terminate, and no byte placed; also messages that break no rule.
+ * A message that breaks a rule is answered by the right Terminate, and none of its bytes is placed.
+ * Some messages here break no rule.
  */
 #include <string.h>
 
@@ -302,7 +303,7 @@ static void nothing_is_looked_at_after_a_failure(void **state)
 	hdr = hdr_untagged(RDMAP_SEND, 0, 7, 0, true);
 	end_inject_fpdu(t.b, &hdr, NULL, 0);
 	hdr = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova, true);
-	/* these bytes are taken, so that the LLP can close in good order */
+	/* the QP takes these bytes, so that the LLP can close in good order */
 	end_inject_fpdu(t.b, &hdr, "AAAAAAAA", 8);
 	assert_memory_equal(t.mb, before, sizeof(before));
 	expect_terminated(t.b, true, TERM_DDP_BAD_MSN);

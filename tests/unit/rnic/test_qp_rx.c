@@ -26,8 +26,8 @@ static void without_crc_large_payloads_go_straight_to_memory(void **state)
 	assert_true(c->rx_copied_bytes <= QP_RXBUF);
 }
 
-/* A small message is between two large payloads. The receiver may read it together with the begin
- * of the second payload only. */
+/* A small message is between two large payloads. Together with the small message, the receiver may
+ * read at most the beginning of the second payload. */
 static void after_a_large_payload_little_is_read_ahead(void **state)
 {
 	struct bench *t = *state;

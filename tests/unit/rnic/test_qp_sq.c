@@ -117,7 +117,7 @@ static void a_chain_is_taken_up_to_the_first_bad_one(void **state)
 	expect_no_wc(&t->a->scq);
 }
 
-/* As on a card, a slot is free only after its completion was polled, on which programs rely. */
+/* As on a card, a slot is free only after its completion was polled. Programs rely on this. */
 static void a_full_queue_refuses_until_something_is_collected(void **state)
 {
 	struct pair_options o = pair_defaults();

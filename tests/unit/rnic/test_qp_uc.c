@@ -229,7 +229,7 @@ static void a_request_of_the_peer_ends_the_stream_without_a_terminate(void **sta
 	bench_close(&t);
 }
 
-/* The receive's memory is an error of this end, so only this end gets it. */
+/* Unregistered memory of a receive is an error of this end, so only this end reports the error. */
 static void a_receive_without_its_memory_fails_at_this_end_alone(void **state)
 {
 	open_bench(false, false);

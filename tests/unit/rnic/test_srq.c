@@ -188,8 +188,8 @@ static void a_cancelled_waiter_is_not_notified(void **state)
 	assert_int_equal(user.notified, 0);
 }
 
-/* A user that drops messages without a receive registers no waiter, and may be gone when a receive
- * is posted. */
+/* A user that drops messages without a receive registers no waiter, and may be destroyed before a
+ * receive is posted. */
 static void nothing_waits_without_a_waiter(void **state)
 {
 	assert_false(srq_take(&srq, &taken, NULL));

@@ -31,7 +31,7 @@ static struct rpma_conn *connected(const struct rpma_conn_cfg *cfg)
 	return conn;
 }
 
-/* Make an endpoint that has got a request; deleting the endpoint also deletes the request. */
+/* Make an endpoint that has received a request; deleting the endpoint also deletes the request. */
 static struct rpma_ep *requested(const void *pdata, uint8_t len, struct rpma_conn_req **req)
 {
 	struct rpma_ep *ep = NULL;

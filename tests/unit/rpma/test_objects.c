@@ -118,7 +118,7 @@ static int access_for(int usage)
 	return ret ? ret : script.access;
 }
 
-/* Peers whose librpma sends no flush still read. */
+/* Regions also permit reads: a peer whose librpma cannot send a flush sends a Read instead. */
 static void a_device_that_flushes_is_given_the_rights_for_it(void **state)
 {
 	const int visible = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY,

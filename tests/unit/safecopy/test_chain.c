@@ -324,7 +324,8 @@ static enum sigfault_verdict mend_and_raise(const siginfo_t *info, void *uctx)
 	return SIGFAULT_RAISE;
 }
 
-/* Let two libraries install their handlers by turns, as each does when it finds the other's. */
+/* Let two libraries install their handlers in turn: each library installs its handler again when it
+ * finds the other library's handler. */
 static void protect_by_both(void)
 {
 	for (unsigned i = 0; i < 3; i++) {

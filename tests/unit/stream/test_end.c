@@ -75,8 +75,8 @@ static void a_message_right_before_the_disconnect_arrives(void **state)
 }
 
 /*
- * A message that came before its receive can still be received after the peer has disconnected, but
- * not after this end has.
+ * A message that arrived before its receive was posted can still be received after the peer has
+ * disconnected, but not after this end has disconnected.
  */
 static void parked_messages_wait_until_this_end_disconnects_too(void **state)
 {
@@ -216,8 +216,8 @@ static void forget(void)
 }
 
 /*
- * Closing with unread bytes, or before further bytes arrive, causes a reset, which would overtake
- * the sent bytes.
+ * If this end closed the socket with unread bytes, or before further bytes arrive, its host would
+ * send a reset. The peer could see the reset before it has read the sent bytes.
  */
 static void after_the_time_limit_input_is_dropped_until_the_fin(void **state)
 {
@@ -263,7 +263,8 @@ static void lingering_ends(void **state)
 	}
 }
 
-/* A connection that was never established owes its peer no bytes, so its end does not linger. */
+/* A connection that was never established has no sent bytes to deliver, so its end does not
+ * linger. */
 static void nobody_lingers_for_a_stranger(void **state)
 {
 	link_init(&l, NULL, &b);

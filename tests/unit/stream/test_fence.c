@@ -122,7 +122,7 @@ static void one_that_has_not_named_itself_yet_is_cut_when_it_does(void **state)
 	fence_arrive(&all, &m[1]);
 	assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
 	assert_int_equal(all.n_questions, 1);
-	/* this connection came after the question, so the question does not mean it */
+	/* this connection came after the question, so the question does not refer to it */
 	fence_arrive(&all, &m[2]);
 	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
@@ -209,7 +209,7 @@ static void one_that_never_names_itself_is_cut_when_there_is_no_room(void **stat
 	assert_int_equal(cuts[0], 1);
 	assert_int_equal(cuts[1], 1);
 	assert_int_equal(cuts[2], 0);
-	assert_int_equal(all.n_questions, 1); /* this question may mean m[2] */
+	assert_int_equal(all.n_questions, 1); /* this question may refer to m[2] */
 	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
 	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 }

@@ -33,7 +33,7 @@ static void accepted(void)
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 }
 
-/* Make an initiator that has got a consenting reply from a peer that is written in the test. */
+/* Make an initiator that has received a consenting reply. The test itself acts as its peer. */
 static void initiator_waits(void)
 {
 	struct mpa_start reply = {.reply = true,

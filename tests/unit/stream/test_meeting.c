@@ -287,7 +287,8 @@ static void test_an_unused_stream_gives_way_to_the_next_dial(void **state)
 	assert_ptr_equal(todo.accept, &next);
 }
 
-/* A dial that is accepted but ends at once is repeated only after a pause. */
+/* If a dial is accepted but its stream ends immediately, the dial is repeated only after a
+ * pause. */
 static void test_pauses_grow_while_greetings_fail(void **state)
 {
 	uint64_t pause = MS;

@@ -273,8 +273,8 @@ static void check_meeting(void)
 		assert_int_equal(todo.attempt, m.attempt);
 	if (m.state == MEETING_NONE)
 		assert_true(todo.deadline == CLOCK_NEVER);
-	/* An end that still looks for its peer has a deadline, unless its own dial is at the
-	 * peer. */
+	/* An end that still looks for its peer has a deadline, unless its own dial has been
+	 * sent. */
 	if (looks && m.dial != MEETING_DIAL_SENT)
 		assert_true(todo.deadline != CLOCK_NEVER);
 	if (!looks)
@@ -303,7 +303,8 @@ static void test_each_event_in_each_state(void **state)
 	}
 }
 
-/* The event that an attempt has ended may arrive while another attempt is under way, or none. */
+/* The event that an attempt has ended may arrive while another attempt is under way, or while none
+ * is under way. */
 static void test_late_events_change_nothing(void **state)
 {
 	char before[16], after[16];

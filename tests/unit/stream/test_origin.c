@@ -176,8 +176,8 @@ static void an_orderly_end_is_over(void **state)
 	link_fini(&l);
 }
 
-/* The target accepts sent bytes until it sees this end's FIN, and nothing proves that it has seen
- * it. */
+/* The target accepts sent bytes until it sees this end's FIN, and nothing proves that the target
+ * has seen this FIN. */
 static void one_that_the_target_leaves_first_is_not(void **state)
 {
 	established();

@@ -138,8 +138,8 @@ static void count_warnings(enum log_level level, const char *file, int line, con
 }
 
 /*
- * A request goes to an unknown peer, so long private data cause a warning. A reply causes one only
- * if the peer is another implementation.
+ * A request goes to an unknown peer, so long private data cause a warning. A reply causes a warning
+ * only if the peer is another implementation.
  */
 static void private_data_that_others_refuse_are_warned_of(void **state)
 {
@@ -314,7 +314,7 @@ static void data_in_the_same_bytes_as_the_reply_are_the_qps(void **state)
 	link_dial(&l, &link_params);
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	assert_int_equal(side_post_send(&l.b, 8), 0);
-	/* Let the initiator look only after the whole frame has arrived. */
+	/* Let the initiator process its input only after the whole frame has arrived. */
 	struct stream *initiator = l.a.s;
 	l.a.s = NULL;
 	link_run(&l);

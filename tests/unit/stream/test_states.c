@@ -74,7 +74,7 @@ static void begin(const struct place *place)
 	assert_int_equal(stream_state(walk.me->s), place->state);
 }
 
-/* Work that is due at once must be done by the next call, and then no longer be due. */
+/* Work that is due immediately must be done by the next call, and must not be due afterwards. */
 static void check_update(void)
 {
 	struct stream_update look;
@@ -138,8 +138,8 @@ static void step(void (*event)(void))
 	check();
 }
 
-/* In these states only, the stream waits for its user and not for the peer, so they may last
- * without a limit. */
+/* Only in these states the stream waits for its user instead of the peer, so only these states may
+ * last without a limit. */
 static void end(void)
 {
 	enum stream_state state;

@@ -270,7 +270,8 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* Builders of other operations would fail at their first use, so they are refused. */
+/* A queue pair with builders (ibv_wr_*()) of other operations is refused: these builders would fail
+ * at their first use. */
 static void a_datagram_queue_pair_has_builders_of_sends_alone(void **state)
 {
 	static const uint64_t lacking[] = {IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_LOCAL_INV,
