@@ -127,7 +127,7 @@ static void *try_for_long(void *arg)
 	return (void *)(intptr_t)lock_try_for(&shared.lock, 60 * NSEC_PER_SEC);
 }
 
-/* The value 2 would show that a thread sleeps, or is about to. */
+/* The value 2 would show that a thread sleeps, or is about to sleep. */
 static void a_thread_may_try_for_a_time_without_sleeping(void **state)
 {
 	uint64_t begin = clock_now_ns();

@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 #define PERIOD  (LOG_LIMIT_PERIOD_MS * NSEC_PER_MS)
-#define START   (7 * PERIOD + 1) /* a time shortly after the begin of a period */
+#define START   (7 * PERIOD + 1) /* a time shortly after the beginning of a period */
 #define THREADS 4
 #define EACH    1000
 

@@ -57,7 +57,8 @@ static void lines_for_the_journal_have_their_level(void **state)
 	assert_string_equal(log_prefix(LOG_LVL_OFF), "");
 }
 
-/* A process inherits the variable, but its standard error may be a terminal or a file. */
+/* A process inherits the variable JOURNAL_STREAM, but its standard error may be a terminal or a
+ * file. */
 static void lines_for_another_descriptor_have_none(void **state)
 {
 	assert_string_equal(log_prefix(LOG_LVL_ERROR), "");

@@ -11,7 +11,7 @@ static const struct option table[] = {{"config", required_argument, NULL, 'c'},
 				      {"pool-set", no_argument, NULL, 300},
 				      {0}};
 
-/* Returns the reason for the first option that is not taken; "": all are. */
+/* Returns the reason for the first option that is not taken; "": all options are taken. */
 static const char *fault_of(const char *a, const char *b)
 {
 	char words[3][40] = {"daemon"}, *argv[] = {words[0], words[1], words[2], NULL};

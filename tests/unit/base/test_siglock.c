@@ -108,7 +108,7 @@ static void an_event_ends_a_wait(void **state)
 		siglock_wait(&lock, &event, seen, 1000000);
 	siglock_release(&lock);
 	pthread_join(thread, NULL);
-	/* A notification that came before the wait ends it at once. */
+	/* A notification that arrived before the wait ends the wait immediately. */
 	siglock_take(&lock);
 	siglock_wait(&lock, &event, seen, 1000000);
 	siglock_release(&lock);

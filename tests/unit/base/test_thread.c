@@ -102,7 +102,8 @@ static void a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone(vo
 	close(fd);
 }
 
-/* The time of day is far ahead of the monotonic clock: a wait that used it would end at once. */
+/* The time of day is far ahead of the monotonic clock: a wait that used it would end
+ * immediately. */
 static void a_timed_wait_is_by_the_monotonic_clock(void **state)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

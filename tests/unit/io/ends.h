@@ -53,7 +53,7 @@ struct ends {
 };
 void ends_open(struct ends *e);
 void ends_close(struct ends *e);
-/* Complete a connect that the client has already called for. */
+/* Complete the connection for which the client has already called connect. */
 void ends_establish(struct ends *e);
 
 int end_post_recv(struct end *e, uint64_t wr_id);

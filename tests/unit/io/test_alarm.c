@@ -30,8 +30,8 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, str
 	return 0;
 }
 
-/* Set the alarm `times` times at this cost. Returns the interval at which an alarm that is due each
- * 40 us is set. */
+/* Set the alarm `times` times at this cost. Returns the interval between two settings of an alarm
+ * that is due every 40 us. */
 static uint64_t pace_after(struct alarm *a, int times, uint64_t cost)
 {
 	cost_ns = cost;

@@ -92,7 +92,7 @@ static void after_a_reset_the_limits_hold_again(void **state)
 #define LONG_TIMER   26 /* InfiniBand's code of 81.92 ms */
 #define LONGER_TIMER 28 /* InfiniBand's code of 163.84 ms */
 
-/* A Send that waits for the meeting does not wait for a receive yet. */
+/* The time does not run while a Send waits for the queue pairs to meet. */
 static void the_time_begins_with_the_arrival(void **state)
 {
 	sender.rnr_retry = 6;
@@ -107,7 +107,7 @@ static void the_time_begins_with_the_arrival(void **state)
 	expect_end(&receiver, 2, IBV_WC_SUCCESS);
 }
 
-/* The time of each Send begins when it is the first one that waits. */
+/* The time of each Send begins when this Send is the first one that waits. */
 static void a_receive_in_time_ends_the_wait(void **state)
 {
 	sender.rnr_retry = 6;
@@ -135,8 +135,8 @@ static void the_greatest_number_of_retries_is_no_limit(void **state)
 	expect_end(&sender, 1, IBV_WC_SUCCESS);
 }
 
-/* The Write before the Send is complete. The peer has placed the Write after it, too, but that one
- * is not complete. */
+/* The Write before the Send is complete. The peer has also placed the Write after the Send, but
+ * this Write fails. */
 static void only_the_send_gets_the_status(void **state)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)sender.buf, .length = 8, .lkey = sender.mr->lkey};
@@ -148,7 +148,7 @@ static void only_the_send_gets_the_status(void **state)
 					     .rkey = receiver.mr->rkey}},
 			   *bad;
 
-	sender.rnr_retry = 0; /* the first try still has the time of the peer */
+	sender.rnr_retry = 0; /* the first try still waits for the time that the peer has set */
 	meet();
 	assert_int_equal(ibv_post_send(sender.qp, &wr, &bad), 0);
 	plain_send(&sender, 2, "without a receive");

@@ -24,7 +24,7 @@ static void poll_empty(struct end *e)
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 }
 
-/* Poll until the link reports no bytes any more. */
+/* Poll until the link no longer reports arrived bytes to the engine. */
 static void poll_until_owned(struct end *e)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -50,7 +50,7 @@ static void send_into_the_full_link(struct ends *e)
 	assert_true(pair_full() > before);
 }
 
-/* Polls do not retry the send, so no send is made in vain. */
+/* Polls do not retry the send, so no send fails for lack of space. */
 static void it_is_sent_when_there_is_room_while_a_thread_polls(void **state)
 {
 	struct ends e;

@@ -57,7 +57,8 @@ static void it_looks_for_a_while_at_what_was_active(void **state)
 	ends_close(&e);
 }
 
-/* First three gaps of four, then all gaps, are longer than the time for which the thread spins. */
+/* At first three of four gaps between events, and later all gaps, are longer than the time for
+ * which the thread spins. */
 static void it_does_not_look_when_messages_are_rare(void **state)
 {
 	struct ends e;

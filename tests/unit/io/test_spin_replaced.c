@@ -16,7 +16,7 @@ static struct eng_source source; /* lives until the process ends */
 static int fd;
 static atomic_uint served, stale;
 static atomic_bool silent;                     /* the poller does not report the source */
-static atomic_bool held, begun, over, went_on; /* of the look() that is held */
+static atomic_bool held, begun, over, went_on; /* states of the look() that is held */
 
 static void wait_for(atomic_bool *what)
 {

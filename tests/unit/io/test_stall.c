@@ -49,7 +49,8 @@ static void slow_free(struct eng_source *src)
 {
 	engine_set_timer(&slow.timer, CLOCK_NEVER);
 	if (atomic_fetch_add(&slow.released, 1) > 0)
-		usleep(1000); /* repeat, as long as the callback is held */
+		/* a defective engine would repeat this call while the callback is held */
+		usleep(1000);
 }
 
 static void slow_forked(struct eng_source *src)

@@ -14,8 +14,8 @@
 #include "ends.h"
 
 /*
- * More messages than a stopped receiver's kernel holds, or the receiver parks; fewer than the
- * sender's kernel holds.
+ * More messages than the stopped receiver's kernel can hold and than the receiver can park, but
+ * fewer than the sender's kernel can hold.
  */
 #define MESSAGES 120
 #define POSTED   4 /* receives that are posted at the same time */

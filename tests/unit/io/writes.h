@@ -8,8 +8,8 @@
 
 enum { WORDS = END_BUF / 8, TEACH = 4 };
 
-/* Sometimes a thread of the engine, late in its look for the previous answer, sends a waiting
- * Write. Repeat such a round, up to this often. */
+/* Sometimes a thread of the engine still checks for the previous answer, and sends a waiting Write.
+ * The test repeats such a round, at most this many times. */
 #define TRIES 100
 
 void stop_clock(void);

@@ -22,7 +22,7 @@ void standin_delete(struct standin *s);
 
 /* Returns the content of a member's file; slot 0 is this host's. */
 const uint8_t *standin_copy(struct standin *s, unsigned slot);
-/* Change the begin of a member's file by write(2). */
+/* Change the beginning of a member's file by write(2). */
 void standin_spoil(struct standin *s, unsigned slot);
 /*
  * Truncate the member's file at `end`, so that its last pages can be neither read nor written. When

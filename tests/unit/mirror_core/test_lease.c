@@ -106,8 +106,8 @@ static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 }
 
 /*
- * The renewal is sent at time 0, and is written and seen at once, which makes the lease as short as
- * possible. The clocks' rates differ by 5 % each.
+ * The renewal is sent at time 0, and is written and seen immediately, which makes the lease as
+ * short as possible. The clocks' rates differ by 5 % each.
  */
 static void the_margin_covers_clocks_that_drift(void **state)
 {

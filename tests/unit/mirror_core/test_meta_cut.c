@@ -2,9 +2,9 @@
 /*
  * The order of writes (rules W1 to W9 of doc/mirror-format.md) under power cuts. The power is cut
  * at every persist call of every step, and the medium then has any mixture of written-back words.
- * Answered writes must be on the medium, unanswered ones may be, and nothing may be damaged. The
- * same steps then run with a medium that does not write one region, which the check of each rule
- * must notice.
+ * The writes of an answered step must be on the medium. The writes of an unanswered step may be
+ * there or not. No byte may be damaged. The same steps then run with a medium that does not write
+ * one region, which the check of each rule must notice.
  */
 #include "unit/mirror_core/steps.h"
 

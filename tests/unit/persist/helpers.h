@@ -60,7 +60,7 @@ void assert_digest(const struct vext_digest *d, uint32_t alg, enum vext_digest_s
 		   const void *bytes, size_t len);
 /*
  * Skip the test under ThreadSanitizer: if a thread of the child reuses the stack of a parent's
- * thread, it takes the two for one.
+ * thread, ThreadSanitizer takes the two threads for one.
  */
 void need_threads_after_fork(void);
 /* Call fork() as the engine does. */

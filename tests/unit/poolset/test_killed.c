@@ -51,7 +51,7 @@ static bool kill_at(unsigned n)
 		assert_int_equal(WEXITSTATUS(status), 77);
 		skip();
 	}
-	/* The child stops twice for each system call: at its begin and at its end. */
+	/* The child stops twice for each system call: at its beginning and at its end. */
 	for (unsigned stops = 0; WIFSTOPPED(status) && stops < 2 * n - 1; stops++) {
 		assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
 		assert_int_equal(waitpid(child, &status, 0), child);

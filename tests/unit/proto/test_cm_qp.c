@@ -51,7 +51,7 @@ static void private_data_may_follow(void **state)
 	assert_int_equal(cm_qp_decode(longer, sizeof(longer), &got), CM_QP_LEN);
 }
 
-/* Every byte but those of the GID and the lower ones of the numbers is checked. */
+/* Every byte is checked, except the bytes of the GID and the lower bytes of the numbers. */
 static void other_private_data_are_no_name(void **state)
 {
 	static const size_t checked[] = {0, 1, 2, 3, 4, 6, 7, 8, 12};

@@ -44,7 +44,7 @@ void running_assert_noted(struct running *r, const char *text);
 /* Returns options of a client for the region "first". */
 struct session_opts running_client(const struct running *r, enum hello_access access);
 void running_open(struct session *s, const struct session_opts *opts);
-/* Write the word to the begin of dst. Returns 0 when the word has arrived. */
+/* Write the word to the beginning of dst. Returns 0 when the word has arrived. */
 int running_write(struct session *s, struct rpma_mr_remote *dst, char word[8]);
 
 #endif

@@ -112,7 +112,7 @@ static void one_of_an_application_that_ignores_its_children_ends(void **state)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* A daemon may have closed the descriptors 0 to 2, which the sockets then get. */
+/* A daemon may have closed the descriptors 0 to 2, so the sockets may get these numbers. */
 static void closed_standard_streams_are_no_trouble(void **state)
 {
 	int saved[3];

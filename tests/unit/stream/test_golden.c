@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up frames captured from Linux siw, are fed to an initiator and a responder. With rping's
- * parameters (1/1, no private data) and without extensions, the stream has to send the same bytes
- * as siw.
+ * Start-up frames that were captured from Linux siw are fed to an initiator and a responder. With
+ * rping's parameters (1/1, no private data) and without extensions, the stream has to send the same
+ * bytes as siw.
  */
 #include "link.h"
 
@@ -92,7 +92,7 @@ static void as_responder(const struct golden *g, size_t chunk)
 	struct stream_config cfg = as_siw(STREAM_RESPONDER, g);
 	const struct qp_stream *agreed;
 
-	cfg.crc = false; /* siw's answer to a request with CRC is the same, so test without */
+	cfg.crc = false; /* siw's answer to a request with CRC is the same, so test without CRC */
 	link_init(&l, NULL, &cfg);
 	l.b.chunk = chunk;
 	stream_on_incoming(l.b.s, l.now, &l.b.u);

@@ -64,7 +64,7 @@ static void make_stream(bool markers)
 
 static void expect_no_cut_in_a_head(size_t at)
 {
-	static unsigned i; /* cuts must be in order */
+	static unsigned i; /* calls for one walk must come in the order of the cuts */
 
 	if (at < stream.begin[i])
 		i = 0;

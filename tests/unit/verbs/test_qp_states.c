@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every pair of states, for every type, with every mask that differs from a valid one in one bit or
- * two. */
+/* Every pair of states, for every type, with every mask that differs from a valid one in one or two
+ * bits. */
 #include "lib/unit.h"
 
 #include "softrnic/verbs/qp_states.h"
@@ -8,8 +8,7 @@
 #define STATES 7
 #define BITS   26 /* number of bits of enum ibv_qp_attr_mask, up to IBV_QP_RATE_LIMIT */
 
-/* The changes of state that the standard lists, in its words. A change that is in no row does not
- * exist. */
+/* The changes of state as the standard lists them. A change that is in no row does not exist. */
 static const struct move {
 	enum ibv_qp_type type;
 	enum ibv_qp_state from, to;
