@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A check that a descriptor is still the library's own file makes the file's next write-back no
- * slower. */
+/* Checking that a descriptor still refers to the library's own file does not make the next
+ * write-back of the file slower. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -46,7 +46,7 @@ static void a_look_gives_the_file_no_exact_time(void **state)
 	struct timespec now;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		file_write(fd); /* this write follows the fstat() of the round before */
+		file_write(fd); /* this write follows the fstat() of the previous round */
 		usleep(100);
 		assert_false(ownfd_is_lost(&own));
 		assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);

@@ -47,7 +47,7 @@ static void *thread_take(void *arg)
 	return NULL;
 }
 
-/* A handler must never find the lock taken by its own thread: it would wait for ever. */
+/* A handler must never find the lock taken by its own thread: the handler would wait for ever. */
 static void handlers_and_threads_take_turns(void **state)
 {
 	struct sigaction sa = {.sa_handler = on_timer}, before;

@@ -28,7 +28,7 @@ struct pair_link {
 	size_t head, len;
 	bool silent;
 	bool asked; /* the engine requested an event for the time when the peer has space */
-	/* readable while a thread waits and there are bytes, or the stream has ended */
+	/* readable while a thread waits, if bytes have arrived or the stream has ended */
 	int arrival;
 	unsigned waiters;
 };

@@ -111,7 +111,7 @@ static void an_ack_leaves_with_the_answer(void **state)
 	int tries = 0;
 
 	open_polled(&p);
-	/* the policy does not know yet whether a post follows */
+	/* the policy has not yet seen that a post follows */
 	assert_int_equal(sends_of_round(&p), 2);
 	assert_int_equal(sends_of_round(&p), 2);
 	while (sends_of_round(&p) != 1)
@@ -205,7 +205,7 @@ static void a_failed_queue_pair_sends_it_before(void **state)
 	close_polled(&p);
 }
 
-/* A program that answers no message has none of its Acks deferred. */
+/* If a program answers no message, none of its Acks is deferred. */
 static void where_nothing_is_answered_acks_leave_at_once(void **state)
 {
 	struct pair p;
@@ -246,9 +246,9 @@ static void close_watching(struct pair *p)
 }
 
 /*
- * Give the engine time to receive the completion: a poll that comes before it finds nothing, and
- * then the thread seems to wait for the completion, not for its memory. The clock advances, because
- * quick polls would begin a lease, which does not end while the clock stands still.
+ * Give the engine time to receive the completion: an earlier poll finds nothing, and then the
+ * thread seems to wait for the completion instead of watching its memory. The clock advances,
+ * because quick polls would begin a lease, which does not end while the clock stands still.
  */
 static void await_own_completion(struct end *e)
 {
@@ -264,7 +264,8 @@ static void await_own_completion(struct end *e)
 	poll_empty(e);
 }
 
-/* The client writes, and the server sees that. Returns true if the Ack is deferred. */
+/* The client writes, and the server sees the bytes in its memory. Returns true if the Ack is
+ * deferred. */
 static bool watched_write(struct pair *p)
 {
 	uint64_t before = sends_of(&p->ends.server);

@@ -69,7 +69,7 @@ static void some_that_were_cheap_change_little(void **state)
 }
 
 /* Setting a distant timer is cheap, because the hardware is not programmed. So such a setting does
- * not measure the cost of a near one. */
+ * not measure the cost of setting a near timer. */
 static void a_distant_timer_is_no_measure_of_the_cost(void **state)
 {
 	struct alarm a = {.fd = 0};

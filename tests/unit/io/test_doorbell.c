@@ -143,7 +143,8 @@ static void where_nothing_follows_soon_writes_leave_at_once(void **state)
 	pair_close(&p);
 }
 
-/* A loop over many connections comes back to each one only after the longest delay of a Write. */
+/* A loop over many connections returns to each connection only after the longest delay of a
+ * Write. */
 static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 {
 	enum { PAIRS = 4, ROUNDS = 10 };
@@ -445,7 +446,7 @@ static void *poll_all_the_time(void *arg)
 	return NULL;
 }
 
-/* The thread that posts, the one that polls, and the timer compete to send; no Write is lost. */
+/* The posting thread, the polling thread and the timer compete to send; no Write is lost. */
 static void writes_of_one_thread_are_sent_by_any(void **state)
 {
 	uint64_t seed = 1;

@@ -187,7 +187,7 @@ static void timing_begin(uint64_t at)
 
 /*
  * Begin a flush whose write-back ends only when the gate is opened. A timer fires deadline_ns after
- * the begin; 0: no timer. Returns the time of the begin.
+ * the beginning; 0: no timer. Returns the time of the beginning.
  */
 static uint64_t hold_one_here(uint64_t deadline_ns)
 {
@@ -439,7 +439,7 @@ static void its_region_can_go_meanwhile(void **state)
 	let_go();
 }
 
-/* The connection ends without waiting for the write-back. The file is used again after the
+/* The connection ends without waiting for the write-back. The test uses the file again after the
  * write-back. */
 static void its_connection_can_end_meanwhile(void **state)
 {

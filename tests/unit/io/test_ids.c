@@ -30,7 +30,8 @@ static int disconnected(void **state)
 
 /* --- addresses ------------------------------------------------------------------------------- */
 
-/* rping -b and ucmatose -b bind an id, and then resolve the address with the same source. */
+/* rping -b and ucmatose -b bind an id, and then resolve the address with the same source
+ * address. */
 static void what_is_bound_stays_so_when_resolved_with_a_source(void **state)
 {
 	struct sockaddr_in dst = end_loopback(9), src = end_loopback(0);
@@ -275,7 +276,7 @@ static void what_came_before_the_end_is_there_with_its_event(void **state)
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* Destroying a queue pair removes its completions, as cards do. The program may then free the
+/* Destroying a queue pair also removes its completions, as on a card. The program may then free the
  * memory to which the wr_ids point. */
 static void a_destroyed_queue_pair_takes_its_completions_along(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* While a thread polls or waits, only this thread looks for bytes; afterwards the engine looks
- * again. */
+/* While a thread polls or waits, only this thread checks for arrived bytes; afterwards the engine
+ * checks again. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -564,7 +564,7 @@ static void two_threads_wait_for_one_queue(void **state)
 
 /* --- threads that wait again and again ---------------------------------------------------- */
 
-/* Sends a message each time the server has probably begun to wait for one. */
+/* Sends a message each time the server has probably begun to wait for a message. */
 struct sender {
 	struct ends *e;
 	atomic_uint wanted;

@@ -151,7 +151,7 @@ static uint64_t now_ms(void)
 
 #define RETRY_MS 536 /* timeout 17: 4.096 us * 2^17 */
 
-/* Of three messages, the peer has a receive for the first one. */
+/* Post three messages. The peer has a receive for the first message only. */
 static void post_three(void)
 {
 	dials.timeout = 17;

@@ -89,8 +89,8 @@ static void expect_success(struct plain *p)
 	assert_int_equal(plain_wait(p).status, IBV_WC_SUCCESS);
 }
 
-/* Of two queue pairs the one with the greater number dials, and the other waits for the dial. Which
- * one the child gets is random, so both cases occur in several rounds. */
+/* The queue pair with the greater number dials, and the other queue pair waits for the dial. The
+ * number of the child's queue pair is random, so both cases occur in several rounds. */
 static void kill_in(enum stage stage)
 {
 	struct plain p;

@@ -114,7 +114,7 @@ static bool answers_within(int fd, int ms)
 	return poll(&p, 1, ms) > 0;
 }
 
-/* Take the reject, which must come and must name the queue pairs of the request. Returns its
+/* Take the reject, which must arrive and must name the queue pairs of the request. Returns its
  * reason. */
 static enum meet_reason refusal(int fd)
 {
@@ -349,7 +349,7 @@ static void bytes_after_a_request_end_its_connection(void **state)
 }
 
 /* A program on the same host sends the peer's name, and then nothing more: the true peer must still
- * get through. */
+ * connect. */
 static void a_forger_that_is_accepted_and_leaves_changes_nothing(void **state)
 {
 	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);

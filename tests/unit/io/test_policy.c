@@ -41,7 +41,8 @@ static const struct story stories[] = {
 	 * enough to let the next Write wait. */
 	{"wfwfwwaw", "sssswjas"},
 	{"wfwfwwawfwfw", "sssswjassssw"},
-	/* Sends wait after eight in a row, until a request with a completion is posted. */
+	/* After eight Sends in a row, further Sends wait until a request with a completion is
+	 * posted. */
 	{"mmmmmmmmmmmf", "sssssssswjjs"},
 	{"mmmmmmmmmmmfmm", "sssssssswjjsss"},
 	/* In an exchange of messages no Send waits, because the thread polls for the answer. */
@@ -52,7 +53,7 @@ static const struct story stories[] = {
 	{"mmmmmmmmmammmmmmmmmmmmmmmmmm", "sssssssswasssssssssssssssswj"},
 	/* No message waited at the time of the second poll. */
 	{"mmmmmmmmmlmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssslsssssssssssssssswj"},
-	/* Other messages joined a waiting one: eight in a row are enough again. */
+	/* Other messages joined a waiting one: eight messages in a row are enough again. */
 	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmmlmmmmmmmmmm", "sssssssswlsssssssssssssssswjlsssssssswj"},
 	/* A single Write waited alone: from now on two pairs are not enough to let a Write wait. */
 	{"wfwfwawfwfwfwf", "sssswassssssss"},
@@ -190,7 +191,7 @@ static void what_an_alarm_takes_is_an_average(void **state)
 	assert_in_range(cost_after(0, 50, 15 * US, 80 * US), 14 * US, 15 * US);
 	/* A large measured cost may come from the scheduler, so it counts only up to a bound. */
 	assert_in_range(cost_after(0, 50, 5000 * US, 80 * US), 15 * US, 16 * US);
-	/* A few cheap settings change the average little, many change it. */
+	/* A few cheap settings change the average little; many cheap settings change it much. */
 	assert_in_range(cost_after(15 * US, 8, 1 * US, 80 * US), 12 * US, 15 * US);
 	assert_in_range(cost_after(15 * US, 500, 1 * US, 80 * US), 1 * US, 1200);
 	/* Setting an alarm far in the future does not count. */

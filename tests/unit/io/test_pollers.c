@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Several threads take completions of one queue, which some connections share: by polls, and by
- * waits for the queue's events. Each completion must be returned exactly once. The completions of
- * each connection must be in order within one poll, and in all if only one thread takes them.
- * Meanwhile the connections move to rings.
+ * Several connections share a completion queue. Several threads take completions from it, by polls
+ * and by waits for the queue's events. Each completion must be returned exactly once. The
+ * completions of each connection must be in order within one poll, and over all polls if only one
+ * thread takes them. Meanwhile the connections move to rings.
  */
 #include "ends.h"
 
@@ -28,7 +28,7 @@ static atomic_uchar taken[CONNS][OPS];
 static atomic_uint collected[CONNS], twice, disordered, failed, missed, waiting;
 static atomic_bool over;
 
-/* is_alone: the last thread takes all completions. */
+/* is_alone: this run has only one thread, which takes all completions. */
 static atomic_bool is_alone;
 static int64_t last_of_all[CONNS];
 

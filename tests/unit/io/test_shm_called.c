@@ -112,7 +112,7 @@ static void exchange(void)
 	assert_int_equal(end_wait_wc(&ends.server).status, IBV_WC_SUCCESS);
 }
 
-/* Wait until both ends have moved to rings, or until one of them has a reason not to. */
+/* Wait until both ends have moved to rings, or until one of them has a reason to stay on TCP. */
 static uint64_t outcome(void)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;

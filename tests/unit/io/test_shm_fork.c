@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * While a connection moves to rings, the process forks at each step that releases a descriptor. The
- * child then closes its copy of the connection. It must not close or use a released descriptor,
- * because its number may belong to another file.
+ * child then closes its copy of the connection. The child must not close or use a released
+ * descriptor, because the descriptor's number may belong to another file.
  */
 #include "ends.h"
 

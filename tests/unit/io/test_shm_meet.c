@@ -37,8 +37,8 @@ static void gone(struct eng_source *src)
 }
 
 /*
- * Returns true for a socket or memory file. Other files are not the test's: the engine's thread may
- * be reading its configuration.
+ * Returns true for a socket or memory file. Other files do not count: the engine's thread may be
+ * reading its configuration.
  */
 static bool is_ours(const char *target)
 {
@@ -104,7 +104,7 @@ static enum meet_next pass(struct meet *from, enum ext_link_step step, struct me
 
 /*
  * Go up to the step before the last: the responder has the peer's proof, and the initiator has sent
- * its own.
+ * its own proof.
  */
 static void meet_until_proof(struct meeting *m)
 {
@@ -516,7 +516,7 @@ static void surplus_descriptors_are_closed(void **state)
 	expect_fds(before);
 }
 
-/* The receiver does not keep descriptors that come with a wake-up, and stops trusting the
+/* The receiver does not keep descriptors that arrive with a wake-up, and stops trusting the
  * sender. */
 static void descriptors_with_a_wake_up_are_not_kept(void **state)
 {
@@ -562,7 +562,7 @@ static void only_our_user_and_those_that_are_listed_are_permitted(void **state)
 	assert_true(permitted_as(0));
 	assert_true(permitted_as(4242));
 	assert_false(permitted_as(4243));
-	/* the overflow uid is in the list, but is refused all the same */
+	/* the overflow uid is in the list, but is refused nevertheless */
 	assert_false(permitted_as(config_get()->overflow_uid));
 }
 
@@ -631,7 +631,8 @@ static void a_limit_for_files_is_not_run_into(void **state)
 	meeting_close(&m);
 }
 
-/* Many connections get rings: the more there are, the shorter are the rings of the next one. */
+/* Many connections get rings. The more rings exist, the shorter are the rings of the next
+ * connection. */
 static void rings_become_shorter_the_more_there_are(void **state)
 {
 	const struct config *conf = config_get();

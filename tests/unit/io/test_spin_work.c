@@ -12,7 +12,7 @@
 #define SPIN_US "4000"
 /* time of a callback: longer than a spin, shorter than the 20 ms after which the guard acts */
 #define WORK_US 6000u
-#define WARM    10u /* callbacks until the engine knows its spin time */
+#define WARM    10u /* callbacks after which the engine has determined its spin time */
 #define ROUNDS  10u
 #define WAIT_NS (10 * NSEC_PER_SEC)
 

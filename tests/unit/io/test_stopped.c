@@ -2,7 +2,7 @@
 /*
  * A receiver is stopped for longer than SOFTRNIC_DRAIN_MS. Meanwhile its peer's Sends complete, and
  * the peer disconnects in good order and stops waiting. The Sends must still arrive when the
- * receiver runs again, whatever it sends to the peer before.
+ * receiver runs again, even if the receiver first sends to the peer.
  */
 #include <errno.h>
 #include <signal.h>

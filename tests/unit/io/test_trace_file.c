@@ -93,8 +93,8 @@ static void trace_in_parent_and_child(void)
 	if (pid == 0) {
 		trace_forget(r.trace);
 		/*
-		 * The parent records this connection, so the child must not record its other end as
-		 * well.
+		 * The parent records this connection, so the child must not record the other end of
+		 * this connection as well.
 		 */
 		MUST(!link_tcp_trace_new(r.peer, false));
 		rig_trace(&other);

@@ -388,7 +388,8 @@ static void what_strangers_send_has_no_effect(void **state)
 	bad.to_qpn ^= 0x100; /* this number belongs to another port */
 	tell(fd, &bad, 1);
 	bad = good;
-	bad.from_qpn ^= 0x100; /* the sending queue pair's number does not fit the sender's port */
+	/* the sending queue pair's number does not belong to the sender's port */
+	bad.from_qpn ^= 0x100;
 	tell(fd, &bad, 1);
 	bad = good;
 	bad.qkey++;

@@ -156,7 +156,7 @@ static void type_2_ends_with_its_queue_pair(void **state)
 	plain_ready(&user, owner.qp->qp_num);
 	plain_ready(&owner, user.qp->qp_num);
 	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_REM_ACCESS_ERR);
-	/* the region cannot be deregistered before the window is */
+	/* the region cannot be deregistered before the window is deallocated */
 	assert_int_equal(softrnic_dereg_mr(home), EBUSY);
 }
 
@@ -304,8 +304,8 @@ static void begin_writes(pthread_t *thread, uint32_t *key)
 		plain_expect_none(&owner, 1);
 }
 
-/* The window ends while a peer writes to it. After the call only the owner may change the
- * memory. */
+/* The window ends while a peer writes to it. After the call that ends the window, only the owner
+ * may change the memory. */
 static void nothing_is_placed_after_the_end(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -375,7 +375,7 @@ static void release(struct mr *mr)
 	pthread_mutex_unlock(&mr->table->lock);
 }
 
-/* Another connection still uses the former binding, as while it answers a Read. */
+/* Another connection still uses the former binding, for instance to answer a Read. */
 static void a_bind_goes_on_when_the_former_binding_is_idle(void **state)
 {
 	pthread_t thread;

@@ -117,7 +117,7 @@ int post_write(struct pair *p, uint32_t len, unsigned flags)
 	if (len == sizeof(p->next)) {
 		p->next++;
 		memcpy(e->buf, &p->next, sizeof(p->next));
-		/* wait until it is placed, so that the next Write may change the word */
+		/* wait until the Write is placed, so that the next Write may change the word */
 		if (!(flags & IBV_SEND_SIGNALED))
 			wr.send_flags |= IBV_SEND_INLINE;
 	}

@@ -54,7 +54,7 @@ void standin_stop_daemon(struct standin *s);
 void standin_start_daemon(struct standin *s);
 /* renewed == false: leases are no longer renewed. */
 void standin_set_lease(struct standin *s, bool renewed);
-/* Let another member become primary; this host's daemon sees this. */
+/* Let another member become primary; this host's daemon gets this change. */
 void standin_overtake(struct standin *s);
 /* Act as if the last primary had not ended in good order. */
 void standin_set_unclean(struct standin *s);

@@ -85,7 +85,7 @@ static void alone_each_call_is_a_write_back(void **state)
 	commit_fini(&s.commit);
 }
 
-/* Each thread gets the failure, whenever it called, and no later write-back is made. */
+/* Every caller gets the failure, also if it calls later, and no further write-back is made. */
 static void a_failure_is_everybodys(void **state)
 {
 	struct store s = {.fails_at = FAILS_AT};

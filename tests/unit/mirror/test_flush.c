@@ -106,7 +106,8 @@ static void test_ranges_of_all_sizes_and_places(void **state)
 	assert_flushed(7, 0, STANDIN_SIZE);
 }
 
-/* A flush is sent in parts of 512 KiB. A part may end within a range, or lie within one. */
+/* A flush is sent in parts of 512 KiB. A part can end within a range, or lie completely within a
+ * range. */
 static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 {
 	static uint8_t expected[STANDIN_SIZE];
@@ -462,7 +463,7 @@ static bool has_word(unsigned slot)
 			       __ATOMIC_ACQUIRE);
 }
 
-/* Pages in the memory of a member reach its medium in any order. */
+/* The dirty pages of a member can reach its medium in any order. */
 static void test_store8_follows_what_was_only_begun_to_each_medium(void **state)
 {
 	struct rpmirror_range range = {addr + BESIDE_AT, 64};

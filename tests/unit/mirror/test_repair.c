@@ -87,8 +87,8 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 
 #define BAD_FROM (STANDIN_SIZE - 16 * BLOCK)
 
-/* The data that were flushed meanwhile belong to pages of the member's file that cannot be
- * written. */
+/* The data that were flushed while the member was away belong to pages of the member's file that
+ * cannot be written. */
 static void return_with_bad_pages(int error)
 {
 	store(0, BLOCK, 1);

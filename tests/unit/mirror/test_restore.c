@@ -438,7 +438,7 @@ static void *read_elsewhere(void *page)
 
 /*
  * Read the page on another stack: base/sigfault.h recognizes a fault by its stack position, and
- * could mistake this one for an earlier fault whose handler left by longjmp().
+ * could mistake this fault for an earlier fault whose handler left by longjmp().
  */
 static bool reading_raises_elsewhere(uint64_t page)
 {

@@ -124,7 +124,7 @@ static void test_below_min_copies_nothing_is_acknowledged(void **state)
 	/* the text names the member and the remedy */
 	assert_non_null(strstr(rpmirror_errormsg(), "m2 (127.0.0.1:"));
 	assert_non_null(strstr(rpmirror_errormsg(), "start their rpmirrord"));
-	assert_int_equal(standin_record(s).view.insync, 5); /* either member may be promoted */
+	assert_int_equal(standin_record(s).view.insync, 5); /* either member can be promoted */
 	assert_int_equal(get_state().health, RPMIRROR_HEALTH_BLOCKED);
 	assert_true(take_event(RPMIRROR_EVENT_BLOCKED));
 }
@@ -285,7 +285,7 @@ static void test_a_mapping_that_is_demoted_fails(void **state)
 	assert_null(m);
 }
 
-/* A map that waits for the role also waits for a daemon that is not running yet. */
+/* A call to map that waits for the role also waits for a daemon that is not running yet. */
 static void test_a_waiting_map_also_waits_for_the_daemon(void **state)
 {
 	struct timespec pause = {0, 300000000};

@@ -65,8 +65,8 @@ static void test_local_write_backs_end_in_any_order(void **state)
 	assert_int_equal(flush_acked(&f, B), 3);
 }
 
-/* The kernel reports a failure only once. If write-backs overlap, each may have failed although
- * another one got the error. */
+/* The kernel reports a failure only once. If write-backs overlap, each may have failed although the
+ * kernel reported the error to another one. */
 static void test_a_local_write_back_is_certain_when_those_beside_it_have_ended(void **state)
 {
 	for (int i = 0; i < 3; i++)
@@ -117,8 +117,8 @@ static void test_a_joining_member_has_the_later_ones_only(void **state)
 }
 
 /*
- * A member that returns while it is still in the in-sync set delays flushes: none is acknowledged
- * before its copy is equal.
+ * A member that returns while it is still in the in-sync set delays flushes: no flush is
+ * acknowledged before the member's copy is equal.
  */
 static void test_a_member_that_came_back_owes_the_earlier_ones(void **state)
 {

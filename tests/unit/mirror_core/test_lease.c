@@ -86,14 +86,15 @@ static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 	candidate_init(&c, 5000);
 	candidate_on_sight(&c, epoch, 7, 40, 1000);
 	assert_int_equal(candidate_due(&c), 6000);
-	/* a member of the register that lags behind answered */
+	/* a member of the register with an older state answered */
 	candidate_on_sight(&c, epoch, 6, 39, 2000);
 	assert_int_equal(candidate_due(&c), 6000);
 	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(5999)));
 	assert_true(candidate_on_alive(&c, epoch, 7, 40, at_once(6000)));
 	candidate_on_sight(&c, epoch, 8, 41, 6500);
 	assert_int_equal(candidate_due(&c), 11500);
-	/* The key was renewed meanwhile, and that member did not have the renewal yet. */
+	/* The key was renewed meanwhile, and the member that answered did not have the renewal
+	 * yet. */
 	assert_false(candidate_on_alive(&c, epoch, 9, 42, at_once(11500)));
 	assert_int_equal(candidate_due(&c), 16500);
 	candidate_on_sight(&c, next, 0, 43, 17000);

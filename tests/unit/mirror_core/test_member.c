@@ -251,7 +251,7 @@ static void an_end_in_the_register_does_not_count_for_a_copy_in_doubt(void **sta
 }
 
 /*
- * A process that only reads the copy, to restore another one, changes nothing: the copy stays
+ * A process that only reads the copy, to restore another copy, changes nothing: the copy stays
  * clean, and no promise waits for this process.
  */
 static void a_restoring_reader_needs_the_promised_epoch_and_is_no_user(void **state)
@@ -440,7 +440,7 @@ static void a_target_is_syncing_until_its_own_primary_ends_it(void **state)
 	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
 	expect(MEMBER_OK);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
-	/* A lane of a member that is joining does not give its copy the flushes' epoch. */
+	/* A lane to a member that is joining does not set the epoch in the member's copy. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
 	assert_int_equal(meta.super.epoch.number, 0);

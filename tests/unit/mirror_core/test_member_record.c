@@ -98,7 +98,7 @@ static void a_restored_register_that_was_configured_is_split(void **state)
 		member_on_record(&member, &rec, 200 + i, &v);
 		expect(MEMBER_IS_SPLIT);
 	}
-	/* It is the same if a change of the configuration made S smaller. */
+	/* The register is also split if a change of the configuration made S smaller. */
 	rec.view.seq = 4;
 	rec.view.insync = 1;
 	member_on_record(&member, &rec, 300, &v);

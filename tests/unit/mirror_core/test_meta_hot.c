@@ -92,7 +92,7 @@ static void victims_are_those_not_marked_for_longest(void **state)
 		assert_int_not_equal(victims[i], 2);
 		assert_int_not_equal(victims[i], 6);
 	}
-	/* No victim is chosen twice, and there are at most as many as hot slots. */
+	/* No victim is chosen twice, and there are at most as many victims as hot slots. */
 	assert_int_equal(meta_hot_victims(&meta, victims, 8, NULL, NULL), 8);
 	for (unsigned i = 0; i < 8; i++)
 		for (unsigned k = 0; k < i; k++)
@@ -210,7 +210,7 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_false(meta_bitmap_is_usable(&meta, COPY_SLOT, copy_epoch(3)));
 	assert_int_equal(meta_bitmap_start(&meta, COPY_SLOT, copy_epoch(3), copy_epoch(4)),
 			 -EINVAL);
-	/* A bitmap continues if its base epoch is the same, and is cleared if not. */
+	/* A bitmap continues if its base epoch is the same, and is cleared otherwise. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(3), copy_epoch(5)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
@@ -219,7 +219,7 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(6), copy_epoch(6)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
 	/* A start with bits adds them to a bitmap of the same epoch, and replaces a bitmap of
-	 * another one. */
+	 * another epoch. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start_with(&meta, 0, copy_epoch(6), copy_epoch(7), bits), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 3);
@@ -303,8 +303,8 @@ static void pass_randomly(uint64_t *random)
 		return;
 	if (!meta_pass_next(&meta, 0, test_random(random) % COPY_SIZE, 4 * MIRROR_BLOCK, &run))
 		return;
-	/* These blocks are being sent: the member then has their present content, unless a flush
-	 * comes before meta_pass_done(). */
+	/* These blocks are being sent. After the pass the member has their present content, unless
+	 * they are flushed before meta_pass_done(). */
 	for (uint64_t i = run.offset / MIRROR_BLOCK; i * MIRROR_BLOCK < run.offset + run.len; i++)
 		lacks[i] = false;
 	if (test_random(random) % 2)
@@ -325,7 +325,7 @@ static void expect_all_covered(uint64_t seed)
 }
 
 /*
- * Flushes, cooling, passes and power cuts at any persist call come in random order. After each of
+ * Flushes, cooling, passes and power cuts at any persist call occur in random order. After each of
  * them the stored bits and the hot extents must cover what the member lacks.
  */
 static void bits_and_hot_extents_always_cover_the_difference(void **state)

@@ -487,7 +487,7 @@ static void below_min_copies_it_waits(void **state)
 	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NO_SLOT);
 }
 
-/* The only other copy is lost for good, and the operator replaces it. */
+/* The only other copy is lost permanently, and the operator replaces it. */
 static void one_copy_is_reported_in_the_singular(void **state)
 {
 	struct mirror_config next;
@@ -526,7 +526,7 @@ static void a_process_that_maps_the_copy_is_waited_for(void **state)
 	assert_int_equal(reg.view.insync, 1);
 }
 
-/* An earlier primary that unmaps releases its copy a moment after it gives up the role. */
+/* An earlier primary that unmaps releases its copy shortly after it gives up the role. */
 static void a_process_that_unmaps_is_asked_again_soon(void **state)
 {
 	struct primary_report held = {.copy = MIRROR_COPY_INSYNC, .held = true};
@@ -574,7 +574,8 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_int_equal(primary_must_have(&p), 3);
 	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NO_SLOT);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_on_record(&p, &reg, revision); /* the record shows no trace of the swap */
+	/* the record does not contain the change that the swap made */
+	primary_on_record(&p, &reg, revision);
 	assert_int_equal(primary_must_have(&p), 3);
 	uint64_t nonce = p.offer.nonce;
 
@@ -1015,7 +1016,8 @@ static void a_member_that_says_split_is_asked_again(void **state)
 }
 
 /*
- * The only other copy is lost, and cannot be excluded. A member that left earlier returns first.
+ * The only other copy is lost, and cannot be excluded. A member that left S earlier returns before
+ * this copy does.
  */
 static void a_copy_that_returns_takes_the_place_of_the_last_other_one(void **state)
 {

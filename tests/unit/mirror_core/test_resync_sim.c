@@ -26,8 +26,8 @@ struct flush {
 };
 
 /*
- * A piece under way: it is read, then placed block by block, then made durable. Or its blocks are
- * compared.
+ * A piece under way. Its bytes are read, then placed block by block, and then made durable; or its
+ * blocks are compared.
  */
 struct work {
 	struct resync_piece piece;
@@ -148,7 +148,7 @@ static bool sim_may_flush(void)
 	return may;
 }
 
-/* When no piece is in the way, change the copy and post the flush in one step. */
+/* If the flush has to wait for no piece, change the copy and post the flush in one step. */
 static void sim_flush(void)
 {
 	if (!sim.is_waiting) {

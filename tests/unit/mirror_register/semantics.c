@@ -91,7 +91,7 @@ static void semantics_promotion(struct mirror_register *r, struct mirror_registe
 	assert_int_equal(now.revision, first.revision);
 	assert_int_equal(register_alive_get(r, &seen, &err), 0);
 	assert_int_equal(seen.counter, 2);
-	/* One member of the store may lag behind the others. */
+	/* One member of the store may have an older value than the others. */
 	assert_int_equal(register_alive_peek(r, &peeked, &err), 0);
 	assert_true(!peeked.is_set || peeked.revision <= seen.revision);
 	assert_int_equal(register_swap(r, &now, &next, &seen, &now, &err), REGISTER_DONE);

@@ -292,8 +292,8 @@ static void a_changed_byte_is_refused_or_changes_the_packet(void **state)
 		for (size_t at = 0; at < len; at++)
 			for (unsigned bit = 0; bit < 8; bit++) {
 				bytes[at] ^= (uint8_t)(1u << bit);
-				/* The packet may be a newer program's, which has bytes that this
-				 * version does not define. */
+				/* The packet may come from a newer program, and have bytes that
+				 * this version does not define. */
 				if (!packet_decode(bytes, len, &got) &&
 				    version_is_known(got.versions.newest)) {
 					assert_int_equal(
@@ -350,7 +350,7 @@ static void versions_that_cannot_be_are_refused(void **state)
 	}
 }
 
-/* Every version can read a refusal, but no other packet of another version. */
+/* A refusal can be read in any version. Other packets of another version are refused. */
 static void a_refusal_of_any_version_is_read(void **state)
 {
 	struct packet *p = sample(PACKET_DONE);

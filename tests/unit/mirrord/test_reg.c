@@ -100,7 +100,7 @@ static void a_cleared_key_permits_nothing_in_the_next_epoch(void **state)
 	promote_other();
 	reg_on_entry(&s, &now, clock_boot_ns());
 	assert_false(s.may_promote);
-	assert_int_equal(s.alive_ms, 0); /* the key is read at once */
+	assert_int_equal(s.alive_ms, 0); /* the key is read immediately */
 	look();
 	assert_false(s.may_promote);
 	assert_true(mirror_epoch_is_equal(s.seen.epoch, now.record.view.epoch));

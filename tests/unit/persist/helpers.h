@@ -46,7 +46,7 @@ void flush_start(struct flush *f, struct persist_region *region, void *addr, siz
 /* Like flush_start(), but with persist_submit_here(). */
 void flush_start_here(struct flush *f, struct persist_region *region, void *addr, size_t len,
 		      bool *here);
-/* Wait for the end of the job. Returns its status, or -ETIMEDOUT after the time. */
+/* Wait for the end of the job. Returns the job's status, or -ETIMEDOUT if the time has passed. */
 int flush_wait(struct flush *f, int timeout_ms);
 /* Submit a flush, and wait at most 20 seconds for it. */
 int flush(struct persist_region *region, void *addr, size_t len);

@@ -154,7 +154,7 @@ static int close_second_and_register(void *arg)
 	close(twins[1].fd);
 	register_twins();
 	CHECK(file_of(&twins[0])->medium.st_dev == twins[0].dev);
-	/* The second file must not use the first one's descriptor. */
+	/* The second file must not use the first file's descriptor. */
 	CHECK(file_of(&twins[1])->medium.fd < 0);
 	CHECK(digest(twins[1].region, twins[1].p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 	memset(bytes, 0xb, SIZE);

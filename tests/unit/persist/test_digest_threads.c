@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_digest_threads.c -- the threads that compute digests: how many run at once, and when they
- * end.
+ * test_digest_threads.c -- the threads that compute digests: how many run at the same time, and
+ * when they end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +118,7 @@ static void end_long_digests(void)
 
 /*
  * Returns false if the counting took so long that a slice may have counted as stalled, so that one
- * more thread was started. Then the number means nothing.
+ * more thread was started. In this case the number cannot be checked.
  */
 static bool count_readers(const struct backed *longs)
 {

@@ -61,8 +61,8 @@ static int file_fini(void **state)
 }
 
 /*
- * Dirty a page, and submit a flush of `pages` pages beginning there. Returns true if this thread
- * makes the write-back.
+ * Dirty a page, and submit a flush of `pages` pages that begins with this page. Returns true if
+ * this thread makes the write-back.
  */
 static bool submit(struct flush *f, size_t page, size_t pages)
 {

@@ -232,7 +232,8 @@ static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
 	mapped_fini(&m);
 }
 
-/* Opening the file for writing would copy it up: the new file is not the mapped one. */
+/* If the library opened the file for writing, the overlay would copy the file up. The new file
+ * would not be the mapped file. */
 static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **state)
 {
 	struct persist_region *region;
@@ -287,8 +288,7 @@ static void an_overlay_that_syncs_nothing_is_volatile(void **state)
 	expect_class_on("volatile/file", VEXT_DURABILITY_VOLATILE);
 }
 
-/* Unfreeze the file system if the test failed before it did so, because later tests need the file
- * system. */
+/* Unfreeze the file system if a failed test has left it frozen, because later tests need it. */
 static int thaw(void **state)
 {
 	disk_thaw();

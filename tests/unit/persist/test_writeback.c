@@ -228,7 +228,8 @@ static unsigned long long dirtied_by_a_store(unsigned char *at)
 
 /*
  * A file that was written in one piece is cached in large folios, if the file system supports them.
- * If a folio is busy at a flush, the first flush of another of its pages splits it.
+ * If a folio is busy during a flush, the first flush of another page of this folio splits the
+ * folio.
  */
 static void a_short_flush_writes_no_more_than_its_pages_the_next_time(void **state)
 {

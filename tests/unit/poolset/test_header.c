@@ -299,7 +299,7 @@ static void the_shutdown_state_refuses_a_power_failure_only(void **state)
 	assert_false(header_sds_is_lost(pages[0], &same));
 	assert_true(header_sds_is_lost(pages[0], &other));
 	sds[20] ^= 1;
-	assert_false(header_sds_is_lost(pages[0], &other)); /* a torn state counts as none */
+	assert_false(header_sds_is_lost(pages[0], &other)); /* a torn state counts as no state */
 	sds[20] ^= 1;
 
 	header_decode(pages[0], &h);

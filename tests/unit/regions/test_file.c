@@ -101,7 +101,7 @@ static void a_word_is_stored_and_syncs_have_tickets(void **state)
 	must(rpma_file_sync_start(file, &(struct rpma_file_range){128, 5}, 1, &tickets[2]));
 	assert_true(tickets[0] < tickets[1] && tickets[1] < tickets[2]);
 	must(rpma_file_sync_wait(file, tickets[2], -1));
-	/* this ticket's sync was complete when the later sync was */
+	/* the later sync is complete, so this ticket's sync is complete, too */
 	must(rpma_file_sync_wait(file, tickets[0], 0));
 	memcpy(&word, memory + 8, 8);
 	assert_true(word == 0x1122334455667788);
@@ -182,7 +182,7 @@ static void threads_share_a_file(void **state)
 	must(rpma_file_close(&file));
 }
 
-/* Write as much as the ring holds, so that threads wait for space while others call. */
+/* Write as much as the ring holds, so that threads wait for space while others make calls. */
 static void *fill_the_ring(void *arg)
 {
 	struct writer *w = arg;

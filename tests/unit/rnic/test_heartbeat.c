@@ -129,7 +129,7 @@ static void a_longer_ping_is_a_ping(void **state)
 	bench_close(&t);
 }
 
-/* The FPDUs of a message are never interleaved with those of another. */
+/* The FPDUs of a message are never interleaved with those of another message. */
 static void a_ping_goes_between_two_messages(void **state)
 {
 	const struct qp_counters *b;

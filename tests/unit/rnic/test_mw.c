@@ -644,7 +644,7 @@ static void what_needs_no_peer_is_executed_without_a_stream(void **state)
 	key = bind_for_writes();
 	qp_give_away(t.b->qp); /* the stream has ended */
 	post_local_inv(key);
-	qp_give_away(t.b->qp); /* from now on the owner does this after each post */
+	qp_give_away(t.b->qp); /* from now on the owner calls this after each post */
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
 	assert_true(window->now->killed);
 	key = ibv_inc_rkey(key);

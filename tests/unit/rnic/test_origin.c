@@ -89,7 +89,7 @@ static void a_question_before_the_answer_is_sent_is_refused(void **state)
 	bench_close(&t);
 }
 
-/* The answer is out of turn: the next ORIGIN would replace the one that waits to be sent. */
+/* The answer is out of turn: the next ORIGIN would replace the ORIGIN that waits to be sent. */
 static void an_answer_before_the_question_is_sent_is_refused(void **state)
 {
 	struct ext_answer got;

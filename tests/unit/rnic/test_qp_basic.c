@@ -17,7 +17,7 @@ static void close_quiet(struct bench *t)
 	bench_close(t);
 }
 
-/* Post every kind of operation in both directions at once, and check all results. */
+/* Post every kind of operation in both directions at the same time, and check all results. */
 static void exchange(const struct pair_options *o, size_t chunk, size_t len)
 {
 	struct bench t;

@@ -241,7 +241,8 @@ static void of_two_errors_in_one_message_the_first_counts(void **state)
 	bench_close(&t);
 }
 
-/* All three FPDUs arrive in one buffer, so the parser gets the second and third in one call. */
+/* All three FPDUs arrive in one buffer, so the parser gets the second and the third FPDU in one
+ * call. */
 static void nothing_happens_after_an_error_in_the_same_bytes(void **state)
 {
 	struct bench *t = *state;
@@ -323,7 +324,7 @@ static void an_unused_qp_can_be_deleted_at_any_time(void **state)
 	assert_false(qp_is_failed(qp));
 	assert_ptr_equal(qp_of(qp_ibv(qp)), qp);
 	qp_detach_mr(qp, t.mra, true);
-	qp_drain(qp); /* returns at once, because no request is queued */
+	qp_drain(qp); /* returns immediately, because no request is queued */
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
 	qp_fail(qp, IBV_WC_GENERAL_ERR);
 	assert_true(qp_tx_is_done(qp));

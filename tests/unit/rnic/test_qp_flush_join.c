@@ -124,7 +124,8 @@ static void a_wide_gap_keeps_them_apart(void **state)
 	bench_close(&t);
 }
 
-/* Each flush that shares saves a write-back, so several flushes may bridge several gaps. */
+/* Each flush that shares a write-back saves another one, so several flushes may bridge several
+ * gaps. */
 static void several_gaps_are_bridged_by_as_many(void **state)
 {
 	struct bench t;
@@ -235,7 +236,7 @@ static void one_that_is_out_of_bounds_is_refused_at_its_turn(void **state)
 	bench_close(&t);
 }
 
-/* The flushes that joined look their region up again, and fail because it is gone. */
+/* The flushes that joined look their region up again, and fail because it no longer exists. */
 static void a_region_that_goes_takes_its_flushes_along(void **state)
 {
 	struct bench t;

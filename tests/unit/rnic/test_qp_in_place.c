@@ -38,7 +38,7 @@ static void writes_of_any_length_and_a_flush(void **state)
 	bench_close(&t);
 }
 
-/* The bytes are cut anywhere: an FPDU that is cut goes through the buffer, and the next one does
+/* The bytes are cut anywhere. An FPDU that is cut passes through the buffer, and the next FPDU does
  * not. */
 static void cuts_anywhere(void **state)
 {
@@ -235,8 +235,8 @@ static void with_crc_nothing_is_put(void **state)
 
 /* --- completions that go straight to the polling thread -------------------------------------- */
 
-/* A completion does not go straight to the polling thread if earlier ones are queued, or an event
- * must be raised. */
+/* A completion is not given directly to the polling thread if earlier completions are queued, or if
+ * an event must be raised. */
 static void a_taker_gets_completions_in_order(void **state)
 {
 	struct ibv_wc wc[2];

@@ -398,8 +398,8 @@ static struct mr *reg_lasting(struct bench *t)
 	return mr;
 }
 
-/* The region of placed bytes is gone, for instance because the program registered it again. The
- * bytes are still written back. */
+/* The region of the placed bytes was deregistered, for instance because the program registers the
+ * memory again. The bytes are still written back. */
 static void a_read_writes_back_what_was_placed_in_a_region_that_is_gone(void **state)
 {
 	struct pair_options o = plain_peer();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_post.c -- lists of work requests: either all of a list are posted, or none. */
+/* test_qp_post.c -- lists of work requests: either all requests of a list are posted, or none. */
 #include <errno.h>
 #include <string.h>
 

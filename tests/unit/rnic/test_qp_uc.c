@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Unreliable connected queue pairs (UC): a message that cannot be delivered is lost, its sender
- * gets no error, and both ends work on.
+ * gets no error, and both ends continue to work.
  */
 #include <errno.h>
 #include <string.h>

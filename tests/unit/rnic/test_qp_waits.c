@@ -15,7 +15,8 @@ static void post_unsignalled(struct bench *t, uint64_t id, size_t len)
 			 0);
 }
 
-/* If a full queue still waited, the caller would get ENOMEM, and no slot would ever become free. */
+/* If the requests of a full queue still waited, each later post would return ENOMEM, and no slot
+ * would ever become free. */
 static void writes_wait_until_the_queue_is_full(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -71,7 +72,7 @@ static void sends_wait_by_themselves_and_before_a_write(void **state)
 	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_WRITES_WAIT);
 }
 
-/* A Send must not wait: it tells the peer that the Write before it is placed. */
+/* A Send must not wait: its arrival shows the peer that the Write before the Send is placed. */
 static void a_send_after_a_write_does_not_wait(void **state)
 {
 	struct bench *t = *state;

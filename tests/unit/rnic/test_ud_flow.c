@@ -227,7 +227,7 @@ static void answer_within_the_share(void)
 	credit(last.serial, 1);
 }
 
-/* Packets to other peers wait behind those to this peer. */
+/* Packets to other peers wait behind the packets to this peer. */
 static void a_peer_that_dawdles_is_not_waited_for_for_ever(void **state)
 {
 	static const struct {
@@ -254,7 +254,7 @@ static void a_slow_peer_with_a_window_of_one_is_waited_for(void **state)
 	assert_int_equal(flows.silences, 0);
 }
 
-/* Another peer needs the entry of a peer that is gone. */
+/* Another peer needs the entry of a peer that no longer answers. */
 static void a_peer_that_is_gone_gives_its_place_up(void **state)
 {
 	uint16_t port = 1024;

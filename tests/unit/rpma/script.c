@@ -328,7 +328,7 @@ static int s_destroy_cq(struct ibv_cq *cq)
 	return 0;
 }
 
-/* Unlike rdma-core, comp_events_completed counts the events that are not yet acknowledged. */
+/* Unlike in rdma-core, comp_events_completed counts the events that are not yet acknowledged. */
 static int s_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {
 	if (!script.announce) {

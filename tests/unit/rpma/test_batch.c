@@ -155,8 +155,8 @@ static void apply_direct_write(bool direct)
 	assert_int_equal(rpma_peer_cfg_delete(&pcfg), 0);
 }
 
-/* When the batch is posted, the region may be gone, and a declaration may have been made or
- * withdrawn. */
+/* When the batch is posted, the description of the region may have been deleted, and a declaration
+ * may have been made or withdrawn. */
 static void what_a_peer_turns_out_to_lack_is_not_posted(void **state)
 {
 	describe_before_the_peer_is_known();
@@ -180,8 +180,8 @@ static void what_a_peer_turns_out_to_lack_is_not_posted(void **state)
 	assert_memory_equal(&script.inlined[2], "commit!", 8);
 }
 
-/* The provider refuses a post that is too early. What librpma adapted for that post must be
- * undone. */
+/* The provider refuses a post that is too early. The adaptations that librpma made for this post
+ * must be undone. */
 static void a_batch_posted_too_early_can_be_posted_again(void **state)
 {
 	describe_before_the_peer_is_known();
@@ -267,8 +267,8 @@ static void no_room_in_the_send_queue_keeps_the_batch(void **state)
 	expect_write(1, 1);
 }
 
-/* Some devices accept the first few operations. The others move up in the batch, with their
- * segments and inline bytes. */
+/* Some devices accept the first few operations. The remaining operations move up in the batch, with
+ * their segments and inline bytes. */
 static void what_was_not_posted_is_posted_next(void **state)
 {
 	struct rpma_segment segments[2] = {{local, 3, 5}, {local, 30, 7}};

@@ -259,7 +259,7 @@ static void a_range_that_ends_behind_the_last_address_is_refused(void **state)
 	}
 }
 
-/* Of a flush that is sent as a read, only the end of the range matters (test_ops.c). */
+/* For a flush that is sent as a read, only the end of the range matters (test_ops.c). */
 static void a_flush_may_be_of_any_length(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {

@@ -214,7 +214,7 @@ static void jump_out(int sig, siginfo_t *info, void *uctx)
 	siglongjmp(retry, 1);
 }
 
-/* A program that probes memory jumps out of faults, again and again at the same stack depth. */
+/* A program that probes memory leaves each fault by a jump, always at the same stack depth. */
 static void jump_out_of_five_faults(int flags)
 {
 	volatile int faults = 0;

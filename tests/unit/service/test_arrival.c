@@ -10,7 +10,7 @@
 
 #include "service/arrival.h"
 
-#define MAX 8 /* of these, at most 2 come from one address */
+#define MAX 8 /* at most 2 of these connections come from one address */
 
 static struct arrivals list;
 static struct arrival a, b, c, d, e, others[MAX];

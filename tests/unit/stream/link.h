@@ -63,7 +63,7 @@ extern const struct stream_params link_params; /* IRD and ORD 16, no private dat
 /* If a configuration is NULL, that side does not exist, and the test fills and reads its pipe. */
 void link_init(struct link *l, const struct stream_config *a, const struct stream_config *b);
 void link_fini(struct link *l);
-/* Run both sides until nothing moves any more. */
+/* Run both sides until neither bytes nor ends move any more. */
 void link_run(struct link *l);
 /* Establish the initiator's TCP connection at both ends. */
 void link_dial(struct link *l, const struct stream_params *params);

@@ -423,7 +423,7 @@ static void why_a_server_must_not_send_first_is_logged_once(void **state)
 	a.offer_consent = false;
 	live();
 	assert_int_equal(side_post_send(&l.b, 1), 0);
-	/* a post does not advance the time, so the work is due at once */
+	/* a post does not advance the time, so the work is due immediately */
 	assert_int_equal(l.b.u.deadline, 0);
 	link_run(&l);
 	assert_int_equal(stream_deadline(l.b.s), l.now + NSEC_PER_SEC);

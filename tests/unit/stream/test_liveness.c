@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A peer that is silent for the whole limit is lost; a peer that is slow, busy or not reading is
- * not. */
+ * not lost. */
 #include <errno.h>
 
 #include "link.h"
@@ -132,7 +132,7 @@ static void a_stalled_end_sends_every_second_and_loses_no_peer(void **state)
 		assert_int_equal(now - before, SEC);
 		before = now;
 	}
-	view.stalled = false; /* the time counts again from now on */
+	view.stalled = false; /* from now on the time without bytes counts again */
 	while (look(&now) != LIVENESS_LOST)
 		;
 	assert_int_equal(now - before, 15 * SEC);

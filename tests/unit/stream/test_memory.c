@@ -103,7 +103,7 @@ static void a_request_without_memory_ends_the_connection(void **state)
 
 /*
  * The link's end comes after bytes that no queue pair takes any more. Finding the end must need no
- * memory. Otherwise the connection would stay for as long as a silent peer counts as alive.
+ * memory. Otherwise the connection would exist for as long as a silent peer counts as alive.
  */
 static void a_failed_stream_without_memory_reads_up_to_the_end(void **state)
 {

@@ -41,7 +41,7 @@ static void ev_disconnect(void)
 static void ev_cancel(void)
 {
 	enum stream_state before = stream_state(walk.me->s);
-	/* the step before took all earlier events */
+	/* the previous step took all earlier events */
 	int events = walk.me->seen[STREAM_EV_UNREACHABLE];
 	int ret = stream_cancel(walk.me->s, &walk.me->u);
 	bool connecting = before == STREAM_DIALING || before == STREAM_REQ_SENT ||
@@ -211,7 +211,7 @@ static size_t gather(void)
 	return total;
 }
 
-/* If the stream depends on the time, its update requests the time. */
+/* If the stream needs the present time, its update requests it by a deadline of 0. */
 static void give_time(void)
 {
 	if (walk.me->u.deadline == 0)

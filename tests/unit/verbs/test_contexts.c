@@ -111,7 +111,7 @@ static void a_context_may_be_closed_before_its_objects(void **state)
 	user_open(&u);
 	fd = u.ctx->async_fd;
 	assert_int_equal(softrnic_close_device(u.ctx), 0);
-	user_overrun(&u); /* the event of the queue goes to the context that is still open */
+	user_overrun(&u); /* the context that is still open gets the event of the queue */
 	assert_int_not_equal(fcntl(fd, F_GETFD), -1);
 	user_free_objects(&u);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);

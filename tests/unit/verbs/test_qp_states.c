@@ -102,7 +102,7 @@ static void check(enum ibv_qp_type type, int from, int to, int mask)
 			 right ? "success" : "failure");
 }
 
-/* Check this mask, and all masks that differ from it in one bit or two. */
+/* Check this mask, and all masks that differ from it in one or two bits. */
 static void check_around(enum ibv_qp_type type, int from, int to, int mask)
 {
 	for (int i = 0; i <= BITS; i++) {
