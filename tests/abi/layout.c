@@ -2,8 +2,8 @@
 /*
  * layout.c -- the numbers and layouts that librpmafile.h, librpmirror.h and librpmem.h promise to
  * programs that were built before (doc/stability.md); values.h has librpma.h's. This file is only
- * compiled. A line here never changes: a new value or a new member at the end of a structure that
- * begins with its size gets a line of its own.
+ * compiled. A line here never changes. A new value gets its own line. So does a new member, which
+ * can be added only at the end of a structure that begins with its size.
  */
 #include <librpmafile.h>
 #include <librpmem.h>
@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #define IS(expression, value) _Static_assert((expression) == (value), #expression " has changed")
-/* A caller states the size of the structure that it was built with, so a later library fills no
- * more than that. */
+/* A caller states the size of the structure that it was built with, so a later library fills at
+ * most that many bytes. */
 #define MAY_GROW(name, least)                                                                      \
 	_Static_assert(sizeof(struct name) >= (least) && offsetof(struct name, size) == 0,         \
 		       "struct " #name " has shrunk")

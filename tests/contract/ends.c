@@ -48,7 +48,8 @@ void ends_listen(struct ends *d, const struct ends_opts *opts)
 		opts = &no_opts;
 	OK(rpma_utils_get_ibv_context(ends_opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &d->peer));
-	/* Another process may take the port before this one listens: then choose another port. */
+	/* Another process can take the port before this process listens. If so, choose another
+	 * port. */
 	for (int i = 0; ret && i < 10; i++) {
 		ends_free_port(d->port);
 		ret = rpma_ep_listen(d->peer, ends_opts_addr(opts), d->port, &d->ep);

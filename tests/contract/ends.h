@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * ends.h -- two connected ends in one thread, through librpma's public API alone; programs that use
- * it compile with any librpma.h, this project's or Debian's.
- */
+/* ends.h -- two connected ends in one thread, which use only librpma's public API. Programs with
+ * these ends compile with any librpma.h, this project's or Debian's. */
 #ifndef CONTRACT_ENDS_H
 #define CONTRACT_ENDS_H
 
@@ -74,13 +72,15 @@ void ends_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const voi
 void ends_expect_received(struct rpma_conn *conn, size_t len, const void *op_context);
 /* Wait for the next completion of this queue. */
 void ends_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
-/* Flush for visibility, without a write-back: all earlier operations are placed afterwards. */
+/*
+ * Flush for visibility, without a write-back: when it completes, all earlier operations are placed.
+ */
 void ends_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
 /* Take completions until one has failed. Returns its status. */
 enum ibv_wc_status ends_wait_failure(struct rpma_conn *conn);
-/* Call this after CLOSED: a queue pair of InfiniBand exists until this end disconnects, too. */
+/* Call this after CLOSED: a queue pair of InfiniBand exists until both ends have disconnected. */
 void ends_disconnect(struct rpma_conn *conn);
-/* Returns true if an event comes within the time. */
+/* Returns true if an event arrives within this time. */
 bool ends_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev);
 bool ends_readable(int fd, int ms);
 void ends_set_nonblock(int fd);
@@ -91,7 +91,7 @@ struct rpma_mr_local *ends_reg(struct ends *d, void *ptr, size_t size);
 /* Returns a configuration with these queue sizes; 0 means the default. */
 struct rpma_conn_cfg *ends_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq);
 
-/* Returns true if the device is one of the kernel's; the kernel's limits then apply. */
+/* Returns true if the device is one of the kernel's devices, so that the kernel's limits apply. */
 bool ends_is_kernels(void);
 /*
  * Returns true if the connection is over TCP, as with softrnic and iWARP devices. InfiniBand and
@@ -100,8 +100,8 @@ bool ends_is_kernels(void);
 bool ends_is_tcp(void);
 /* Returns true if a Write or Send completes only after the peer acknowledged it, as with RoCE. */
 bool ends_acknowledges(void);
-/* Returns true if a Send waits for its receive. Otherwise it ends the connection (RFC 5040
- * s5.3). */
+/* Returns true if a Send waits until its receive is posted. Returns false if such a Send ends the
+ * connection (RFC 5040 s5.3). */
 bool ends_sends_wait(void);
 /* Returns true if an error ends the connection with an event. InfiniBand's queue pairs fail without
  * an event. */
@@ -126,11 +126,11 @@ bool ends_is_plain(void);
 /* Returns true if the tests run with the distribution's librpma, which has only the features of
  * rdma-core 44. */
 bool ends_is_older_librpma(void);
-/* Returns true if a flush is sent as a read and an atomic write as a plain write, which librpma
- * does towards a peer without extensions. */
+/* Returns true if librpma sends a flush as a read, and an atomic write as a plain write, because
+ * the peer has no extensions. */
 bool ends_flushes_by_reading(void);
-/* Declare that the peer writes directly, which a persistent flush needs if the peer has no native
- * flush. */
+/* Declare that this peer's memory is written directly (direct write to PMem), which a persistent
+ * flush needs if the peer has no native flush. */
 void ends_permit_persistent(struct rpma_conn *conn);
 enum ibv_wc_opcode ends_flush_opcode(void);
 enum ibv_wc_opcode ends_atomic_write_opcode(void);

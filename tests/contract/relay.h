@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * relay.h -- a TCP relay between the two ends of one connection, which records all bytes. The relay
- * parses only the lengths of frames.
- */
+/* relay.h -- a TCP relay that connects the two ends of one connection and records all bytes. The
+ * relay parses only the lengths of frames. */
 #ifndef CONTRACT_RELAY_H
 #define CONTRACT_RELAY_H
 
@@ -34,11 +32,11 @@ struct relay {
 
 /* Start a thread that waits for one client and connects this client to the server's port. */
 void relay_start(struct relay *r, const char *server_port);
-/* Like relay_start(), but the link to the server is slow and buffers little. */
+/* Like relay_start(), but the link to the server is slow and has small buffers. */
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
 /* Call this after both sides have closed. */
 void relay_join(struct relay *r);
-/* Wait until no byte has passed for a while, then count the bytes so far. */
+/* Wait until the relay is idle for a short time, then count the bytes so far. */
 void relay_count(struct relay *r, enum relay_way way, struct relay_count *count);
 /* Returns true if the bytes that have passed contain these bytes. */
 bool relay_saw(struct relay *r, enum relay_way way, const void *bytes, size_t len);

@@ -13,7 +13,8 @@ static void atomic_write_places_eight_bytes(void **state)
 	ends_open(&d, NULL);
 	memcpy(want, word, 8);
 	OK(rpma_atomic_write(d.cli, d.at_srv, 4088, word, RPMA_F_COMPLETION_ALWAYS, &d));
-	memset(word, 0xee, sizeof(word)); /* the program may change the source at once */
+	/* the program is allowed to change the source immediately */
+	memset(word, 0xee, sizeof(word));
 	ends_expect_wc(d.cli, ends_atomic_write_opcode(), &d);
 	ends_flush(d.cli, d.at_srv, 4088, 8);
 	assert_memory_equal(d.srv_buf + 4088, want, 8);
@@ -56,8 +57,8 @@ static void atomic_write_follows_a_flush(void **state)
 	ends_close(&d);
 }
 
-/* The writer appends to a log. It flushes every record before the counter includes the record, and
- * does not wait between the posts. */
+/* The writer appends to a log. It posts the flush of each record before the update of the counter
+ * that includes the record, and does not wait between the posts. */
 static void a_reader_never_sees_the_counter_before_its_record(void **state)
 {
 	enum { RECORDS = 500, SIZE = 64, BATCH = 3 };
@@ -118,7 +119,7 @@ static void an_atomic_write_is_never_seen_torn(void **state)
 	struct ends d;
 
 	if (ends_is_kernels() && ends_atomic_write_opcode() != ENDS_WC_ATOMIC_WRITE)
-		skip(); /* readers may see a part of a plain write on a device, as with siw */
+		skip(); /* on devices such as siw, readers can see a part of a plain write */
 	ends_open(&d, NULL);
 	w.word = (const uint64_t *)(d.srv_buf + 64);
 	assert_int_equal(pthread_create(&reader, NULL, look_for_torn_words, &w), 0);
@@ -150,8 +151,8 @@ static void an_atomic_write_needs_the_right_and_the_bounds(void **state)
 		remote = ends_remote(mr);
 		OK(rpma_atomic_write(d.cli, remote, outside ? 4096 : 0, word,
 				     RPMA_F_COMPLETION_ALWAYS, NULL));
-		/* Over TCP a failed Write without an acknowledgement is only reported by the
-		 * connection's end. */
+		/* Over TCP, only the connection's end reports the failure of a Write that is not
+		 * acknowledged. */
 		if (!ends_flushes_by_reading() || !ends_is_tcp() || ends_acknowledges())
 			assert_int_equal(ends_wait_failure(d.cli), IBV_WC_REM_ACCESS_ERR);
 		else

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_bounds.c -- memory that a peer may not reach: outside a region, without rights to it, after
- * its deregistration.
- */
+/* test_bounds.c -- memory that a peer must not access: outside a region, in a region without the
+ * right, and in a deregistered region. */
 #include <endian.h>
 #include <sys/mman.h>
 
@@ -96,8 +94,8 @@ static void write_across_the_end_touches_nothing_behind_it(void **state)
 	}
 }
 
-/* Returns a descriptor of the region that begins `before` bytes too early, as a hostile client may
- * forge it. */
+/* Returns a descriptor of the region that begins `before` bytes too early, as a hostile client
+ * could forge it. */
 static struct rpma_mr_remote *remote_from_before(const struct rpma_mr_local *mr, uint64_t before)
 {
 	struct rpma_mr_remote *remote;

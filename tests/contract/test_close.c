@@ -18,7 +18,7 @@ static void connect_and_part(struct ends *d)
 	OK(rpma_conn_delete(&srv));
 }
 
-/* The thread that last uses a socket closes the socket: wait until no socket is left. */
+/* Whichever thread uses a socket last closes it, so wait until no socket is left. */
 static int settled_fds(void)
 {
 	int n = open_fds();
@@ -162,14 +162,14 @@ static void closed_is_reported_once(void **state)
 	ends_close(&d);
 }
 
-/* The client posts its last message unsignalled, and then disconnects at once. */
+/* The client posts its last message unsignalled, and disconnects immediately afterwards. */
 static void last_message_arrives_before_closed(void **state)
 {
 	struct ibv_wc wc = {0};
 	struct ends d;
 
 	if (!ends_is_tcp())
-		/* InfiniBand drops the requests that are under way when a connection ends */
+		/* InfiniBand drops the unfinished requests of a connection that ends */
 		skip();
 	ends_open(&d, NULL);
 	strcpy((char *)d.cli_buf, "bye");
@@ -190,7 +190,7 @@ static void last_write_arrives_before_deletion_after_a_disconnect(void **state)
 	struct ends d;
 
 	if (!ends_is_tcp())
-		/* InfiniBand drops the requests that are under way when a connection ends */
+		/* InfiniBand drops the unfinished requests of a connection that ends */
 		skip();
 	ends_open(&d, NULL);
 	ends_fill(d.cli_buf, 60000, 9);
@@ -223,7 +223,7 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	struct ends d;
 
 	if (!ends_late_posts_complete())
-		skip(); /* a device may give either result */
+		skip(); /* a device can return either result */
 	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -233,7 +233,7 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	ends_close(&d);
 }
 
-/* More requests are flushed than the completion queue holds. */
+/* The connection's end flushes more requests than the completion queue can hold. */
 static void end_with_more_work_than_completions_is_harmless(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

@@ -63,7 +63,7 @@ static void no_write_lands_after_deregistration(void **state)
 	free(copy);
 }
 
-/* The program may even unmap the memory, because no peer accesses it any more. */
+/* The program can even unmap the memory, because no peer accesses it any more. */
 static void memory_may_go_after_deregistration(void **state)
 {
 	size_t len = 4u << 20;
@@ -91,14 +91,15 @@ static void memory_may_go_after_deregistration(void **state)
 	ends_close(&d);
 }
 
-/* Bytes that are under way may arrive or fail, but no byte of the memory's later content
- * arrives. */
+/*
+ * An operation in progress can succeed or fail, but no byte that the program stores later arrives.
+ */
 static void source_is_free_after_deregistration(void **state)
 {
 	size_t len = 8u << 20;
 	struct ends_opts opts = {.buf_size = len};
 
-	SOFTRNIC_ONLY(); /* a device may use the source until the request is complete */
+	SOFTRNIC_ONLY(); /* a device can read the source until the request is complete */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
 		struct ends d;
@@ -124,7 +125,7 @@ static void sink_of_a_read_is_free_after_deregistration(void **state)
 	size_t len = 8u << 20;
 	struct ends_opts opts = {.buf_size = len};
 
-	SOFTRNIC_ONLY(); /* a device may use the sink until the Read is complete */
+	SOFTRNIC_ONLY(); /* a device can write to the sink until the Read is complete */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
 		struct ends d;

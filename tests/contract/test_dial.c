@@ -35,7 +35,7 @@ static void hang_up(struct ends *d)
 	OK(rpma_peer_delete(&d->peer));
 }
 
-/* Returns a TCP socket that listens, of a program that is no iWARP endpoint. */
+/* Returns a listening TCP socket that speaks no iWARP. */
 static int tcp_listener(char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

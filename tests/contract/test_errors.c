@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_errors.c -- the errors in the manual pages that have a real cause and no other test: every
- * operation on a connection that is not established, or whose queue is full, and objects that
- * cannot be made or released. tests/fault lets every call of the provider fail.
+ * test_errors.c -- errors in the manual pages that occur without an injected failure and have no
+ * other test: every operation on a connection that is not established, or whose queue is full, and
+ * objects that cannot be made or released. tests/fault injects failures of the provider's calls.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static atomic_bool disk_waits;
 
-/* Replaces libc's msync() by that of a slow disk. */
+/* Replaces libc's msync() by one that is as slow as a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	while (atomic_load(&disk_waits))
@@ -92,7 +92,7 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	struct rpma_conn *conn;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
+	SOFTRNIC_ONLY(); /* a device can accept the request and drop it */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	/* no program accepts the request, so the connection is not established */
@@ -138,7 +138,7 @@ static enum rpma_flush_type best_type(void)
 	return ends_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 }
 
-/* A flush waits for the disk, and the end of the connection waits for the flush. */
+/* A flush waits for the disk, and the disconnect waits for the flush. */
 static void nothing_is_queued_while_this_end_disconnects(void **state)
 {
 	struct file f;
@@ -190,7 +190,7 @@ static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 	ends_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
-	/* The send queue frees a Write's slot only some time after it sends the Write. */
+	/* The send queue frees the slot of a Write only some time after the Write was sent. */
 	OK(rpma_write(d.cli, f.remote, 0, d.cli_mr, 0, 64, ALWAYS, NULL));
 	ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
 	for (int i = 0; i < 2; i++)
@@ -212,7 +212,7 @@ static void a_full_receive_queue_takes_no_more(void **state)
 	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 2);
 	struct ends_opts opts = {.srv_cfg = cfg};
 	struct rpma_conn_req *req;
-	/* a device may round the queue size up: post more */
+	/* post more requests, because a device can round the queue size up */
 	int ret = 0, more = ends_is_kernels() ? 1000 : 1;
 	struct ends d;
 
@@ -277,8 +277,8 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 	ends_close(&d);
 }
 
-/* Functions of the leak sanitizer, if it runs: leaks of objects made between the two calls are
- * ignored. */
+/* Functions of the leak sanitizer, NULL if it does not run. It ignores leaks of objects that were
+ * made between the two calls. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -340,7 +340,8 @@ static void advice_must_fit_the_region_and_the_device(void **state)
 {
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* contract_test_device tests whether a device accepts some such mapping */
+	/* contract_test_device tests which mappings of this kind a device accepts */
+	SOFTRNIC_ONLY();
 	ends_open(&d, NULL);
 	assert_int_equal(
 		rpma_mr_advise(d.cli_mr, ENDS_BUF - 4096, 8192, IBV_ADVISE_MR_ADVICE_PREFETCH, 0),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_flush.c -- the two types of flush: what each requires, and which pages of a file stay dirty.
- */
+/* test_flush.c -- the two types of flush: what each type requires, and which pages of a file stay
+ * dirty after the flush. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -151,10 +150,8 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 	ends_close(&d);
 }
 
-/*
- * A softrnic target makes the bytes durable itself; for any other target the program must declare
- * that it writes directly.
- */
+/* A softrnic target makes the bytes durable itself; for any other target the program must declare
+ * that direct write to PMem is possible. */
 static void persistent_flush_needs_a_declaration_only_towards_others(void **state)
 {
 	struct ends d;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lengths.c -- the longest operations: 2^32 - 1 bytes arrive, and one byte more is refused at
- * once. The memory is a small file. The file's first half is mapped again and again; the second
- * half is mapped only at the end, so that only an operation of the full length reaches the second
- * half.
+ * test_lengths.c -- the longest operations: 2^32 - 1 bytes arrive, and a longer operation is
+ * refused when it is posted. The memory is a small file. The file's first half is mapped many times
+ * in a row. Its second half is mapped once, after them, so that only an operation of the full
+ * length reaches the second half.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -94,7 +94,7 @@ static void longer_ones_are_refused_without_effect(void **state)
 			RPMA_E_INVAL);
 		assert_int_equal(rpma_recv(s.d.cli, s.cli.mr, 0, lens[i], NULL), RPMA_E_INVAL);
 	}
-	/* The refusal does not affect the connection. A flush has a 64-bit length, so it may be
+	/* The refusal does not affect the connection. A flush has a 64-bit length, so it can be
 	 * longer. */
 	OK(rpma_write(s.d.cli, s.srv.remote, 0, s.cli.mr, 0, 1, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	ends_flush(s.d.cli, s.srv.remote, 0, LONGEST + 1);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_liveness.c -- a peer that is alive but sends nothing for several liveness limits is not
- * reported lost.
- */
+/* test_liveness.c -- a peer that is alive is not reported lost, although it sends nothing for
+ * several times the liveness limit. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +18,7 @@
 
 static atomic_int slow_ms, slow_syncs;
 
-/* Replaces libc's msync() by that of a slow disk. */
+/* Replaces libc's msync() by one that is as slow as a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int ms = atomic_load(&slow_ms);
@@ -88,7 +86,8 @@ static void a_write_back_that_takes_long(void **state)
 	ends_close(&d);
 }
 
-/* Without receives the server's device stops reading, so it does not see the heartbeat, either. */
+/* Without posted receives the server's device stops reading the socket, so it does not receive the
+ * heartbeat, either. */
 static void a_server_that_posts_no_receives_for_long(void **state)
 {
 	struct rpma_conn_cfg *cli_cfg = ends_cfg(64, 0, SENDS + 8, 0),

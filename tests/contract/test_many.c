@@ -10,7 +10,8 @@
 
 enum what { WHAT_ENDPOINT, WHAT_EVENT, WHAT_COMPLETION };
 
-/* One end of one connection. Clients send a word, servers return it, clients disconnect. */
+/* One end of one connection. A client sends a word, the server returns the word, and the client
+ * disconnects. */
 struct end {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;

@@ -79,7 +79,8 @@ static void passive_side_speaks_first(void **state)
 	int fd;
 
 	if (ends_is_kernels() && ends_is_tcp())
-		skip(); /* siw breaks the connection when bytes follow the reply */
+		/* siw ends the connection if the passive side sends right after the MPA reply */
+		skip();
 	ends_listen(&d, NULL);
 	d.cli_buf = ends_map(ENDS_BUF);
 	d.srv_buf = ends_map(ENDS_BUF);
@@ -106,7 +107,8 @@ static void passive_side_speaks_first(void **state)
 	ends_close(&d);
 }
 
-/* The send queue frees the slots of unsignalled Sends although the program polls no completion. */
+/* The send queue frees the slots of unsignalled Sends although the program never polls the
+ * completion queue. */
 static void unsignalled_sends_never_fill_the_queue(void **state)
 {
 	const unsigned n = ends_is_kernels() ? 1000 : 10000; /* the guest lab is slow */

@@ -17,7 +17,7 @@ static const size_t begins[][2] = {{0, 0}, {1, 4095}, {4093, 3}, {8, 8}};
 
 typedef void transfer_fn(struct ends *d, size_t cli_at, size_t srv_at, size_t len);
 
-/* Exactly [to, to + len) of dst equals src, and the margins have not changed. */
+/* Expect the pattern in exactly `len` bytes at dst + at, and unchanged margins around them. */
 static void expect_copied(const uint8_t *dst, size_t at, size_t len, unsigned seed)
 {
 	assert_true(ends_is_filled(dst + at, len, seed));
@@ -58,7 +58,9 @@ static void writes_place_exactly_their_bytes(void **state)
 
 static void read_and_check(struct ends *d, size_t cli_at, size_t srv_at, size_t len)
 {
-	/* siw garbles short answers that cross the end of a page (doc/wire.md, section 10). */
+	/*
+	 * siw corrupts short Read Responses that cross a page boundary (doc/wire.md, section 10).
+	 */
 	if (ends_is_kernels() && ends_is_tcp() && len <= 32 && srv_at % 4096 + len > 4096)
 		return;
 	memset(d->cli_buf, 0, cli_at + len + MARGIN);
@@ -91,7 +93,7 @@ static void either_end_may_write_and_read(void **state)
 	ends_close(&d);
 }
 
-/* One thread posts, at both ends, far more Writes than the sockets buffer. */
+/* One thread posts Writes at both ends, far more than fit into the sockets' buffers. */
 static void both_ends_write_at_once(void **state)
 {
 	struct ends_opts opts = {.buf_size = 2 * BIGGEST};
@@ -111,7 +113,7 @@ static void both_ends_write_at_once(void **state)
 	ends_close(&d);
 }
 
-/* The queue holds more Reads than may be under way at once; all complete in order. */
+/* The queue holds more Reads than are allowed to be outstanding together. All complete in order. */
 static void many_reads_wait_their_turn(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(400, 0, 400, 0);

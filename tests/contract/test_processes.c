@@ -57,7 +57,9 @@ static int serve_connection(struct rpma_conn *conn)
 	return rpma_conn_disconnect(conn);
 }
 
-/* Another process may take the chosen port before this one listens: choose again. */
+/*
+ * Another process can take the chosen port before this process listens. If so, choose another port.
+ */
 static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep **ep)
 {
 	char port[8] = "";
@@ -224,7 +226,7 @@ static void operations_under_way_fail_when_the_server_is_killed(void **state)
 	ends_close(&d);
 }
 
-/* Deletion waits at most SOFTRNIC_DRAIN_MS for the work under way. */
+/* Deletion waits at most SOFTRNIC_DRAIN_MS for unfinished work. */
 static void deletion_does_not_wait_for_a_stopped_server(void **state)
 {
 	struct timespec begin, end;

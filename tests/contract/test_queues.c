@@ -166,7 +166,7 @@ static void overrun_is_an_error_not_a_hang(void **state)
 	struct ends d;
 	int n = 0;
 
-	/* siw loses the completions that do not fit, and the connection works on */
+	/* siw loses the completions that do not fit, and the connection stays usable */
 	SOFTRNIC_ONLY();
 	ends_open(&d, &opts);
 	OK(rpma_conn_get_cq(d.cli, &cq));
@@ -197,7 +197,7 @@ static void full_send_queue_is_an_error_that_passes(void **state)
 				NULL);
 		posted += !ret;
 	}
-	if (ret) { /* completions may arrive before this line */
+	if (ret) { /* completions can arrive before this line */
 		assert_int_equal(ret, RPMA_E_PROVIDER);
 		assert_true(posted >= 4);
 	}

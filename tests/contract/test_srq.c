@@ -105,7 +105,7 @@ static void four_connections_share_receives_and_their_queue(void **state)
 	star_close(&s);
 }
 
-/* Each connection waits for a receive, and proceeds when one is posted. */
+/* Each connection waits for a receive, and continues when a receive is posted. */
 static void posted_receives_wake_waiting_connections(void **state)
 {
 	int from[CONNS] = {0};

@@ -2,14 +2,12 @@
 /* test_stalled.c -- a connection ends after more Sends than the receiving end can park. */
 #include "ends.h"
 
-/* a few of these fit; BIGS of them are more than parking, sockets and rings hold */
+/* size of a message; BIGS messages are more than all parking buffers, sockets and rings can hold */
 #define BIG  16384
 #define BIGS 600
 
-/*
- * Sends without a receive hold up the sender's FIN, but the end is still reported. Each Send that
- * completed at the sender then gets a receive, in order.
- */
+/* Sends without a receive delay the sender's FIN, but the connection's end is still reported. Each
+ * Send that completed at the sender then gets a receive, in order. */
 static unsigned end_behind_waiting_sends(size_t len, unsigned n)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(700, 0, 700, 700);

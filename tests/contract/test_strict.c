@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_strict.c -- with RPMA_STRICT_PERSIST=1 a flush of memory that cannot persist fails. */
+/* test_strict.c -- with RPMA_STRICT_PERSIST=1 a persistent flush of volatile memory fails. */
 #include "ends.h"
 
 static void persistent_flush_of_anonymous_memory_fails(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_threads.c -- several threads use one peer at once. */
+/* test_threads.c -- several threads use one peer at the same time. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_waiting.c -- Sends that arrive long before their receive is posted, and the operations that
- * may overtake these Sends. */
+ * are allowed to overtake these Sends. */
 #include <time.h>
 
 #include "ends.h"
@@ -102,7 +102,7 @@ static void flood_without_receives_is_held_back(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(600, 0, 600, 600);
 	struct ends_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
-	/* A RoCE sender repeats the Send only every 655 ms. */
+	/* A RoCE sender retries the Send only every 655 ms. */
 	const unsigned n = ends_is_kernels() ? 5 : 500;
 	struct ends d;
 
@@ -120,7 +120,7 @@ static void flood_without_receives_is_held_back(void **state)
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
-/* The message is larger than all that can be parked. */
+/* The message is larger than the parking buffers. */
 static void large_message_waits_for_its_receive(void **state)
 {
 	size_t len = 4u << 20;
@@ -138,7 +138,7 @@ static void large_message_waits_for_its_receive(void **state)
 	ends_close(&d);
 }
 
-/* The sender has disconnected in good order; its message still waits for a receive. */
+/* The sender has disconnected properly, but its message still waits for a receive. */
 static void message_waits_even_if_its_sender_is_gone(void **state)
 {
 	struct rpma_cq *cq;
@@ -181,8 +181,8 @@ static void deletion_does_not_wait_for_ever(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.3: without waiting for receives, a Send that finds none ends the connection in good
- * order. */
+/* RFC 5040 s5.3: if Sends do not wait for receives, a Send without a posted receive ends the
+ * connection, and both ends get an event. */
 static void a_send_without_a_receive_ends_the_connection(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

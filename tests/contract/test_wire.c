@@ -3,10 +3,8 @@
 #include "ends.h"
 #include "relay.h"
 
-/*
- * Bytes of the extension messages at the start: each end sends a HELLO, and then the connecting end
- * sends an Origin, which names its connection.
- */
+/* Lengths of the extension messages at the start, in bytes. Each end sends a HELLO. Then the
+ * connecting end sends an Origin, which names its connection. */
 #define HELLO  84
 #define ORIGIN 72
 
@@ -156,7 +154,8 @@ static void private_data_travel_unchanged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* This test is first: a later connection also names earlier ones in its Origin. */
+		/* This test is first, because the Origin of a later connection also names earlier
+		 * connections. */
 		cmocka_unit_test(private_data_travel_unchanged),
 		cmocka_unit_test(persistent_flush_is_one_request_and_one_answer),
 		cmocka_unit_test(write_and_flush_are_answered_once),

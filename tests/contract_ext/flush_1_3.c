@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flush_1_3.c -- call rpma_flush() as a program of librpma 1.3 does, through the symbol of that
- * version. */
+/* flush_1_3.c -- call the symbol of rpma_flush() that programs built with librpma 1.3 use. */
 #define RPMA_COMPAT_1_3
 #include "flush_1_3.h"
 

@@ -6,7 +6,7 @@
 
 #define HUGE_LEN (UINT32_MAX - 4095u) /* the longest possible digest, in pages */
 
-/* No test writes to this memory, so that one page of zeros backs all of it. */
+/* No test writes to this memory, so the kernel's page of zeros backs all of it. */
 static uint8_t *map_zeros(void)
 {
 	void *p = mmap(NULL, HUGE_LEN, PROT_READ | PROT_WRITE,
@@ -23,7 +23,7 @@ static void wait_for_counter(const struct rpma_conn *conn, const char *name)
 	assert_int_equal(ends_counter(conn, name), 1);
 }
 
-/* The counters count a digest as a write-back, and an abandoned digest as a failed one. */
+/* In the counters a digest is a write-back, and an abandoned digest is a failed write-back. */
 static void a_digest_ends_with_its_connection(void **state)
 {
 	uint8_t *zeros = map_zeros();

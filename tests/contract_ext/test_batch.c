@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_batch.c -- operations posted in a batch: the system calls, the order, and refusal of the
- * whole batch. */
+/* test_batch.c -- operations posted in a batch: the number of system calls, the order, and the
+ * refusal of a whole batch. */
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 
 static atomic_bool disk_waits;
 
-/* Replaces libc's msync() by that of a slow disk. */
+/* Replaces libc's msync() by one that is as slow as a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	while (atomic_load(&disk_waits))
@@ -49,8 +49,8 @@ static uint32_t count_of(const struct rpma_batch *b)
 	return n;
 }
 
-/* Returns true if tx counters equal system calls: only over TCP, and only if no message moves the
- * connection to rings. */
+/* Returns true if the tx counters equal the number of system calls. They do so only over TCP, and
+ * only if no message moves the connection to rings. */
 static bool counts_sends(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
@@ -132,10 +132,8 @@ static void every_operation_that_asks_for_a_completion_has_its_own(void **state)
 	ends_close(&d);
 }
 
-/*
- * Post data, flush and commit word. The word never arrives before the data, and the batch takes one
- * round trip.
- */
+/* Post data, flush and commit word. The word never arrives before the data, and the batch needs
+ * only one round trip. */
 static void an_atomic_write_after_a_flush_commits(void **state)
 {
 	const uint64_t *word;
@@ -204,7 +202,7 @@ static void flush_when_there_is_room(struct ends *d)
 	ends_expect_wc(d->cli, ends_flush_opcode(), d);
 }
 
-/* A flush of a file occupies a slot of the send queue while it waits for the disk. */
+/* A flush of a file occupies a slot of the send queue until the disk has the bytes. */
 static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 {
 	struct ends_file file;
@@ -225,7 +223,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	assert_int_equal(count_of(b), 4);
 	atomic_store(&disk_waits, false);
 	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
-	/* the device sent nothing of the refused batch */
+	/* the device sent no operation of the refused batch */
 	assert_true(ends_is_zero(d.srv_buf, 400));
 	OK(rpma_batch_post(b));
 	assert_int_equal(count_of(b), 0);
@@ -236,7 +234,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	ends_close(&d);
 }
 
-enum { PIECES = 1000, PIECE = 64 }; /* siw garbles short pieces now and then (doc/wire.md s10) */
+enum { PIECES = 1000, PIECE = 64 }; /* siw sometimes corrupts short pieces (doc/wire.md s10) */
 
 /* Batches are posted faster than the device sends them; each is executed exactly once. */
 static void batches_beyond_the_queue_arrive_in_their_order(void **state)
@@ -277,10 +275,8 @@ static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 	ends_close(&d);
 }
 
-/*
- * A native atomic write to an odd address is refused; the writes before it in the batch are not
- * sent, either.
- */
+/* A native atomic write to an odd address is refused; earlier writes of the same batch are not
+ * sent, either. */
 static void one_refused_operation_refuses_all(void **state)
 {
 	struct rpma_mr_remote *odd;
@@ -289,7 +285,7 @@ static void one_refused_operation_refuses_all(void **state)
 	struct ends d;
 
 	if (ends_is_plain())
-		/* towards such a peer an atomic write is a plain write, which may go to any
+		/* towards such a peer an atomic write is a plain write, which is allowed at any
 		 * address */
 		skip();
 	ends_open(&d, NULL);
@@ -321,7 +317,7 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	struct rpma_batch *b;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
+	SOFTRNIC_ONLY(); /* a device can accept the request and drop it */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	/* no program accepts the request, so the connection is not established */

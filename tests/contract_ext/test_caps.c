@@ -43,7 +43,8 @@ static void nothing_is_known_before_the_connection_stands(void **state)
 	uint32_t caps = 77;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device has its capabilities before the connection is established */
+	/* on a device the capabilities are available before the connection is established */
+	SOFTRNIC_ONLY();
 	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	/* no program accepts the request, so the connection is not established */
@@ -88,8 +89,8 @@ static void counters_count(void **state)
 	ends_close(&d);
 }
 
-/* Returns the setting of this variant of the test, or the default, which is off between ends on one
- * host. */
+/* Expect checksums as this variant of the test sets them. By default they are off between ends on
+ * one host. */
 static void counters_tell_whether_frames_have_checksums(void **state)
 {
 	const char *crc = getenv("SOFTRNIC_CRC");

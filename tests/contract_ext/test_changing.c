@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_changing.c -- a program rewrites a source all the time while the device sends it. Any
- * mixture of bytes may arrive, but no connection may break, for instance by a checksum over bytes
- * that have changed.
+ * test_changing.c -- a program rewrites a source continually while the device sends the source. Any
+ * mixture of bytes can arrive, but the connection must not break, for instance because bytes
+ * changed after their checksum was computed.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -44,7 +44,7 @@ static void expect_success(struct rpma_conn *conn)
 	operations++;
 }
 
-/* Count the steps where bytes of two passes meet: the source changed while it was sent. */
+/* Count a transfer whose first and last bytes differ: the source changed while it was sent. */
 static void count_mixture(const uint8_t *sink, size_t len)
 {
 	mixtures += sink[0] != sink[len - 1];

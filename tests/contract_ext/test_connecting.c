@@ -14,7 +14,7 @@
 
 enum { LIMIT_MS = 300 };
 
-/* Returns a TCP socket that listens, of a program that is no iWARP endpoint. */
+/* Returns a listening TCP socket that speaks no iWARP. */
 static int tcp_listener(int backlog, struct sockaddr_in *sin, char port[8])
 {
 	socklen_t len = sizeof(*sin);
@@ -32,7 +32,7 @@ static int tcp_listener(int backlog, struct sockaddr_in *sin, char port[8])
 
 enum { FILLERS = 8 };
 
-/* Linux drops the SYNs to a listener whose queue is full: the client gets no answer, not even a
+/* Linux drops SYNs to a listener whose queue is full, so the client gets no answer, not even a
  * reset. */
 static int black_hole(char port[8], int filler[FILLERS])
 {
@@ -137,10 +137,8 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 	close_hole(fd, filler);
 }
 
-/*
- * The limit of a connect ends no established connection. The limit is long enough for a connect on
- * a busy machine.
- */
+/* The time limit of a connect does not end an established connection. The limit is long enough for
+ * a connect on a busy machine. */
 static void an_established_connection_outlives_the_limit(void **state)
 {
 	struct rpma_conn_cfg *cfg = cfg_limited(4000);
@@ -219,7 +217,7 @@ static void the_other_end_of_a_cancelled_connect_cannot_accept(void **state)
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 	OK(rpma_conn_cancel(d.cli));
 	ends_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
-	/* InfiniBand's connection manager in the kernel goes on until the id is destroyed */
+	/* the kernel's connection manager of InfiniBand continues until the id is destroyed */
 	if (!ends_is_tcp()) {
 		OK(rpma_conn_delete(&d.cli));
 		if (rpma_conn_req_connect(&req, NULL, &d.srv) == 0)

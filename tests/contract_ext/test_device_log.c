@@ -15,7 +15,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's msync() by that of a failing disk. */
+/* Replaces libc's msync() by one that fails like that of a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -28,7 +28,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	/* lines: messages about a write-back; elsewhere: how many of them came from other
+	/* lines: messages about a write-back; elsewhere: the number of these messages from other
 	 * threads */
 	int lines, elsewhere;
 	enum rpma_log_level level;

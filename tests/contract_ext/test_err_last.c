@@ -15,7 +15,7 @@ static void expect_said(const char *part)
 	assert_null(strchr(rpma_err_last(), '\n'));
 }
 
-/* Make another call fail, so that its text cannot pass for that of the next call. */
+/* Make another call fail first, so that the test detects a text that the next call did not set. */
 static void fail_otherwise(void)
 {
 	assert_int_equal(rpma_peer_delete(NULL), RPMA_E_INVAL);
@@ -94,7 +94,8 @@ static void a_wait_that_ends_at_its_limit_is_explained(void **state)
 	expect_said("within 21 ms the connection reported no event");
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 22, &req), RPMA_E_NO_EVENT);
 	expect_said("within 22 ms no connection request came");
-	fail_otherwise(); /* a limit of 0 only checks, so it sets no text of an expired wait */
+	/* a call with limit 0 does not wait, so it sets no text about an expired wait */
+	fail_otherwise();
 	assert_int_equal(rpma_cq_wait_timeout(cq, 0), RPMA_E_NO_COMPLETION);
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 0, &req), RPMA_E_NO_EVENT);
 	expect_said("rpma_peer_delete: ");
@@ -116,7 +117,9 @@ static void an_operation_says_what_is_wrong_with_it(void **state)
 	ends_close(&d);
 }
 
-/* Bind a TCP port, and with a backlog also listen on it, as a program without iWARP does. */
+/*
+ * Bind a TCP port, and also listen on the port if a backlog is given, like a program without iWARP.
+ */
 static int tcp_port(int backlog, char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(ends_addr())};

@@ -15,7 +15,7 @@ static void open_files(struct ends_file files[FILES], struct ends *d)
 static void close_files(struct ends_file files[FILES])
 {
 	for (int i = 0; i < FILES; i++)
-		if (files[i].remote) /* the test may have deregistered this one */
+		if (files[i].remote) /* the test can have deregistered this one */
 			ends_file_close(&files[i]);
 }
 
@@ -70,7 +70,7 @@ static void what_was_flushed_before_is_not_flushed_again(void **state)
 
 	ends_open(&d, NULL);
 	open_files(files, &d);
-	flush_all(&d, RPMA_FLUSH_TYPE_PERSISTENT); /* a flush when no byte was placed */
+	flush_all(&d, RPMA_FLUSH_TYPE_PERSISTENT); /* a flush although no byte was placed */
 	assert_int_equal(ends_counter(d.srv, "writebacks"), 0);
 	write_part(&d, &files[0], 0, 1);
 	write_part(&d, &files[1], 0, 2);
@@ -151,8 +151,8 @@ static void in_a_batch_it_leaves_with_its_writes(void **state)
 	ends_close(&d);
 }
 
-/* The region is deregistered with unflushed bytes: those of a file are still written back; for
- * other memory the flush promises nothing. */
+/* The region is deregistered with unflushed bytes. The flush still writes the bytes of a file back,
+ * but promises nothing for bytes of other memory. */
 static void a_region_that_went_with_unflushed_bytes_is_a_part_of_it(void **state)
 {
 	struct ends_file files[FILES];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_former.c -- a connection is established only when no byte of the initiator's former
- * connections can be placed any more. The target's memory is a page that the kernel brings in when
- * the test permits it (userfaultfd). Until the kernel brings the page in, a thread that places a
- * Write into it is stuck.
+ * connections can be placed any more. The target's memory is a page that is missing until the test
+ * supplies it (userfaultfd). Until then, a thread that places a Write into the page is stuck.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -124,7 +123,7 @@ static void write_8(struct ends *d, struct rpma_conn *conn, const char *bytes)
 	OK(rpma_write(conn, d->at_srv, 0, d->cli_mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL));
 }
 
-/* Write a value, and check that no earlier connection changes it later. */
+/* Write a value, and check that no Write of an earlier connection changes the value later. */
 static void writes_and_stays(struct ends *d, struct rpma_conn *conn)
 {
 	write_8(d, conn, "the next");
@@ -161,7 +160,8 @@ static void a_stuck_write_keeps_the_next_connection_from_being_established(void 
 
 /*
  * Expect the HELLO, the last Origin, and this number of questions about former connections. A
- * connection that uses rings from its first message on also counts the messages that move it there.
+ * connection that uses rings from its first message on also counts the messages that move it to the
+ * rings.
  */
 static void expect_questions(const struct rpma_conn *cli, unsigned questions)
 {
@@ -215,9 +215,9 @@ static void an_orderly_end_needs_no_question(void **state)
 /* --- two processes -------------------------------------------------------------------------- */
 
 /*
- * Connect, and wait for the pipe. Then write and keep the connection if there is an owner,
- * otherwise flush. Returns an exit code. The child must not write before the pipe: the thread that
- * accepts would place this Write, and would itself be stuck.
+ * Connect, and wait until the pipe is readable. Then write and keep the connection if `owner` is
+ * set, otherwise flush. Returns an exit code. The child must not write earlier: the parent's thread
+ * that accepts would place this Write, and would be stuck.
  */
 static int child(struct stuck *s, const char *owner, int go)
 {
@@ -250,7 +250,8 @@ static int child(struct stuck *s, const char *owner, int go)
 	if (owner && (rpma_write(conn, remote, 0, mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL) ||
 		      read(go, &c, 1) != 1))
 		return 3;
-	/* The child's Origin does not name its parent's connections, so the child asks nothing. */
+	/* The child's Origin does not name its parent's connections, so the child asks no questions
+	 * about them. */
 	if (!owner && !getenv("SOFTRNIC_SHM_AFTER") && ends_counter(conn, "tx_fpdus") != 2)
 		return 4;
 	ends_flush(conn, remote, 0, 8);

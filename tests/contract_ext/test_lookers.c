@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lookers.c -- whichever threads poll a queue or wait for it, the device receives the bytes.
- * Each worker waits for each of its operations in another way, and two of them share a connection
- * and its queue; one more thread polls, arms and waits for the queues of the server ends, where
- * nothing completes. So the threads that receive for either end change all the time, and each
- * operation needs both ends. RPMA_LOOKERS_OPS: rounds of a worker, of five operations each on
- * average.
+ * test_lookers.c -- the device receives bytes, whichever threads poll a queue or wait for it. Each
+ * worker waits for each of its operations in another way. Two of the workers share a connection and
+ * its queue. One more thread polls, arms and waits for the queues of the server ends, in which
+ * nothing completes. So the threads that receive for an end change continually, and each operation
+ * needs both ends. RPMA_LOOKERS_OPS: rounds of a worker, of five operations each on average.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,8 +20,8 @@ enum { QUEUES = 3, WORKERS = 4, LEN = 256, PART = 4096, STALL_MS = 20000, POLLS_
 struct queue {
 	struct rpma_conn *conn, *srv;
 	struct rpma_cq *cq, *srv_cq;
-	/* Readers are threads that poll; the writer is one thread that waits, because a poll would
-	 * take its completion. */
+	/* Readers are threads that poll. The writer is the one thread that waits: a poll of another
+	 * thread would take its completion. */
 	pthread_rwlock_t turn;
 };
 
@@ -128,7 +127,7 @@ static bool worker_reads(struct worker *w)
 	       worker_completes(w);
 }
 
-/* The device may delay these Writes until the flush, or send them before. */
+/* The device can delay these Writes until the flush, or send them earlier. */
 static bool worker_writes(struct worker *w, unsigned writes, bool pause)
 {
 	atomic_store(&w->state, UNDER_WAY);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_lost_fds.c -- the application closes descriptors of the library, and the next files that it
- * opens get these numbers. A wait with a limit ends at the limit, a wait without one ends, too, and
- * the library does not touch the new files.
+ * opens get these numbers. A wait with a limit ends at the limit, and a wait without a limit ends,
+ * too. The library does not touch the new files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -146,8 +146,8 @@ static void waits_without_a_limit_end(void **state)
 	ends_close(&d);
 }
 
-/* The application's eventfd has the number: neither a completion nor the connection's end writes to
- * it. */
+/* The application's eventfd has the number of the closed descriptor. Neither a completion nor the
+ * connection's end writes to this eventfd. */
 static void an_eventfd_of_the_application_is_left_alone(void **state)
 {
 	struct lost of_cq, of_events;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_medium.c -- every call that completes a persistent flush leaves no dirty page of the range
- * in the target's file. Calls that are no flush leave dirty pages. doc/architecture/overview.md
- * lists all calls that complete a persistent flush.
+ * in the target's file. Other calls leave dirty pages. doc/architecture/overview.md lists all calls
+ * that complete a persistent flush.
  */
 #include <stdio.h>
 
@@ -152,8 +152,8 @@ static void a_visible_flush_is_none(void **state)
 	expect_dirty(!is_plain);
 }
 
-/* librpma announces at either end that it flushes natively, if the peer consents. A Read is then no
- * flush. */
+/* librpma announces at either end that it flushes natively, if the peer consents. Between such ends
+ * a Read is not a flush. */
 static void a_read_is_none_for_librpma(void **state)
 {
 	struct rpma_mr_remote *remote = ends_remote(file.mr);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_opening.c -- connect and wait in one call. The attempt is repeated while there is no
- * listener, at most until the deadline; a rejection by the application is not repeated.
- */
+/* test_opening.c -- connect and wait in one call. The attempt is repeated until a listener exists,
+ * at most until the deadline; a rejection by the application is not repeated. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -256,7 +254,7 @@ static void a_lost_server_is_found_again_with_the_same_description(void **state)
 	opening_end(&again);
 }
 
-/* Members that this version does not know must be zero: a program of a later version may set
+/* Members that this version does not define must be zero: a program of a later version can set
  * them. */
 static void what_a_later_version_asks_for_is_not_ignored(void **state)
 {

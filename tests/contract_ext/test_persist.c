@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_persist.c -- every way to flush persistently, tested by the pages that are still dirty.
+ * test_persist.c -- every way to flush persistently; the test checks which pages are still dirty.
  *
- * A file on a real file system, in the configuration that users get. Reading the bytes proves
- * nothing, because a direct read first writes the dirty pages back. So the test checks the
- * mapping's dirty pages, which the write must have made and the flush must have cleaned, and the
- * target's write-backs. Each new way to complete a persistent flush belongs in the table.
+ * The test uses a file on a real file system, in the configuration that users get. Reading the
+ * bytes proves nothing, because a direct read first writes the dirty pages back. So the test checks
+ * the mapping's dirty pages, which the write must produce and the flush must clean, and counts the
+ * target's write-backs. Each new way to complete a persistent flush must be added to the table.
  */
 #include <stdio.h>
 
@@ -58,7 +58,7 @@ static void by_flush(struct scene *s)
 		      RPMA_F_COMPLETION_ALWAYS, s));
 }
 
-/* A flush of length 0 covers the whole region, so also this write. */
+/* A flush of length 0 covers the whole region, and thereby this write. */
 static void by_empty_flush(struct scene *s)
 {
 	post_write(s);
@@ -144,7 +144,7 @@ static void by_declared_batch(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* The call is too early and is refused; the test repeats the call later. */
+/* This early call is refused, and the test repeats it later. */
 static void too_early(struct scene *s)
 {
 	assert_int_equal(rpma_flush(s->writer, s->file.remote, 0, LEN, RPMA_FLUSH_TYPE_PERSISTENT,
@@ -200,7 +200,8 @@ static void connect_in_steps(struct scene *s, const struct way *way, struct rpma
 		s->writer = s->d.srv;
 	if (way->early && way->how & BY_SERVER)
 		way->early(s);
-	/* The server does not take its own event here, because a post may precede that event. */
+	/* The server does not take its own event here, because it is allowed to post before that
+	 * event. */
 	ends_expect_event(s->d.cli, RPMA_CONN_ESTABLISHED);
 	if (!(way->how & BY_SERVER))
 		ends_expect_event(s->d.srv, RPMA_CONN_ESTABLISHED);
@@ -219,7 +220,8 @@ static void await_success(struct rpma_conn *conn, const struct scene *s)
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, s);
 }
 
-/* The server's event comes a moment after the client's; the server may post after it. */
+/* The server's event arrives shortly after the client's. After this event the server is allowed to
+ * post. */
 static void await_established(struct rpma_conn *conn)
 {
 	uint32_t caps;

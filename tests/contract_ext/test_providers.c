@@ -186,7 +186,7 @@ static void a_mapped_file_has_its_path(void **state)
 	assert_ptr_not_equal(p, MAP_FAILED);
 	OK(rpma_utils_get_durability(p, 4096, &cls, why, sizeof(why)));
 	assert_int_not_equal(cls, RPMA_DURABILITY_UNKNOWN);
-	/* The build tree may be on a tmpfs, where nothing is durable. */
+	/* The build tree can be on a tmpfs, where no file is durable. */
 	if (cls != RPMA_DURABILITY_VOLATILE && !strstr(why, path))
 		fail_msg("%s is not in: %s", path, why);
 	munmap(p, 4096);
@@ -194,7 +194,7 @@ static void a_mapped_file_has_its_path(void **state)
 	unlink(path);
 }
 
-/* With no free descriptor /proc cannot be read. The call fails instead of guessing. */
+/* Without a free descriptor, librpma cannot read /proc. The call fails instead of guessing. */
 static void a_kernel_that_does_not_tell_is_no_class(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;

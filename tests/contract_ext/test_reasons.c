@@ -16,7 +16,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's msync() by that of a failing disk. */
+/* Replaces libc's msync() by one that fails like that of a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -306,7 +306,7 @@ static void a_success_has_no_reason(void **state)
 	ends_close(&d);
 }
 
-/* Every value in a completion gives a text that fits the buffer, even an unknown value. */
+/* Every value in a completion, even an unknown one, has a text that fits into the buffer. */
 static void every_value_has_its_words(void **state)
 {
 	static const uint32_t codes[] = {0,      1,      EIO,    ENOSPC, ETIMEDOUT, ECONNRESET,

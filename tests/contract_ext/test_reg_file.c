@@ -84,10 +84,8 @@ static int cached_pages(void *ptr)
 	return n;
 }
 
-/*
- * If an earlier process failed to write pages back, they stay cached and count as clean. In this
- * test all pages reached the medium.
- */
+/* If an earlier process failed to write pages back, these pages stay cached and count as clean. In
+ * this test all pages reached the medium. */
 static void what_was_cached_before_comes_from_the_medium(void **state)
 {
 	struct rpma_mr_local *mr;

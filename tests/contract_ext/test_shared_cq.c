@@ -16,7 +16,7 @@ static struct rpma_conn_cfg *cfg_with(struct rpma_cq *cq)
 }
 
 struct crowd {
-	struct ends ends; /* the first connection, and the memory that all use */
+	struct ends ends; /* the first connection, and the memory that all connections use */
 	struct rpma_cq *cq;
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn *cli[CONNS], *srv[CONNS];
@@ -153,7 +153,7 @@ static void a_queue_in_use_is_not_deleted_and_goes_on_working(void **state)
 	ends_cq_wait_wc(c.cq, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	OK(rpma_conn_delete(&c.cli[0]));
-	/* A request that is not yet a connection also counts as a user of the queue. */
+	/* A connection request that is not yet a connection also counts as a user of the queue. */
 	OK(rpma_conn_req_new(c.ends.peer, ends_addr(), c.ends.port, c.cfg, &req));
 	assert_int_equal(rpma_cq_delete(&c.cq), RPMA_E_AGAIN);
 	OK(rpma_conn_req_delete(&req));
@@ -173,7 +173,8 @@ static void a_connections_own_queue_is_not_for_deletion(void **state)
 	ends_close(&d);
 }
 
-/* Unpolled completions of a deleted connection may stay in the queue or vanish; all others stay. */
+/* Unpolled completions of a deleted connection can stay in the queue or vanish. All other
+ * completions stay. */
 static void a_deleted_connection_leaves_the_queue_in_order(void **state)
 {
 	struct ibv_wc wc;
@@ -311,7 +312,7 @@ static void a_queue_that_overflows_breaks_connections_and_loses_nothing_silently
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct crowd c;
 
-	/* siw loses the completions that do not fit, and the connection works on */
+	/* siw loses the completions that do not fit, and the connection stays usable */
 	SOFTRNIC_ONLY();
 	crowd_open(&c, 1, 2);
 	for (int i = 0; i < 6; i++)

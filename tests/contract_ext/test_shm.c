@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_shm.c -- connections on one host that move to rings in shared memory: transfers, their cost,
- * forks, and peers that die at any moment of the move.
- */
+/* test_shm.c -- connections on one host that move to rings in shared memory: transfers, their cost,
+ * forks, and peers that die at any time during the move. */
 #include "ends_ext.h"
 
 #include <dirent.h>
@@ -42,7 +40,7 @@ static int count_rings(void)
 	return n;
 }
 
-/* A connection may keep its rings for a moment after its end, so wait. */
+/* A connection can keep its rings for a short time after its end, so wait. */
 static void expect_no_rings(void)
 {
 	for (int i = 0; i < 500 && count_rings(); i++)
@@ -136,7 +134,8 @@ static void long_transfers_both_ways_arrive_whole(void **state)
 	ends_close(&d);
 }
 
-/* SOFTRNIC_SHM_AFTER sets how much traffic starts the move: most connections may be idle. */
+/* SOFTRNIC_SHM_AFTER sets the amount of traffic that starts the move, so that idle connections need
+ * no rings. */
 static void a_connection_that_carries_little_has_no_rings(void **state)
 {
 	struct ends d;
@@ -151,7 +150,7 @@ static void a_connection_that_carries_little_has_no_rings(void **state)
 	ends_close(&d);
 }
 
-/* There are more connections than memory for rings: the rest stays on TCP. */
+/* The memory for rings is too small for all connections: those without rings stay on TCP. */
 static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 {
 	struct ends d;

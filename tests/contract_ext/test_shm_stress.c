@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* size of each of three areas: the peer reads the first and writes to the second, and Reads of this
- * end fill the third */
+/* size of each of three areas: the peer reads the first area and writes to the second; this end's
+ * Reads fill the third */
 #define REGION    (4u << 20)
 #define SEND_MAX  65536u
 #define RECVS     16u
@@ -35,7 +35,7 @@
 
 enum way { POLLS, WAITS, HAS_EPOLL, WAYS };
 
-/* Ends the process: no cmocka test can report a failure of the child. */
+/* End the process if cond is false. A child process cannot report a failure through cmocka. */
 #define MUST(cond)                                                                                 \
 	do {                                                                                       \
 		if (!(cond)) {                                                                     \
@@ -288,8 +288,8 @@ static void pause_by_chance(struct stress *s)
 
 /*
  * These writes get a completion only if they fail. A new batch is posted after all earlier writes
- * have left the send queue, which the completion of a full queue of the first thread's operations
- * proves.
+ * have left the send queue. They have left it when the first thread has completed twice as many
+ * operations as it keeps in flight at most.
  */
 static void *push(void *arg)
 {
@@ -312,7 +312,7 @@ static void *push(void *arg)
 	return NULL;
 }
 
-/* On a busy machine the ends may take longer to set up the rings than the test to do its
+/* On a busy machine the ends can need more time to set up the rings than the test needs for its
  * operations. */
 static bool rings_are_due(struct stress *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_silence.c -- a connection's own liveness limit ends the connection after its peer has
- * stopped, and never while the peer is alive. */
+/* test_silence.c -- a connection with its own liveness limit ends at this limit if its peer has
+ * stopped, but never while the peer is alive. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { LIMIT_MS = 1500 };
 
-/* Accept one connection after another and serve none: only the device answers. */
+/* Accept one connection after another, without any further calls: only the device answers. */
 static int serve(int port_fd)
 {
 	struct rpma_conn *conn = NULL;

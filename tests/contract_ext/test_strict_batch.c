@@ -2,7 +2,7 @@
 /*
  * test_strict_batch.c -- a flush of volatile memory in the middle of a batch fails. The batch's
  * later ordered operations are not executed and report the flush's reason. Other operations that
- * promise persistence fail in the same way.
+ * promise persistence fail with the same reason.
  */
 #include "ends_ext.h"
 

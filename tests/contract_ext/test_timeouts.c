@@ -49,7 +49,7 @@ static void a_descriptor_that_does_not_block_waits_all_the_same(void **state)
 	ends_close(&d);
 }
 
-/* A completion may arrive exactly at the limit: either this wait or the next returns the
+/* A completion can arrive exactly at the limit. Either this wait or the next one returns the
  * completion. */
 static void a_completion_at_the_deadline_is_not_lost(void **state)
 {
@@ -193,10 +193,8 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-/*
- * One announcement wakes one waiter. The other waiters keep their limit although the descriptor was
- * readable.
- */
+/* One announcement wakes one waiter. The other waiters wait until their limits, although the
+ * descriptor was readable for a moment. */
 static void of_several_waiters_one_is_woken_and_the_others_keep_their_limit(void **state)
 {
 	struct waiter w[WAITERS] = {0};

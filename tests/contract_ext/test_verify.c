@@ -11,7 +11,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's msync() by that of a failing disk. */
+/* Replaces libc's msync() by one that fails like that of a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -105,7 +105,7 @@ static void one_changed_byte_changes_the_digest(void **state)
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &before);
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_true(rpma_digest_equal(&before, &after));
-		file.map[len - 1] ^= 0x10; /* write as another program at the target does */
+		file.map[len - 1] ^= 0x10; /* write like another program at the target */
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_false(rpma_digest_equal(&before, &after));
 	}

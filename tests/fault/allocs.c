@@ -85,7 +85,7 @@ static void *allocs_keep(void *ptr, size_t size, const void *caller)
 	return ptr;
 }
 
-/* Call this before free(): afterwards another thread may get a block at the same address. */
+/* Call this before free(): after free(), another thread can get a block at the same address. */
 static void allocs_forget(const void *ptr)
 {
 	pthread_mutex_lock(&all.lock);

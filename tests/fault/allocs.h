@@ -15,10 +15,8 @@
 
 enum alloc_kind { ALLOC_MEMORY, ALLOC_DESCRIPTOR };
 
-/*
- * Make the nth request of this kind from now fail (1: the next one), and with for_good all later
- * requests, too.
- */
+/* Let the nth request of this kind from now fail (1: the next one). If for_good is set, all later
+ * requests fail, too. */
 void allocs_arm(enum alloc_kind kind, unsigned int nth, bool for_good);
 void allocs_disarm(void);
 /* Returns true if a request has failed since allocs_arm(). */

@@ -23,12 +23,10 @@ enum life_verdict {
 struct life_judge {
 	/* Called with the result of a public function. */
 	enum life_verdict (*returned)(const char *function, int ret);
-	/*
-	 * Called when a completion or an event reports a broken connection. The judge fails the
-	 * test if no failure permits this. The life is then over.
-	 */
+	/* Called when a completion or an event reports a broken connection. The judge fails the
+	 * test if no injected failure can be the cause. The life is then over. */
 	void (*broke)(const char *what);
-	/* Called when an event did not come in time. */
+	/* Called when an event did not arrive in time. */
 	void (*hung)(const char *what);
 };
 

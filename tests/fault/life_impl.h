@@ -64,13 +64,13 @@ bool life_expects(const struct life *l, void *out, size_t len);
 
 /* Wait until the descriptor is readable, or the time limit has passed. */
 void life_await(struct life *l, int fd, const char *what);
-/* Returns false if another event came, which ends the life. */
+/* Returns false if another event arrived, which ends the life. */
 bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
 /* Returns false if the life is over. */
 bool life_await_request(struct life *l);
-/* Wait for a completion of the active or the passive side. `received`: of a receive, otherwise of
- * another operation. */
+/* Wait for a completion of the active or the passive side. If `received`, it must belong to a
+ * receive, otherwise to another operation. */
 void life_await_active(struct life *l, bool received);
 void life_await_passive(struct life *l, bool received);
 void life_transfer(struct life *l);

@@ -55,7 +55,8 @@ void life_refuse_with_a_word(struct life *l, const char *port)
 	STEP(l, rpma_conn_delete, &l->active);
 }
 
-/* This part is the last one, because the endpoint may or may not have received the request. */
+/* This part is the last one, because afterwards it is unknown whether the endpoint received the
+ * request. */
 void life_give_up(struct life *l, const char *port)
 {
 	MAKE(l, &l->out, rpma_conn_req_new, l->peer, LIFE_ADDR, port, l->limited_cfg);

@@ -128,7 +128,7 @@ static void life_one_sided(struct life *l)
 	life_await_active(l, false);
 }
 
-/* The first message finds no receive, so the passive side parks the message. */
+/* No receive is posted for the first message, so the passive side parks the message. */
 static void life_messages(struct life *l)
 {
 	struct rpma_cq *cq;

@@ -42,7 +42,7 @@ static bool judge_is_normal(const char *function, int ret)
 		return true;
 	if (ret == RPMA_E_NO_COMPLETION)
 		return !strcmp(function, "rpma_cq_get_wc");
-	/* a provider may support neither function */
+	/* a provider need not support these two functions */
 	return ret == RPMA_E_PROVIDER && (!strcmp(function, "rpma_write_with_imm") ||
 					  !strcmp(function, "rpma_send_with_imm"));
 }

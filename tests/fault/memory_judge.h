@@ -9,8 +9,8 @@
 
 extern const struct life_judge memory_judge;
 
-/* Make the nth request of this kind from now fail (0: none), and with for_good all later requests,
- * too. */
+/* Let the nth request of this kind from now fail (0: none). If for_good is set, all later requests
+ * fail, too. */
 void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good);
 
 #endif

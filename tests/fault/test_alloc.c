@@ -26,7 +26,7 @@ enum {
 	DESCRIPTORS_MIN = 30,
 	BUFFERS_KEPT = 8,
 	READERS_KEPT = 4,
-	TARGETS_KEPT = 1, /* this process is the only target of all lives */
+	TARGETS_KEPT = 1, /* all lives have one target, this process */
 	LIFE_LIMIT_S = 60
 };
 

@@ -153,7 +153,7 @@ static enum life_verdict struck(const char *function, int ret)
 
 static enum life_verdict returned(const char *function, int ret)
 {
-	/* A provider may support neither of these functions. */
+	/* A provider need not support these two functions. */
 	bool may_refuse =
 		!strcmp(function, "rpma_write_with_imm") || !strcmp(function, "rpma_send_with_imm");
 

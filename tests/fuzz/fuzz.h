@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz.h -- declarations for fuzz targets; each runs one input, and a failed expectation
- * crashes. */
+/* fuzz.h -- declarations for fuzz targets; each target runs one input, and a failed expectation
+ * crashes the process. */
 #ifndef TEST_FUZZ_H
 #define TEST_FUZZ_H
 

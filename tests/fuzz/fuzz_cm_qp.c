@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Input: the private data of a request or a reply of rdma_cm. The name of a queue pair that is
- * accepted encodes to the same bytes. */
+/* Input: the private data of a request or a reply of rdma_cm. An accepted name of a queue pair
+ * encodes to the same bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

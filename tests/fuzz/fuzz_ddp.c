@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Input: any ULPDU. Its DDP header stays the same after decoding and encoding, except for reserved
- * bits. A message with this header is cut into segments that fit and end at aligned offsets.
+ * bits. A message with this header is cut into segments of the permitted length, which end at
+ * aligned offsets.
  */
 #include "fuzz/fuzz.h"
 

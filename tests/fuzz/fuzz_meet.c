@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Input: any bytes at the port where queue pairs meet, for queue pair 64 or another number. An
+/* Input: any bytes as the private data by which two queue pairs connect without rdma_cm. An
  * accepted message encodes to the same bytes. */
 #include "fuzz/fuzz.h"
 

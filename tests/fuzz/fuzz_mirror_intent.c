@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Input: slots of the ring that a primary leaves behind; if the first byte is odd, their checksums
- * are corrected. Ranges that are read must lie in the file, and a record must stay the same when it
- * is written again.
+ * are corrected. The ranges of a decoded record must lie in the file, and a decoded record must
+ * encode to the same bytes.
  */
 #include "fuzz/fuzz.h"
 

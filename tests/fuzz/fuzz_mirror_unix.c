@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (packet_decode(data, len, &p))
 		return 0;
-	/* An encoded packet names this build's lowest version, whatever the sender's packet
-	 * named. */
+	/* An encoded packet contains this build's lowest version, whichever version the sender's
+	 * packet contained. */
 	if (!version_is_known(p.versions.newest) || p.versions.lowest != version_ours().lowest)
 		return 0;
 	EXPECT(packet_encode(&p, p.versions.newest, buf) == len && !memcmp(buf, data, len));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Input: what a peer sends to a started queue pair. The first byte chooses the stream's options.
- * Either the bytes arrive unchanged, or each record becomes a well-formed FPDU with real STags and
- * the expected MSN unless the record has its own, which reaches deeper code. Whatever arrives,
- * memory outside the regions and a region without rights must not change. A consenting peer has
- * already sent its HELLO, unless the options leave the HELLO to the input.
+ * Either the bytes arrive unchanged, or each record becomes a well-formed FPDU, which reaches
+ * deeper code. Such an FPDU has real STags, and the expected MSN unless the record contains an MSN.
+ * Memory outside the regions, and the region without rights, must never change. A consenting peer
+ * has already sent its HELLO, unless the options leave the HELLO to the input.
  */
 #include "fuzz.h"
 
@@ -103,7 +103,7 @@ static void open_window(struct side *s, int access)
 	EXPECT(mw_bind(s->mrs, &bind) == 0);
 }
 
-/* Close the window as a program does that invalidates the window. */
+/* Close the window in the way of a program that invalidates it. */
 static void close_window(struct side *s)
 {
 	struct mr *binding = mw_kill(s->window);
@@ -246,7 +246,7 @@ static void feed(struct side *s, const uint8_t *bytes, size_t len)
 	}
 }
 
-/* Send all pending bytes, at once or in part. */
+/* Gather once, and send at most `max` bytes of the result. */
 static void drain(struct side *s, size_t max)
 {
 	struct iovec iov[QP_TX_IOV];

@@ -214,7 +214,7 @@ static void on_fenced(void *owner, const struct ext_origin *o)
 
 	EXPECT(o->asks && o->n == f->names);
 	EXPECT(++f->answered == f->asked);
-	f->names /= 2; /* meanwhile half of the former connections are given up */
+	f->names /= 2; /* half of the former connections are given up in this time */
 }
 
 static enum stream_fence on_identify(void *owner, const struct ext_origin *o)
@@ -389,7 +389,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	while (rcursor_left(&c) > 0)
 		step(&f, rcursor_u8(&c), &c);
-	/* In no state the stream waits for the peer without a limit. */
+	/* Whatever its state, the stream waits for the peer only for a limited time. */
 	for (int i = 0; i < 3; i++) {
 		f.now += 3600 * NSEC_PER_SEC;
 		stream_on_time(f.s, f.now, &f.u);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bad_pages.h -- pages of a file on tmpfs that raise SIGBUS in one mapping until they are written
- * to, like those of a bad medium. Private copies of other pages keep their content. The
- * implementation uses userfaultfd(2).
+ * bad_pages.h -- pages of a tmpfs file that raise SIGBUS in one mapping until they are written to,
+ * as on a bad medium. Private copies of other pages keep their content. The implementation uses
+ * userfaultfd(2).
  */
 #ifndef TESTS_BAD_PAGES_H
 #define TESTS_BAD_PAGES_H
@@ -11,18 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Let holes of the file raise SIGBUS in this range from now on. Returns a descriptor, or -1 if this
- * system does not support it.
- */
+/* From now on, accesses to holes of the file in this range raise SIGBUS. Returns a descriptor, or
+ * -1 if this system does not support this feature. */
 int bad_pages_watch(void *base, size_t len);
-/* Remove the content of a part of the file, which makes a hole. Returns false if this system does
- * not support it. */
+/* Remove a part of the file's content, so that this part becomes a hole. Returns false if this
+ * system does not support holes. */
 bool bad_pages_lose(int fd, uint64_t offset, uint64_t len);
-/*
- * Make the memory of a page bad, even if the page is a private copy. Returns false if this system
- * does not support it.
- */
+/* Make the memory of a page bad, even if the page is a private copy. Returns false if this system
+ * does not support this operation. */
 bool bad_pages_poison(int watch, void *page);
 
 #endif

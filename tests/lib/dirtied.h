@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-/* Returns the bytes that this process has made dirty so far; the kernel counts whole folios. */
+/* Returns the number of bytes that this process has made dirty so far. The kernel counts whole
+ * folios. */
 static inline unsigned long long bytes_dirtied(void)
 {
 	FILE *io = fopen("/proc/self/io", "re");

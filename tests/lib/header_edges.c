@@ -17,7 +17,7 @@
 enum { WRITE, READ_REQ, READ_RESP, SEND, SEND_INV, TERMINATE = 7, IMM, UNKNOWN = 15 };
 
 const struct header_edge header_edges[] = {
-	/* The first two bytes already cause the refusal. They may be the first ones of the
+	/* The first two bytes already cause the refusal. They can be the first two bytes of the
 	 * connection. */
 	{"DDP version 0, tagged", 14, TERM_DDP_TAGGED_BAD_VERSION, {0xc0, 0x40}},
 	{"DDP version 3, untagged", 18, TERM_DDP_UNTAGGED_BAD_VERSION, {0x43, 0x43, FIRST_OF(0)}},
@@ -26,7 +26,7 @@ const struct header_edge header_edges[] = {
 	{"opcode 15, tagged", 14, TERM_RDMAP_UNEXPECTED_OPCODE, {TAGGED(UNKNOWN)}},
 	{"opcode 15, untagged", 18, TERM_RDMAP_UNEXPECTED_OPCODE, {UNTAGGED(UNKNOWN), FIRST_OF(0)}},
 	{"opcode 8, not agreed", 26, TERM_RDMAP_UNEXPECTED_OPCODE, {UNTAGGED(IMM), FIRST_OF(0)}},
-	/* The ULPDU is shorter than the header whose first bytes it has. */
+	/* The ULPDU ends before its header is complete. */
 	{"no ULPDU", 0, TERM_MPA_MARKER, {0}},
 	{"a Write of 1 byte", 1, TERM_MPA_MARKER, {TAGGED(WRITE)}},
 	{"a Write of 2 bytes", 2, TERM_MPA_MARKER, {TAGGED(WRITE)}},

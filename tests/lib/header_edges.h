@@ -2,7 +2,7 @@
 /*
  * header_edges.h -- FPDUs whose header is wrong, is one byte too short, or has nothing after it.
  * Each of these FPDUs has crashed, or could have crashed, an iWARP implementation (doc/wire.md,
- * section 10). They work with any peer, because no STag in them has to exist.
+ * section 10). They can be sent to any peer, because no STag in them has to exist.
  */
 #ifndef TEST_HEADER_EDGES_H
 #define TEST_HEADER_EDGES_H

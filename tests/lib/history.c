@@ -50,8 +50,8 @@ static int zone_compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Find the zone of ops[0..count), which have the same value. The write of the value 0 precedes all
- * times. */
+/* Find the zone of ops[0..count), which have the same value. The value 0 counts as written before
+ * any time. */
 static struct history_verdict zone_of(const struct history_op *ops, size_t count, struct zone *z)
 {
 	bool is_written = ops->is_write;
@@ -79,10 +79,8 @@ static struct history_verdict zone_of(const struct history_op *ops, size_t count
 	return (struct history_verdict){.fault = HISTORY_IS_FINE};
 }
 
-/*
- * Zones in which the register had the value throughout must not overlap, nor contain a whole other
- * zone.
- */
+/* A forward zone is one in which the register had the value throughout. Forward zones must not
+ * overlap, and no other zone may lie inside a forward zone. */
 static struct history_verdict check_zones(struct zone *zones, size_t count)
 {
 	const struct zone *latest = NULL; /* the forward zone that has the highest end so far */

@@ -5,8 +5,8 @@
  * Each register begins with value 0, and no value is written twice to the same register. So each
  * read identifies its write, and an exact check takes n log n steps (Gibbons and Korach, Testing
  * Shared Memories, 1997): the operations on a value form a *zone*, from the first end to the last
- * begin among them. If the zone is empty, they may all take effect at one moment; otherwise the
- * register must have had the value throughout the zone.
+ * begin among them. If the zone is empty, these operations can all take effect at one moment;
+ * otherwise the register must have had the value throughout the zone.
  */
 #ifndef TESTS_HISTORY_H
 #define TESTS_HISTORY_H
@@ -19,7 +19,7 @@ struct history_op {
 	uint64_t reg, value;
 	uint64_t begin, end; /* times of one clock; the operation takes effect between them */
 	bool is_write;
-	bool is_unsure; /* a write without an answer took effect before `end`, or never */
+	bool is_unsure; /* a write without an answer: it took effect before `end`, or never */
 };
 
 enum history_fault {
@@ -34,8 +34,8 @@ enum history_fault {
 struct history_verdict {
 	enum history_fault fault;
 	/*
-	 * a, b: two operations that cannot be ordered. Other faults use only `a`. With
-	 * READ_TOO_EARLY `b` is the write.
+	 * OUT_OF_ORDER: two operations that cannot be ordered. VALUE_TWICE: the two writes.
+	 * READ_TOO_EARLY: the read, and the write of its value. Otherwise only `a` is meaningful.
 	 */
 	struct history_op a, b;
 };

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Make up to `max` sockets whose close() blocks for this many seconds. Returns 0 or -errno. */
+/* Create at most `max` sockets whose close() blocks for this many seconds. Returns 0 or -errno. */
 int lingering_begin(unsigned max, int seconds);
 /*
  * Send the bytes on a Unix socket, together with a new lingering socket. The message holds the only

@@ -57,7 +57,7 @@ long medium_dirty(int fd, off_t at, size_t len)
 	return dirty;
 }
 
-/* The kernel may write the byte back before the look: then write it again. */
+/* If the kernel writes the byte back before this function counts dirty bytes, the loop repeats. */
 static bool medium_becomes_dirty(int fd)
 {
 	uint8_t byte;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * medium.h -- find bytes of a file that have not reached its medium yet. Reading the file does not
- * show them: a read gets the bytes of the page cache, and before a direct read the kernel writes
- * dirty pages back.
+ * reveal them: a read returns the bytes of the page cache, and the kernel writes dirty pages back
+ * before a direct read.
  */
 #ifndef TESTLIB_MEDIUM_H
 #define TESTLIB_MEDIUM_H

@@ -30,7 +30,8 @@ static uint16_t packets_half(const uint8_t *p)
 	return v;
 }
 
-/* Compute the Internet checksum of the bytes; 0 means that the checksum among them is right. */
+/* Compute the Internet checksum of the bytes; the result is 0 if the bytes contain a correct
+ * checksum. */
 static uint16_t packets_sum(uint32_t start, const uint8_t *p, size_t len)
 {
 	uint64_t s = start;

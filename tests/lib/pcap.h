@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * pcap.h -- get the TCP byte streams of a capture (classic pcap, Ethernet, IPv4). Segments are
- * ordered by sequence number. Of a stream with a hole, only the bytes before the hole are kept.
- */
+/* pcap.h -- get the TCP byte streams of a capture (classic pcap, Ethernet, IPv4). Segments are
+ * ordered by sequence number. If a stream has a hole, only the bytes before the hole are kept. */
 #ifndef TESTLIB_PCAP_H
 #define TESTLIB_PCAP_H
 

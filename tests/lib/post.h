@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* post.h -- post one work request that verbs does not have. Each call returns 0 or an errno
+/* post.h -- post one work request of a kind that verbs lacks. Each call returns 0 or an errno
  * value. */
 #ifndef TESTLIB_POST_H
 #define TESTLIB_POST_H

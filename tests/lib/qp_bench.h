@@ -19,8 +19,7 @@ struct bench {
 void bench_open(struct bench *t, const struct pair_options *o, size_t len);
 void bench_close(struct bench *t);
 
-/* A cmocka test with two ends of the default options and memories of length len; *state is the
- * bench. */
+/* A cmocka test whose *state is a bench with default options; each memory has `len` bytes. */
 #define BENCH_TEST(name, len)                                                                      \
 	cmocka_unit_test_prestate_setup_teardown(name, bench_setup, bench_teardown, &(size_t){len})
 int bench_setup(void **state);

@@ -52,11 +52,11 @@ struct pair_options {
 	bool sq_sig_all, srq, peer_rfc7306, unreliable;
 	bool acks, only_a_acks; /* acks: both ends ask for Acks; only_a_acks: only A does */
 	enum qp_rtr rtr;
-	bool hold_b;       /* without consent, B may not send before A has sent, as with an RTR */
+	bool hold_b;       /* without consent, B must not send before A has sent, as with an RTR */
 	bool before_hello; /* the consenting ends have not exchanged their HELLOs yet */
 };
 
-/* FPDUs, and gathers, that each end sends first if both consent: its HELLO. */
+/* Number of FPDUs, and of gathers, that each end sends first if both consent: the HELLO. */
 #define PAIR_HELLO 1u
 
 /* Returns depth 16, 4 SGEs, 64 bytes inline, IRD and ORD 4, consent, no CRC. */
