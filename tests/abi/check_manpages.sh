@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# check_manpages.sh MANDIR INCLUDE (LIBRARY NODE=LIST[=COUNT]...)...: there is a page for each
-# function of the lists, none for others, and one for each library as a whole. A symbol that a header
-# maps to another function's name has no page.
+# check_manpages.sh MANDIR INCLUDE (LIBRARY NODE=LIST[=COUNT]...)...: each function of the lists has a manual page,
+# other functions have none, and each library as a whole has one. A symbol that a header maps to another function's name
+# has no page.
 set -eu
 man=$1 include=$2
 shift 2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# check_symbols.sh LIBRARY SONAME MAP NODE=LIST[=COUNT]...: the library exports exactly the functions of the
-# lists (COUNT lines each), at their nodes. The map and Debian's package list have the same functions. The soname
+# check_symbols.sh LIBRARY SONAME MAP NODE=LIST[=COUNT]...: the library exports exactly the functions of the lists
+# (COUNT lines each), at their nodes. The map and Debian's list of symbols have the same functions. The library's soname
 # is SONAME.
 set -eu
 lib=$1 soname=$2 map=$3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # check_terminates.sh TOP: doc/security.md lists every Terminate that src/softrnic sends, with the
-# right number and with existing tests; and no other one.
+# right number and with existing tests, and lists no other Terminate.
 set -euo pipefail
 top=$1
 table=$top/doc/security.md
@@ -17,8 +17,8 @@ numbers=$(sed -nE 's/^\s*X\(([A-Z_]+), ([0-9]), ([0-9]), 0x([0-9a-f]{2}),.*/\1 \
 	"$top/src/softrnic/proto/term_code.h")
 [ -n "$numbers" ] || complain "no Terminate is found in term_code.h"
 
-# All names in .c files. terminate.c is left out because it has every name, and the code for a
-# received Terminate that cannot be parsed is left out because no end sends it.
+# All names in .c files, except two kinds: terminate.c is omitted because it has every name, and the
+# code for a received Terminate that cannot be parsed is omitted because no end sends it.
 used=$(grep -rhoE --include='*.c' --exclude=terminate.c '\bTERM_[A-Z_]+' "$top/src/softrnic" |
 	sed 's/^TERM_//' | sort -u | grep -vx RDMAP_OPERATION_UNSPECIFIED)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# one_sendmsg.sh PROGRAM: in the kernel's view, PROGRAM's batch is sent by one sendmsg and no other
-# system call.
+# one_sendmsg.sh PROGRAM: by strace, PROGRAM sends its batch by one sendmsg and by no other system
+# call.
 set -eu
 program=$1
 dir=$(mktemp -d)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# persist_calls.sh PROGRAM: the system calls that a write + persistent flush makes at both ends for
-# the write-back alone: the difference between a run of many and a run of few.
+# persist_calls.sh PROGRAM: counts the system calls that a write + persistent flush makes at both
+# ends only for the write-back. The count is the difference between a run of many and a run of few
+# flushes.
 set -eu
 program=$1
 case $(stat -f -c %T .) in
@@ -40,9 +41,9 @@ run_all() {
 	done
 }
 
-# Prints how many of a hundred flushes were received, written back and answered by one thread
-# without a call for a lock, so that no other thread had to be woken. Most flushes are like that,
-# because the engine's threads are awake.
+# Prints how many of a hundred flushes one thread received, wrote back and answered without a call
+# for a lock, so that no other thread had to be woken. Most flushes are of this kind, because the
+# engine's threads are awake.
 by_one_thread() {
 	SOFTRNIC_SHM=0 strace -f -o "$dir/trace" \
 		-e trace=recvfrom,recvmsg,sendto,sendmsg,msync,futex "$program" file $many >&2
@@ -68,7 +69,8 @@ for call in fsync fdatasync sync_file_range; do
 	expect "file: $call" "$(per_hundred file $call)" 0 0
 	expect "memory: $call" "$(per_hundred memory $call)" 0 0
 done
-# If the engine called fstat() on the file, each write-back would also have to write the inode.
+# The engine must not call fstat() on the file, because each write-back would then also write the
+# inode.
 for call in fstat newfstatat; do
 	expect "file: $call" "$(per_hundred file $call)" -5 5
 	expect "memory: $call" "$(per_hundred memory $call)" -5 5
@@ -80,9 +82,9 @@ done
 expect "file: received, written back and answered by one thread" "$one" 80 100
 # A wait reads the flags of a queue's eventfd, and before each write() and read() the library checks
 # whether the program has closed that eventfd (base/ownfd.h). A thread that is about to sleep is not
-# signalled, so there may be fewer calls. Contention of locks and the number of waits depend on how
-# the threads happen to run (0 to 350 calls of futex() in runs of the same program). So each number
-# is judged by its best run, and the script makes as many runs as fit into the time, because a busy
+# signalled, so the number of calls can be smaller. Contention of locks and the number of waits
+# depend on the scheduler (0 to 350 calls of futex() in runs of the same program). So the best run
+# of each number counts, and the script makes as many runs as fit into the time, because a busy
 # machine disturbs most runs.
 least=80 most=320 contended=300 patience_s=60
 

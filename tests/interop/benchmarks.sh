@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# perftest, qperf and fio on the software RNIC, in many sizes, on one connection and on several. The measured
-# values do not matter here. Programs that can verify the data do so.
+# perftest, qperf and fio on the software RNIC, in many sizes, on one connection and on several. The test ignores the
+# measured values. Programs that can verify the data do so.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # perftest PROGRAM ARGUMENT ...: a pair that connects with rdma_cm, which iWARP requires.
@@ -70,7 +70,7 @@ fio_pair() {
 	said server$size 'err= 0'
 }
 
-# fio_sizes VERB ARGUMENT ...: runs all sizes at once, each with its own server.
+# fio_sizes VERB ARGUMENT ...: runs all sizes at the same time, each with its own server.
 fio_sizes() {
 	local verb=$1 port size running=()
 	shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every symbol of the interposer exists in rdma-core under the same version, and each family of symbols is
-# replaced completely, because half a family would mix objects of two kinds.
+# Every symbol of the interposer exists in rdma-core with the same version. The interposer replaces each family of
+# symbols completely, because a program must not mix objects of softrnic and of rdma-core.
 set -euo pipefail
 interposer=$1 libdir=$2 dropin=$3
 
@@ -35,8 +35,8 @@ strange=$(comm -23 <(echo "$ours") <(echo "$theirs"))
 	exit 1
 }
 
-# Calls for text, numbers, the kernel's own formats and protection around fork, none of which needs
-# an object of the interposer.
+# Calls that need no object of the interposer: for text, numbers, the kernel's own formats, and
+# protection around fork.
 plain='rdma_event_str|ibv_(register_driver|copy|.*_str$|fork_init|is_fork|do(nt)?fork|get_sysfs|read_sysfs|rate_to|cmd_|read_ibdev)|mbps_|mult_'
 missing=$(comm -13 <(sed 's/@.*//' <<<"$ours" | sort -u) \
 	<(sed -n 's/@\(IBVERBS_1\|RDMACM\).*//p' <<<"$theirs" | grep -E '^(rdma_|_?ibv_)' | grep -vE "^($plain)" | sort -u))
@@ -45,7 +45,7 @@ missing=$(comm -13 <(sed 's/@.*//' <<<"$ours" | sort -u) \
 	exit 1
 }
 
-# A library that stands for another library by name must have the version nodes of that library.
+# A library that replaces another library by name must have the version nodes of that library.
 nodes() { objdump -p "$1" | sed -n '/^Version definitions:/,/^$/s/^[0-9]\+ 0x0[02] 0x[0-9a-f]* //p'; }
 for name in libibverbs.so.1 librdmacm.so.1; do
 	[ -n "$(nodes "$libdir/$name")" ] || {

@@ -56,8 +56,8 @@ test_rping_without_any_right() {
 	stop_server
 }
 
-# Clients start one after the other, because the server has only one place for a request that it has
-# not taken yet. stdbuf makes the server print each line at once, so that the line shows that the
+# Clients start one after the other, because the server can hold only one request that it has not
+# accepted yet. stdbuf makes the server print each line immediately, so that a line shows that the
 # server has accepted a client.
 test_rping_serves_many() {
 	need rping
@@ -108,8 +108,8 @@ test_endpoints_without_inline() {
 	said client 'end 0'
 }
 
-# ucmatose_messages CONNECTIONS SIZE: runs ucmatose with so many connections and messages of that
-# size.
+# ucmatose_messages CONNECTIONS SIZE: runs ucmatose with CONNECTIONS connections and messages of
+# SIZE bytes.
 ucmatose_messages() {
 	need ucmatose
 	local port
@@ -126,7 +126,7 @@ test_ucmatose() {
 	ucmatose_messages 3 200000
 }
 
-# udaddy's port is always 7174, so the test has a network of its own.
+# udaddy's port is always 7174, so the test uses a separate network namespace.
 test_udaddy() {
 	need udaddy
 	own_network
@@ -160,8 +160,8 @@ test_cmtime() {
 	stop_server
 }
 
-# fi_pair PROVIDER ENDPOINT-TYPE SIZE ...: with -c the programs compare the data. They use the next
-# port for their own channel for the set-up.
+# fi_pair PROVIDER ENDPOINT-TYPE SIZE ...: runs a pair of libfabric's programs, which compare the
+# data because of -c. They use the next port for the channel of their set-up.
 fi_pair() {
 	need fi_pingpong fi_info
 	own_network
@@ -176,9 +176,9 @@ fi_pair() {
 	done
 }
 
-# Both sides have compared the data when they report. With ofi_rxm the server sometimes goes on
-# waiting for the last message: on a disconnect event it destroys the queue pair together with
-# unread completions.
+# Both sides have compared the data when they report. With ofi_rxm the server sometimes waits for
+# the last message without end, because on a disconnect event it destroys the queue pair together
+# with unread completions.
 fi_server_reports() {
 	for _ in {1..200}; do
 		! grep -q 'MB/sec' "$scratch/server.log" || break
@@ -191,7 +191,7 @@ fi_server_reports() {
 
 test_libfabric_messages() { fi_server_ends=served fi_pair verbs msg 1 200000; }
 test_libfabric_datagrams() { fi_server_ends=fi_server_reports fi_pair 'verbs;ofi_rxm' rdm 1 200000; }
-# These endpoints are datagram queue pairs, which only a RoCE device has.
+# These endpoints are datagram queue pairs, which only a RoCE device supports.
 test_libfabric_unreliable() {
 	export SOFTRNIC_IDENTITY=roce
 	fi_server_ends=served fi_pair verbs dgram 1 1000

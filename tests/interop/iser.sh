@@ -38,7 +38,7 @@ target_with() {
 	url=iser://127.0.0.1:$((port + 1))/$target/1
 }
 
-# tgtd ends only by SIGKILL. Its own command to end waits for ever, because it relies on an event
+# tgtd ends only by SIGKILL. Its own command to end waits for ever, because it waits for an event
 # (the end of time-wait) that only InfiniBand has.
 target_ends() {
 	local pid
@@ -48,8 +48,8 @@ target_ends() {
 }
 
 # initiator NAME PROGRAM ...: runs the program as a client. libiscsi 1.19 allocates the state of an
-# iSER connection without clearing it, and then follows a pointer in it: where the memory was used
-# before, the program crashes. With this setting glibc clears what it allocates.
+# iSER connection without clearing it, and uses a pointer in it: if the memory was used before, the
+# program crashes. With this setting glibc clears allocated memory.
 initiator() { MALLOC_PERTURB_=255 client "$@"; }
 
 test_disk_is_found() {
@@ -73,7 +73,7 @@ test_disk_keeps_what_was_written() {
 	target_ends
 }
 
-# patterns NAME MIB: writes pieces of several sizes from that offset on, then reads each piece back
+# patterns NAME MIB: writes pieces of several sizes from the offset MIB on, reads each piece back,
 # and compares it.
 patterns() {
 	local name=$1 at=$2 commands=() size

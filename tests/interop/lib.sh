@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced: runs a foreign server and its clients on the software RNIC.
 set -euo pipefail
-PATH=$PATH:/usr/sbin:/sbin # tgtd and ip are there
+PATH=$PATH:/usr/sbin:/sbin # the folders of tgtd and ip
 
 : "${SOFTRNIC:?the launcher}" "${INTEROP_PORTS:=11000}"
 launcher=$SOFTRNIC
@@ -10,7 +10,7 @@ started=()
 
 clean_up() {
 	for pid in "${started[@]}"; do
-		kill -TERM "$pid" 2>/dev/null || : # timeout(1), which passes the signal on
+		kill -TERM "$pid" 2>/dev/null || : # the process of timeout(1), which forwards the signal
 	done
 	rm -rf "$scratch"
 }
@@ -24,8 +24,8 @@ fail() {
 	exit 1
 }
 
-# The programs need no privilege: root runs them as a user without any right, and other users run
-# them without a way to get more rights. The programs also lock no memory.
+# The programs need no privilege: root runs them as a user without rights, and other users run them
+# so that they cannot gain rights. The programs also lock no memory.
 as_user=(setpriv --no-new-privs)
 drop_rights() {
 	ulimit -l 0
@@ -50,8 +50,8 @@ copy_software() {
 	SOFTRNIC=$to/softrnic
 }
 
-# Gives the test a network of its own. The network has an address beside loopback's address, because
-# some programs do not use loopback.
+# Gives the test a separate network namespace. It has another address in addition to loopback,
+# because some programs do not use loopback.
 own_network() {
 	local how=-n
 	if [ -z "${OWN_NETWORK:-}" ]; then
@@ -78,8 +78,8 @@ need() {
 	done
 }
 
-# second_host, called after own_network: makes a second network at the other end of the wire, with
-# the address 10.77.0.2 and a loopback of its own. $there is the id of a process in it.
+# second_host, called after own_network: makes a second network namespace at the other end of the
+# wire, with the address 10.77.0.2 and its own loopback. $there is the id of a process in it.
 second_host() {
 	need nsenter
 	unshare -n sleep 700 &
@@ -104,8 +104,8 @@ is_listening() {
 		END { exit !found }' "$proc/tcp" "$proc/tcp6"
 }
 
-# Chooses a port that is free together with the next two ports. Each test has a range of ports of
-# its own.
+# Chooses a port that is free together with the next two ports. Each test has a separate range of
+# ports.
 free_port() {
 	local port
 	for _ in {1..100}; do
@@ -167,8 +167,8 @@ run_pair() {
 	[ "$status_server$status_client" = 00 ]
 }
 
-# repeat_pair IS_CHANCE PROGRAM ARGUMENT ...: runs a pair, again if it failed and the function
-# IS_CHANCE finds that chance was the cause.
+# repeat_pair IS_CHANCE PROGRAM ARGUMENT ...: runs a pair. If the pair fails, and the function
+# IS_CHANCE reports that chance was the cause, the pair runs again.
 repeat_pair() {
 	local is_chance=$1
 	shift
@@ -179,13 +179,12 @@ repeat_pair() {
 	fail "$*: failed eight times: server $status_server, client $status_client"
 }
 
-# On a busy machine perftest may fail to measure the rate of the processor's counter.
+# On a busy machine perftest can fail to measure the rate of the processor's counter.
 has_no_rate() { grep -q "Can't produce a report" "$scratch"/{server,client}.log; }
 
 served() { wait "$server" || fail "the server ended with status $?"; }
 
-# stop_server is for a server that never ends by itself: it must still run, and must end by a
-# signal.
+# stop_server: for a server that never ends by itself. It must still run, and must end by a signal.
 stop_server() {
 	kill -TERM "$server" || fail "the server is gone"
 	wait "$server" || :

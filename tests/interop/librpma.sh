@@ -5,8 +5,8 @@
 # in both roles.
 : "${THEIR_LIBDIR:?where their librpma is}" "${RPMA12:?the programs}"
 : "${NO_MSYNC:?what takes a process its msync}"
-KEEP_RIGHTS=1 # they are in the build tree, which may be closed to other users
-SCRATCH_IN=$RPMA12 # on a disk, as /tmp may be in memory
+KEEP_RIGHTS=1 # the programs are in the build tree, which other users possibly cannot read
+SCRATCH_IN=$RPMA12 # on a disk, because /tmp can be in memory
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 theirs() { LD_LIBRARY_PATH=$THEIR_LIBDIR soft "$@"; }
@@ -45,8 +45,8 @@ together() {
 	echo "$name: server on $server_side, client on $client_side"
 }
 
-# every_pair NAME CHECK ...: runs the pair with each of the two libraries in each role; then the
-# check must succeed.
+# every_pair NAME CHECK ...: runs the pair with each of the two libraries in each role. After each
+# run the check must succeed.
 every_pair() {
 	local name=$1 sides
 	shift
@@ -79,8 +79,8 @@ every_operation() {
 test_every_operation() { every_operation; }
 test_every_operation_with_srq() { every_operation srq; }
 
-# Shows that the test detects a missing write-back: Debian's library flushes by reading, this
-# project's natively.
+# Shows that the test detects a missing write-back. Debian's library flushes by reading, this
+# project's library flushes natively.
 without_msync() { LD_PRELOAD=$NO_MSYNC "$@"; }
 theirs_without_msync() { without_msync theirs "$@"; }
 ours_without_msync() { without_msync ours "$@"; }

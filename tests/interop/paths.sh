@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs that look at the device past verbs, as they find the files that the kernel shows for a real one.
+# Programs that inspect the device by files instead of verbs: they find the files that the kernel shows for a real
+# device.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 device=/sys/class/infiniband/softrnic0
 node=/dev/infiniband/uverbs-softrnic0
-export TMPDIR=$scratch # what a program leaves is seen there
+export TMPDIR=$scratch # shows the files that a program leaves
 
 test_tools_of_the_system_find_the_device() {
 	soft cat $device/ports/1/{state,link_layer,pkeys/0} >"$scratch/out" || fail "cat: status $?"
@@ -55,11 +56,11 @@ test_the_files_can_be_chosen() {
 	said off 'No such file or directory'
 	! SOFTRNIC_SYSFS=0 soft test -e $node || fail "there is a node with SOFTRNIC_SYSFS=0"
 	! soft test -e $device/device || fail "there is a network device, unasked"
-	netdev=$(soft cat $device/ports/1/gid_attrs/ndevs/0 2>/dev/null) || return 0 # a GUID belongs to none
+	netdev=$(soft cat $device/ports/1/gid_attrs/ndevs/0 2>/dev/null) || return 0 # a GUID belongs to no network device
 	SOFTRNIC_SYSFS=device soft test -d "$device/device/net/$netdev" || fail "there is no $netdev"
 }
 
-# A program for which the files cannot be made runs without them, and one line reports why.
+# A program for which the files cannot be made runs without them, and one line reports the reason.
 test_a_program_runs_where_the_files_cannot_be_made() {
 	soft sh -c "ulimit -n 3; [ ! -e $device ] && [ ! -e $device/ports ]" 2>"$scratch/sh.log" || fail "sh: status $?"
 	said sh '^softrnic: cannot make the files of softrnic0 .*: Too many open files; '

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs that exchange the numbers of their queue pairs and GIDs themselves, and use no rdma_cm: rdma-core's
-# examples and perftest. Which end dials is chance, as the kernel chooses the ports that the numbers contain.
-# Each pair runs over rings, which are the default, and over TCP.
+# Programs that exchange the numbers of their queue pairs and GIDs themselves, and use no rdma_cm: rdma-core's examples
+# and perftest. The end that dials is random, because the kernel chooses the ports that the numbers contain. Each pair
+# runs over rings, which are the default, and over TCP.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 export SOFTRNIC_IDENTITY=roce
@@ -29,15 +29,15 @@ test_uc_pingpong() {
 	said client '[0-9]+ bytes in .* seconds'
 }
 
-# ibv_srq_pingpong sends up to one message for each further queue pair after the last one that it counts. The end
-# that has counted enough destroys its queue pairs while these are on the way. Their failure comes after the retries,
-# when the other end has ended, too.
+# After the last message that it counts, ibv_srq_pingpong sends up to one further message for each other queue pair. The
+# end that has counted all messages destroys its queue pairs while these further messages are under way. They fail after
+# the retries, when the other end has ended, too.
 test_srq_pingpong() {
 	over_both ibv_srq_pingpong -g 0 -n 100 -q 16
 	over_both ibv_srq_pingpong -g 0 -n 20 -e -s 100000 -q 3
 }
 
-# A datagram may be lost. These programs send no datagram for which the peer has no receive.
+# A datagram can be lost. These programs send no datagram for which the peer has no receive.
 test_ud_pingpong() {
 	pair ibv_ud_pingpong -g 0 -n 100
 	said client '[0-9]+ bytes in .* seconds'
@@ -87,7 +87,8 @@ test_perftest_events_and_time() {
 	perftest ib_write_bw -D 1
 }
 
-# The server's network has its own loopback, and the address that the server's GIDs are made of.
+# The server's network namespace has its own loopback, and the address from which the server's GIDs
+# are made.
 test_two_hosts() {
 	local port=19515 there
 	need ibv_rc_pingpong ibv_ud_pingpong ib_write_lat ip

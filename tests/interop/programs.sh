@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# programs.sh [-l] [-j JOBS] [-c CASES] [PATTERN]: the whole product of foreign verbs programs, their flags, and the ways in
-# which two ends can meet. Prints a table with a line for each row, and fails if a case of any row fails.
+# programs.sh [-l] [-j JOBS] [-c CASES] [PATTERN]: runs the whole product of foreign verbs programs, their flags, and
+# the ways in which two ends can connect. Prints a table with a line for each row, and fails if a case of any row fails.
 #
 # PATTERN: only rows that match it (a regular expression). CASES: only ways that match it. -l lists rows and ways.
 #
@@ -13,9 +13,9 @@
 #   at-once, late     the client starts when the server listens, or 5 s later
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# A row is a program with its flags. A program has one row for each of these that it supports:
-# events (-e), several queue pairs (-q), both directions (-b), a time (-D), inline data (-I), a
-# shared receive queue, and all sizes (-a).
+# A row is a program with its flags. A program has one row for each of the following flags that it
+# supports: events (-e), several queue pairs (-q), both directions (-b), a time (-D), inline data
+# (-I), a shared receive queue, and all sizes (-a).
 rows() {
 	local test
 	printf 'ibv_rc_pingpong -g 0%s\n' '' ' -e' ' -c -s 1' ' -e -c -s 1048576 -n 1000' ' -s 1048576 -n 10000' ' -o' ' -t' ' -N'
@@ -54,10 +54,9 @@ ways() {
 
 # ---- one case ----
 
-# If ASAN_RUNTIME, the sanitizer's library, is set, the launcher is one of a build with ASan. The
-# sanitizer's library must be loaded before the interposer, so the interposer takes the place of
-# rdma-core's libraries. ASan does not search for leaks, because the programs are not this
-# project's.
+# ASAN_RUNTIME is the sanitizer's library, if the launcher is from a build with ASan. This library
+# must be loaded before the interposer, so the interposer is not preloaded but replaces rdma-core's
+# libraries. ASan does not search for leaks, because the programs are not this project's.
 with_sanitizer() {
 	SOFTRNIC_RUN_FLAGS=-d
 	as_user=(env "LD_PRELOAD=$ASAN_RUNTIME $(dirname "$SOFTRNIC")/libsoftrnic-verbs.so" "ASAN_OPTIONS=detect_leaks=0:abort_on_error=1" "${as_user[@]}")
@@ -93,7 +92,7 @@ set_program() {
 	need "${program[0]}"
 }
 
-# one_case ROW WAY: runs one row over one way.
+# one_case ROW WAY: runs one row in one way.
 one_case() {
 	local link crc place dials apart address=127.0.0.1
 	local -a program
@@ -121,8 +120,8 @@ case_once() {
 	[ "$status_server$status_client" = 00 ] && ! grep -q ' ERROR ' "$scratch"/{server,client}.log
 }
 
-# Succeeds if a known chance made the case fail, which is no fault of this project: perftest could
-# not measure the processor's clock, an end of ibv_srq_pingpong ended before the other one
+# Succeeds if the case failed by a known chance, which is no fault of this project: perftest could
+# not measure the processor's clock, one end of ibv_srq_pingpong ended before the other end
 # (plain.sh), or UCX's thread took the event of a queue pair whose owner no longer waits for it.
 is_by_chance() {
 	has_no_rate && return 0
@@ -135,7 +134,7 @@ is_by_chance() {
 
 # ---- the table ----
 
-# start_case ROW WAY SLOT: starts the case in the background, in a process of its own.
+# start_case ROW WAY SLOT: starts the case in the background, in a separate process.
 start_case() {
 	local network=() how=-n
 	[ "$(id -u)" = 0 ] || how=-Urn

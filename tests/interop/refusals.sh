@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Features that the software RNIC lacks: each program that needs one ends with its own error.
+# Features that the software RNIC lacks: each program that needs such a feature ends with its own
+# error message.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # pingpong PROGRAM [OPTION ...]: runs both ends; each must report that a queue pair cannot be
@@ -25,8 +26,8 @@ test_pingpong_without_a_gid() {
 	said server 'the peer is named by its LID alone, .* softrnic-verbs\(7\)'
 }
 
-# An iWARP device makes queue pairs, but they cannot be connected without rdma_cm. The device's GID
-# is no address.
+# On an iWARP device programs can create queue pairs, but cannot connect them without rdma_cm,
+# because the device's GID is no address.
 test_pingpong_on_iwarp() {
 	export SOFTRNIC_IDENTITY=iwarp
 	pingpong ibv_rc_pingpong -g 0
@@ -44,7 +45,7 @@ test_perftest_on_iwarp() {
 	said server 'queue pairs without rdma_cm need the device that looks like RoCE: .* softrnic-verbs\(7\)'
 }
 
-# An iWARP device refuses even to make unreliable queue pairs.
+# On an iWARP device programs cannot even create unreliable queue pairs.
 test_unreliable_on_iwarp() {
 	need ibv_uc_pingpong
 	export SOFTRNIC_IDENTITY=iwarp

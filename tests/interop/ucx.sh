@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# UCX's transports over RC and UD queue pairs of verbs, and its protocols over them, by its own benchmark.
+# UCX's transports over RC and UD queue pairs of verbs, and UCX's protocols over these transports, by UCX's own
+# benchmark.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 test_the_device_is_listed() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The recipe of contrib/ci in clean systems: the steps of its container file, whose first stage runs the script that
-# the action runs, too, and then foreign programs as the user of the image. usage: ci.sh FOLDER
+# Executes the recipe of contrib/ci in clean systems: first the steps of its container file, whose first stage runs the
+# same script as the action; afterwards foreign programs as the image's user. usage: ci.sh FOLDER
 set -euo pipefail
 packages=$(mkdir -p "${1:?usage: ci.sh FOLDER}" && realpath "$1")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced, with `here` set to this folder and `packages` to one for what is kept: a clean Debian in a folder of its own.
-# It comes from the mirrors that this machine uses. Its processes are in a mount, a process and, except for
-# installations, a network namespace, which end with it.
+# Sourced by tests: makes a clean Debian in a separate folder, from the mirrors that this machine uses. `here` is this
+# folder, `packages` the folder for the packages and the clean system's archive. The system's processes run in a mount
+# namespace, a process namespace and, except for installations, a network namespace, which end with the test.
 clean=$packages/clean.tar
 
 die() {
@@ -11,7 +11,7 @@ die() {
 [ "$(id -u)" = 0 ] || die "a system in a folder needs root"
 codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 
-# The clean system contains nothing of this project, so the script may use it for a day.
+# The clean system contains nothing of this project, so scripts use the same archive for a day.
 if [ -z "$(find "$clean" -mtime 0 2>/dev/null)" ]; then
 	mirrors=$(apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
 		sed -n 's/^Debian //p')

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each container file must name packages that contrib/debian builds, with all packages of this project that these
-# depend on. Its base image is the system that they are built for, its daemon is in one of them, and its example makes
-# the daemon's ports reachable. containers.sh starts them. usage: container.sh SOURCE_DIR
+# Checks each container file: it must name packages that contrib/debian builds, with all packages of this project on
+# which these depend. Its base image must be the system for which the packages are built, one of the packages must
+# contain its daemon, and its example must make the daemon's ports reachable. containers.sh starts the containers.
+# usage: container.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"
 control=contrib/debian/control
@@ -21,8 +22,8 @@ among() { # NAME OF...
 mapfile -t built < <(sed -n 's/^Package: //p' $control)
 codename=$(sed -nE '1s/^rpma \([^)]*\) ([a-z]+);.*/\1/p' contrib/debian/changelog)
 
-# check FILE DAEMON: the file must name packages of this project, all packages of this project that
-# these need, and one that has the daemon.
+# check FILE DAEMON: the file must name packages of this project, all packages of this project on
+# which these depend, and a package with the daemon.
 check() {
 	local named name needs need found=no
 	file=$1

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The container files in clean systems, without a container engine: their COPY and RUN, then their ENTRYPOINT in a
-# network of its own, which a client in another network reaches as it would reach a container. usage: containers.sh PACKAGES_DIR
+# Executes the container files in clean systems, without a container engine: first the COPY and RUN lines, then the
+# ENTRYPOINT in a separate network namespace. A client in another network namespace connects as it would connect to a
+# container. usage: containers.sh PACKAGES_DIR
 set -euo pipefail
 packages=$(realpath "${1:?usage: containers.sh PACKAGES_DIR}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/clean.sh"
 
-# image FILE [PACKAGE...]: makes the system that the file describes. The further packages are for
+# image FILE [PACKAGE...]: makes the system that the file describes. The additional packages are for
 # the clients.
 image() {
 	local name
@@ -72,7 +73,7 @@ printf '[set orders]\nmember = b\ndata = /pm/orders\nregister = file:/register/o
 printf 'listen = 10.9.9.1\nsocket = /outside/socket\n[set orders]\nmember = a\ndata = /outside/orders\nregister = file:/register/orders\n' >/outside/conf
 rpmirror init orders --size 2M --lonely manual --register file:/register/orders --member a=10.9.9.1:/outside/orders \
 	--member b=10.9.9.2:/pm/orders
-chmod -R a+rwX /register # both daemons, of two users, have this register
+chmod -R a+rwX /register # the daemons run as two users, and share this register
 setpriv --reuid rpmirror --regid rpmirror --init-groups rpmirror init orders --join b --register file:/register/orders
 END
 outside 90 "a daemon outside sees the copy in the container" '
@@ -82,7 +83,7 @@ outside 90 "a daemon outside sees the copy in the container" '
 	wait_for rpmirror status orders --socket /outside/socket
 	rpmirror wait orders --until "copy.b=empty|stale|in-sync" --socket /outside/socket --timeout 30 ||
 		{ rpmirror explain orders --socket /outside/socket; cat /daemon.out; exit 1; }
-	# The tool in the container must reach the daemon there.
+	# The tool in the container must reach the daemon in the container.
 	ip netns exec container setpriv --reuid rpmirror --regid rpmirror --init-groups rpmirror status orders | grep "b "'
 
 image rpmemd.Containerfile openssh-client pmdk-tools 'librpmem1_*.deb' 'rpma_*.deb'
@@ -104,5 +105,5 @@ outside 120 "a pool outside has its replica in the container, by ssh" '
 	rm /pool/part
 	pmempool sync /pool/set # from the container
 	[ "$(head -c 7 /pool/part)" = PMEMOBJ ]
-	cmp -i 1M /pool/part /former # the heap; its headers have times and numbers of a run
+	cmp -i 1M /pool/part /former # compares only the heap, because the headers contain times and numbers of a run
 	! ssh -p 2222 root@10.9.9.2 true'

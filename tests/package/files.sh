@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Errors that ./dev package would find only later: each installed file belongs to one package, each line of a
-# package has files, and the .symbols files have the functions of tests/abi. usage: files.sh SOURCE_DIR BUILD_DIR
+# Finds errors earlier than ./dev package would: each installed file must belong to one package, each line of a package
+# must match files, and the .symbols files must have the functions of tests/abi. usage: files.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source_dir=$1 build=$2
 root=$(mktemp -d)
@@ -13,7 +13,7 @@ complain() {
 	bad=1
 }
 
-# A build with kill points is never installed, so its files cannot be compared.
+# A build with kill points cannot be installed, so its files cannot be compared.
 if grep -q '^RPMA_KILLPOINTS:.*=ON$' "$build/CMakeCache.txt"; then
 	! said=$(DESTDIR=$root cmake --install "$build" --prefix /usr 2>&1) || complain "a build for tests is installed"
 	grep -q "^ *cmake --install build-release$" <<<"$said" || complain "the refusal names no release build: $said"

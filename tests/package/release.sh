@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What is not ready for a tag is named, and the archive of a commit has the same bytes wherever it is made. A repository of
-# few files has the real scripts. usage: release.sh SOURCE_DIR
+# Tests the scripts of a release in a small repository: ready.sh names each reason against a tag, and the archive of a
+# commit has the same bytes wherever it is made. usage: release.sh SOURCE_DIR
 set -euo pipefail
 source_dir=$1
 scratch=$(mktemp -d)
@@ -37,8 +37,8 @@ judge() {
 	[ "$(wc -l <"$scratch/said")" = $# ] || fail "ready.sh says more than: $*"
 }
 
-# broken REGEX FILE SED: commits a change with which the tree is not ready, checks for that, and
-# undoes the change.
+# broken REGEX FILE SED: commits a change that makes the tree not ready, checks that ready.sh
+# reports it, and undoes the change.
 broken() {
 	sed -i -E "$3" "$tree/$2"
 	commit
@@ -75,7 +75,7 @@ commit
 [ "$(dpkg-parsechangelog -l "$tree/contrib/debian/changelog" -S Version)" = 3.2.1-0rpma1 ] || fail "Debian's changelog has no new entry"
 [ "$(dpkg-parsechangelog -l "$tree/contrib/debian/changelog" -S Maintainer)" = "the rpma authors <rpma@example.invalid>" ] || fail "the entry has no author"
 
-# Check a tree that is ready, and trees that are not.
+# Check a ready tree, and trees that are not ready.
 judge 0 "^ready: .* v3\.2\.1$"
 broken "changelog has the version '3.2.9', CMakeLists.txt has '3.2.1'" contrib/debian/changelog '1s/3\.2\.1/3.2.9/'
 broken "librpma.h has the version '3.3.1'" include/librpma.h '/VERSION_MINOR +2/s/2$/3/'

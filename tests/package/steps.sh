@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The steps in the clean system, in this order; "net:" needs the mirror. system.sh runs each as
-# `steps.sh NAME` in the system, where /packages has the packages and /smoke is this folder.
+# The steps in the clean system, in this order; a step with "net:" needs the mirror. system.sh runs
+# each step as `steps.sh NAME` in the system, where /packages has the packages and /smoke is this
+# folder.
 steps=(
 	net:debians_librpma
 	net:our_packages_take_its_place
@@ -22,7 +23,7 @@ steps=(
 set -euo pipefail
 ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmafile0 librpmafile-dev librpmem1 librpmem-dev rpmemd
 	librpmirror0 librpmirror-dev rpmirror rpmirrord python3-rpma)
-others=("${ours[@]:2}") # packages beside those that Debian has, too
+others=("${ours[@]:2}") # the packages that Debian does not have
 
 fail() {
 	echo "FAILED: $*" >&2
@@ -41,7 +42,7 @@ wait_for() {
 install() { apt-get -q -y --no-install-recommends install "$@"; }
 version() { dpkg-query -W -f='${Version}' "$1"; }
 
-# files: prints all files, except those of dpkg and apt, and those that the steps keep in /root.
+# files: prints all files, except files of dpkg and apt, and files that the steps keep in /root.
 files() {
 	find / -xdev \( -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache -o -path /var/log -o -path /root \
 		-o -path /tmp -o -path /proc -o -path /packages -o -path /smoke \) -prune -o -print | sort
@@ -104,7 +105,7 @@ no_service_is_enabled() {
 }
 
 # stand_in DIR: replaces systemctl by a script. DIR/running has a file for each running unit,
-# DIR/enabled one for each enabled unit, and DIR/calls has the script's calls.
+# DIR/enabled has a file for each enabled unit, and the script records its calls in DIR/calls.
 stand_in() {
 	mkdir -p "$1/bin" "$1/running" "$1/enabled"
 	cat >"$1/bin/systemctl" <<-END

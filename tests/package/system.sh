@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The packages in a clean system: installed beside Debian's packages, used as their pages describe, and removed
-# again. usage: system.sh PACKAGES_DIR
+# Tests the packages in a clean system: they are installed beside Debian's packages, used as their manual pages
+# describe, and removed again. usage: system.sh PACKAGES_DIR
 set -euo pipefail
 packages=$(realpath "${1:?usage: system.sh PACKAGES_DIR}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Three hosts, each a copy of one system in a network namespace of its own, are upgraded and go back while a mirror set, an
-# rpmemd pool and a served file are in use. upgrade.sh starts it in namespaces that end with it.
+# Upgrades and downgrades three hosts while a mirror set, an rpmemd pool and a served file are in use. Each host is a
+# copy of one system in a separate network namespace. upgrade.sh starts this script in namespaces that end with it.
 # usage: upgrade-hosts.sh ROOT PACKAGES HERE
 set -euo pipefail
 base=$1 packages=$2 here=$3
@@ -118,8 +118,8 @@ load a mirror-a mirror orders /root/mirror.words
 wait_for 60 on a rpmirror wait orders --until primary=a,health=healthy --timeout 1
 load b mirror-b mirror orders /root/mirror.words # waits for the role
 load a file file 192.0.2.2:pool /root/secret /root/file.words
-# A load that writes one edition of the pool after the other; a file has the number of the last
-# durable edition.
+# This load writes one edition of the pool after the other, and the number of the last durable
+# edition to a file.
 become a sh -c 'i=0; while i=$((i + 1)); do
 	[ -e /root/stop ] && exit
 	rpmem-hello open rpma://192.0.2.3 hello.set "edition $i" && echo $i >/root/edition.new && mv /root/edition.new /root/edition

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Packages of two versions: three hosts with a mirror set, a pool of rpmemd and a served file, under load, are upgraded one
-# after the other, and go back. The second version is the same source with a raised version number.
+# Upgrades three hosts with a mirror set, a pool of rpmemd and a served file under load, one after the other, and
+# downgrades them again. The next version is the same source with a raised version number.
 # usage: upgrade.sh PACKAGES_DIR [WORD]      with WORD "again" the second version's packages are there already
 set -euo pipefail
 packages=$(realpath "${1:?usage: upgrade.sh PACKAGES_DIR [again]}")
@@ -17,7 +17,7 @@ build_next() {
 	rm -rf "$next"
 	mkdir "$next"
 	cd "$packages/rpma"
-	[ -e contrib/debian ] || ln -s ../debian contrib/debian # where version.sh looks for it
+	[ -e contrib/debian ] || ln -s ../debian contrib/debian # the folder in which version.sh expects it
 	version=$(contrib/release/version.sh .)
 	version=${version%.*}.$((${version##*.} + 1))
 	contrib/release/version.sh . set "$version"

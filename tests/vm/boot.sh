@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# One guest at a time: started, awaited, and killed by its process id if it does not end itself.
+# Starts one guest at a time, waits for its end, and kills it by its process id if it does not end
+# by itself.
 # shellcheck shell=bash
 
 vm_qemu_pid=
@@ -23,8 +24,8 @@ print(*(s.getsockname()[1] for s in bound))')
 
 # vm_boot JOB [ARGS]: starts a guest in the background. Two disks stay after the guest's end:
 # $vm_disks/nvdimm, which is persistent memory in the guest, and $vm_disks/disk. vm_forward and
-# vm_forward2 are ports of this machine that lead to the guest's ports 7000 and 7001.
-# vm_net_is_open: the guest reaches this machine's 127.0.0.1 at 10.0.2.2.
+# vm_forward2 are ports of this machine that lead to the guest's ports 7000 and 7001. If
+# vm_net_is_open is set, the guest reaches this machine's 127.0.0.1 at 10.0.2.2.
 vm_boot() {
 	local job=$1 args=${2:-} net=user,id=net0
 	[ "${vm_net_is_open:-}" ] || net+=,restrict=on

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The parts of the guest: Debian's kernel, siw built for it, and an initramfs of this machine's own
-# programs. Everything is kept in $vm_cache, and made again only if its source changed.
+# The parts of the guest: Debian's kernel, siw built for this kernel, and an initramfs of this
+# machine's own programs. All parts are kept in $vm_cache, and made again only if their source
+# changed.
 
 vm_packages=(qemu-system-x86 busybox-static ndctl cpio bc xz-utils bzip2 gcc make
 	iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest librpma0
 	tshark tcpdump e2fsprogs kmod python3-minimal etcd-server libcurl4 libjansson4)
 
-# vm_apt: calls apt-get; if another process's apt-get runs it waits.
+# vm_apt: calls apt-get, which waits while another apt-get runs.
 vm_apt() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" >&2; }
 
 vm_setup() {

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Power cut: the guest is killed at random moments while a client writes; acknowledged records must be there after it
-# has booted again. The client is outside, or in the guest beside the server, where rings in shared memory connect
-# them. QEMU models no CPU cache: this detects missing write-backs of the page cache.
+# Power cuts: the guest is killed at random moments while a client writes; the acknowledged records must be present
+# after the next boot. The client is outside the guest, or in the guest beside the server, so that rings in shared
+# memory connect them. QEMU models no CPU cache, so this test detects only missing write-backs of the page cache.
 
 recorder_pids=()
 
-# record_start NAME PORT HOW: starts a recorder. Its journal is outside the guest, so the journal has
-# the clients' acknowledgements after the power cut. HOW: call by call, in batches, or by reading, as
-# a client without native flush does.
+# record_start NAME PORT HOW: starts a recorder. Its journal is outside the guest, so the acknowledgements that clients
+# got survive the power cut. HOW the client flushes: call by call, in batches, or by reading, like a client without
+# native flush.
 record_start() {
 	SOFTRNIC_EXTENSIONS=$([ "$3" = read ] && echo 0 || echo 1) \
 		"$vm_programs_dir/tests/system/crash/system_recorder" "$2" 0 "$3" >"$vm_out/$1.journal" 2>"$vm_out/$1.recorder" &
@@ -40,7 +40,8 @@ cut_when_busy() {
 }
 
 # cut_boot CHECK SERVE [HOW]: boots a guest that checks the files after the previous cut, and serves
-# until the next cut. rings-HOW: the clients are in the guest, and their journals are outside, too.
+# until the next cut. With rings-HOW the clients are in the guest, and their journals are also
+# outside.
 cut_boot() {
 	choose_forwards
 	rm -f "$vm_out/cut.ready"

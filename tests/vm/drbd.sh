@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# DRBD 8.4 of Debian's kernel under the same cuts as the mirror: two guests, each with a node of one device, whose ext4
-# has the file that the writer changes. The disks of guests without power are checked from outside, and the file in the
-# guest that goes on.
+# DRBD 8.4 of Debian's kernel under the same cuts as the mirror. Two guests each have a node of one device, whose ext4
+# has the file that the writer changes. The disk of a guest without power is checked from outside; the file is checked
+# in the guest that continues.
 
 declare -A drbd_pid=() drbd_orders=()
 drbd_dir=
@@ -27,7 +27,7 @@ vm_fetch_drbd() {
 	rm -rf "$tmp"
 }
 
-# vm_with_drbd WORD...: runs the words with guests that have DRBD.
+# vm_with_drbd WORD...: runs the words of ./dev vm with guests that have DRBD.
 vm_with_drbd() {
 	local vm_initramfs=initramfs-drbd vm_modules=("${vm_modules[@]}" drbd) vm_trees=("$vm_cache/drbd-utils")
 	vm_locked vm_fetch_drbd
@@ -49,8 +49,8 @@ drbd_cut() {
 	vm_kill
 }
 
-# drbd_boot NODE: boots a node. The guests exchange datagrams in place of a cable, so that no guest
-# notices the end of the other one.
+# drbd_boot NODE: boots a node. The guests exchange datagrams instead of a cable, so that no guest
+# notices the end of the other guest.
 drbd_boot() {
 	local node=$1 vm_qemu_pid='' vm_log='' vm_forward='' vm_out=$drbd_dir/$1 vm_disks=$drbd_dir/$1/disks here there
 	read -r here there <<<"$drbd_pair_ports"
@@ -85,7 +85,7 @@ drbd_try() {
 # drbd_do NODE COMMAND: runs the command in the guest; the command must succeed.
 drbd_do() { drbd_try "$@" || die "$1: '$2' failed: $drbd_output"; }
 
-drbd_has_state() { # NODE WORD STATE: of its and the other's disk (dstate), of the connection (cstate)
+drbd_has_state() { # NODE WORD STATE: of both disks (dstate), or of the connection (cstate)
 	drbd_do "$1" "drbdadm $2 r0" && [ "$drbd_output" = "$3" ]
 }
 
@@ -107,7 +107,7 @@ drbd_write() { # NODE
 drbd_acknowledged() { echo $(($(stat -c %s "$(drbd_journal "$1")" 2>/dev/null || echo 0) / 16)); }
 drbd_has() { [ "$(drbd_acknowledged "$1")" -ge "$2" ]; }
 
-# drbd_wait_records NODE COUNT: waits for that many more records.
+# drbd_wait_records NODE COUNT: waits for COUNT more records.
 drbd_wait_records() { # NODE COUNT
 	local wanted=$(($(drbd_acknowledged "$1") + $2))
 	mirror_until 600 drbd_has "$1" "$wanted" || die "$1 acknowledges nothing: $(cat "$drbd_dir/$1/writer.log")"
@@ -140,7 +140,7 @@ drbd_look_in_guest() { # NODE WHAT [JOURNAL]
 	drbd_judge "$2"
 }
 
-# drbd_expect_equal PRIMARY: when no process uses the device any more the contents of both disks
+# drbd_expect_equal PRIMARY: when no process uses the device any more, the contents of both disks
 # must be equal.
 drbd_expect_equal() { # PRIMARY
 	local size
@@ -164,7 +164,7 @@ drbd_promote() { # NODE
 	drbd_do "$1" 'mount /dev/drbd0 /data'
 }
 
-drbd_returns() { # NODE: as its service does it
+drbd_returns() { # NODE: the commands of its service
 	drbd_boot "$1"
 	drbd_do "$1" 'drbdadm up r0'
 }

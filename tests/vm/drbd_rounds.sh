@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The cuts under DRBD, what it lost, and what its operator had to do.
+# The cuts under DRBD, the lost records, and the steps that DRBD's operator had to make.
 
-# drbd_end_round CUT PRIMARY LOST NEEDED: both copies must become UpToDate under load, and be equal
-# then.
+# drbd_end_round CUT PRIMARY LOST NEEDED: both copies must become UpToDate under load, and must then
+# be equal.
 drbd_end_round() {
 	drbd_wait_equal "$2"
 	drbd_do "$2" stop_writing
@@ -12,7 +12,7 @@ drbd_end_round() {
 	vm_report DRBD "$1" "$3" "$drbd_kib" "$4"
 }
 
-# drbd_expect_missing COUNT: fails unless so many records are missing.
+# drbd_expect_missing COUNT: fails unless COUNT records are missing.
 drbd_expect_missing() { [ "$drbd_missing" = "$1" ] || die "DRBD lost $drbd_missing records, not $1"; }
 
 drbd_cut_replica() { # PRIMARY REPLICA
@@ -74,8 +74,8 @@ drbd_end_split() {
 	vm_report DRBD "$1" "$3" "$drbd_kib" "primary, mount; then split brain: whose records are to be lost"
 }
 
-# The copy that lacks later acknowledged records is alone when its node is made the primary, which
-# DRBD permits.
+# The copy that lacks later acknowledged records is the only one when its node is made the primary,
+# which DRBD permits.
 drbd_round_stale() { # PRIMARY REPLICA
 	local count lost
 	drbd_cut_replica "$1" "$2"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Hostile streams replayed at kernel siw. A crash of the kernel is a finding about siw, not a failure of the
-# test: it is reported, and the remaining streams go to a new guest.
+# Replays hostile streams to the kernel's siw. A crash of the kernel is a defect of siw, not a failure of the test: the
+# crash is reported, and the remaining streams are sent to a new guest.
 
 # edges_last: prints the number and the name of the last announced stream.
 edges_last() { sed -nE 's/^edge ([0-9]+: .*)/\1/p' "$vm_out/edges.log" | tail -n 1; }
 
 # edges_complaint: prints the kernel's crash or warning, which is on the console, or in the job's
-# output if the job got so far.
+# output if the job continued long enough.
 edges_complaint() {
 	{ cat "$vm_log" "$vm_out/edges.dmesg" 2>/dev/null || :; } | tr -d '\r' |
 		sed -nE '/BUG:|KASAN|general protection|RIP: [0-9]+:siw_/s/^\[ *[0-9.]+\] //p' | sort -u

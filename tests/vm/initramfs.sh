@@ -2,20 +2,20 @@
 # shellcheck shell=bash
 # The guest's initramfs: programs of this machine with their libraries, and the kernel's modules.
 
-# The order does not matter, because modprobe also loads the modules that these need.
+# The order is arbitrary, because modprobe also loads the modules that these modules need.
 vm_modules=(siw rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem ext4 crc32_generic crc32c_generic crc32c_intel
 	9p 9pnet_virtio virtio_pci virtio_net virtio_blk veth dummy sch_netem)
 vm_programs=(bash timeout fallocate env sleep cat cp mv rm mkdir ls ln stat sed grep awk head tail cut tr sort wc
 	cmp dd od seq date id ps pidof sync truncate dirname basename mktemp tee chmod sha256sum sysctl
 	mount umount mountpoint ip tc rdma tcpdump ndctl mkfs.ext4 e2fsck modprobe dmesg
 	rping ibv_devices ibv_devinfo find ib_write_bw ib_read_bw ib_send_bw ib_write_lat ib_read_lat ib_send_lat)
-# The list includes the linker itself, at the path at which libraries in a namespace of their own
-# look for it.
+# The list includes the dynamic linker itself, at the path where libraries in a separate linker
+# namespace expect it.
 vm_libraries=(/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 /usr/lib/x86_64-linux-gnu/libibverbs/lib{siw,rxe}-rdmav34.so
 	/usr/lib/x86_64-linux-gnu/librpma.so.0 /lib/x86_64-linux-gnu/libgcc_s.so.1
 	/usr/lib/x86_64-linux-gnu/lib{cmocka,curl,isal,jansson,pmem,sodium}.so.[0-9]*)
 
-# vm_trees: folders of unpacked packages that the guest also has.
+# vm_trees: folders of unpacked packages that are also copied into the guest.
 vm_trees=()
 
 vm_copy() {

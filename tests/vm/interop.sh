@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Interop with kernel siw: the guest runs the pairs; their logs and captures are checked here.
+# Interoperation with the kernel's siw: the guest runs the pairs, and this script checks their logs
+# and captures.
 # shellcheck shell=bash
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
@@ -9,7 +10,7 @@ recut() {
 	"$vm_programs_dir/tests/system/decode/system_recut" "$vm_out/$1.pcap" "$vm_out/$1.pcapng" || die "$1 was not captured well"
 }
 
-# A heuristic dissector may take arbitrary payload for another protocol.
+# A heuristic dissector can mistake arbitrary payload for another protocol.
 capture_fields() {
 	dissector -r "$1" --disable-protocol iser --disable-protocol smb_direct --disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}"
 }
@@ -20,8 +21,8 @@ check_decodes() {
 	[ -z "$bad" ] || die "$1: tshark objects to frames $(echo "$bad" | tr '\n' ' ')"
 }
 
-# check_opcodes CAPTURE OPCODE...: all of these opcodes must occur, and otherwise only those of RFC
-# 5040, from Write to Terminate.
+# check_opcodes CAPTURE OPCODE...: all of these opcodes must occur, and no opcode except those of
+# RFC 5040, from Write to Terminate.
 check_opcodes() {
 	local seen op
 	seen=$(capture_fields "$1" iwarp_rdma.opcode -e iwarp_rdma.opcode | tr ',' '\n' | sort -u | tr '\n' ' ')
@@ -33,8 +34,8 @@ check_opcodes() {
 	done
 }
 
-# Checks RFC 6581's bits B, C and D with A = 0: softrnic's request may have them, and no reply may
-# have them.
+# Checks RFC 6581's bits B, C and D with A = 0: they are allowed in softrnic's request, but not in a
+# reply.
 check_consent() {
 	local payload word
 	capture_fields "$1" iwarp_mpa.rep -e tcp.payload >"$vm_out/replies"
@@ -46,8 +47,8 @@ check_consent() {
 	done <"$vm_out/replies"
 }
 
-# Each pair makes four mistakes. siw's refusals came as Terminate (0x04......), softrnic's refusals
-# were sent from here (0x05......), or a receive was too small (0x07......).
+# Each pair makes four mistakes. A refusal by siw is a received Terminate (0x04......), a refusal by
+# softrnic is a sent Terminate (0x05......), and 0x07...... is a receive that was too small.
 check_terminates() {
 	local pair=$1 log
 	log=$vm_out/$pair.server
@@ -56,7 +57,7 @@ check_terminates() {
 	[ "$(grep -c 'vendor_err 0x[57]00' "$log")" -ge 4 ] || die "$log: siw's mistakes were not found"
 }
 
-# Two ends with softrnic exchange messages beyond RFC 5040, so the check must fail for them.
+# Two softrnics exchange messages beyond RFC 5040, so check_opcodes must fail for their capture.
 check_judges() {
 	! (check_opcodes "$1" 2>/dev/null) || die "$1: no opcode beyond RFC 5040 between two softrnics"
 	! (check_consent "$1" 2>/dev/null) || die "$1: no consent between two softrnics"

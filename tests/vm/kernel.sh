@@ -48,7 +48,8 @@ vm_kernel_packages() {
 
 vm_download() { (cd "$1/debs" && apt-get -q download "${vm_debs[@]}") >"$1/apt.log" 2>&1; }
 
-# The compressed stream begins somewhere in the image, and xz ignores the bytes after the stream.
+# The compressed stream begins at an unknown offset in the image, and xz ignores the bytes after the
+# stream.
 vm_decompress() {
 	local at
 	at=$(LC_ALL=C grep -abo -m 1 -P '\xFD7zXZ\x00' "$1" | head -n 1 | cut -d: -f1)
@@ -56,7 +57,7 @@ vm_decompress() {
 	tail -c +$((at + 1)) "$1" | xz -dc 2>/dev/null || :
 }
 
-# vm_fetch_kernel: unpacks the packages and does not install them, so that this machine keeps its
+# vm_fetch_kernel: unpacks the packages without installing them, so that this machine keeps its
 # kernel.
 vm_fetch_kernel() {
 	local tmp=$vm_cache/new deb
@@ -108,8 +109,7 @@ vm_build_kernel() {
 	vm_kernel_packages
 	stamp=$(vm_kernel_stamp)
 	[ "$(cat "$vm_cache/kernel/stamp" 2>/dev/null)" != "$stamp" ] || return 0
-	# apt's lists may be older than the archive, which deletes each package that it has
-	# replaced.
+	# apt's lists can be older than the archive, which deletes each replaced package.
 	vm_update_packages
 	vm_kernel_packages
 	stamp=$(vm_kernel_stamp)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# A second kernel, Debian 12's newer one: its rxe has Flush and Atomic Write. It has no siw. This is a file of
-# its own, so that a change here does not rebuild the first kernel.
+# A second kernel, the newer one of Debian 12: its rxe has Flush and Atomic Write, but it has no siw. The functions are
+# in a separate file, so that a change of this file does not rebuild the first kernel.
 
 # vm_fetch_new_kernel IMAGE: puts vmlinuz, the modules and the release's name into
 # $vm_cache/kernel-new.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Mirrored files with one copy in the guest, on the NVDIMM (sets `dax*`) or on the disk (sets `disk*`); the other copy
-# and etcd are outside. Sets `*-direct` are mapped directly, the others isolated.
+# and etcd are outside. Sets `*-direct` are mapped directly, other sets are isolated.
 
 mirror_sets=(dax disk dax-direct disk-direct)
 mirror_pids=()
@@ -18,8 +18,8 @@ mirror_start() {
 	mirror_pids+=($!)
 }
 
-# A writer whose flush waits ends only by a signal. Process ids of ended writers may be in use again
-# by now.
+# A writer whose flush waits ends only by a signal. Other processes may already have the ids of
+# ended writers.
 mirror_end() {
 	local pid
 	for pid in $(jobs -p); do
@@ -123,7 +123,7 @@ mirror_boot() {
 	mirror_boot_wait "$2"
 }
 
-# mirror_do WORD: the guest carries out the order, which must succeed.
+# mirror_do WORD: the guest executes the order, which must succeed.
 mirror_do() {
 	mirror_orders=$((mirror_orders + 1))
 	echo "$1" >>"$mirror_dir/orders"
@@ -160,7 +160,7 @@ mirror_kill_writers() {
 	writer_pids=()
 }
 
-# mirror_kill_here: kills the host outside: its writers, if it has any, and its daemon.
+# mirror_kill_here: kills the host outside the guest: its writers, if any run, and its daemon.
 mirror_kill_here() {
 	mirror_kill_writers
 	kill -KILL "$mirror_daemon"
@@ -192,7 +192,8 @@ mirror_wait_entries() {
 	done
 }
 
-# mirror_check_here: the copies outside must have the records that were acknowledged with them.
+# mirror_check_here: the copies outside the guest must have the records that were acknowledged with
+# these copies.
 mirror_check_here() {
 	local set
 	for set in "${mirror_sets[@]}"; do

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Both copies are in guests, g and h, which lose their power at the same time; only etcd is outside. Each copy has every
-# record that was acknowledged with it, the serving one has everything that was acknowledged or ever read, and the copies
-# become equal again.
+# Both copies are in guests, g and h, which lose their power at the same time; only etcd is outside. Each copy must have
+# every record that was acknowledged with it. The serving copy must have all data that were acknowledged or ever read.
+# The copies must become equal again.
 
 both_guests=(g h)
 both_dir=
@@ -73,7 +73,7 @@ both_sums() { # PRIMARY
 	cmp "$both_dir"/{g,h}/mirror/guest.sums || die "the copies differ after they became in-sync"
 }
 
-# both_share_files: one journal for both guests, and one file of the data that were read.
+# both_share_files: makes one journal for both guests, and one file for the data that were read.
 both_share_files() {
 	local set name
 	for set in "${mirror_sets[@]}"; do
@@ -120,8 +120,8 @@ both_round_former() {
 	both_serve g
 }
 
-# The primary loses its power soon after it has read data that perhaps only its own copy had, and
-# then the other guest serves.
+# The primary loses its power soon after it has read data that perhaps only its own copy had.
+# Afterwards the other guest serves.
 both_round_other() {
 	both_cut
 	both_boot yes none
@@ -158,12 +158,12 @@ both_round_race() {
 	both_in g mirror_do healthy
 }
 
-both_says() { # GUEST SET TEXT: its program
+both_says() { # GUEST SET TEXT: the output of its program
 	grep -q "$3" "$both_dir/$1/mirror/guest.$2.log"
 }
 
 # Proves that the test notices a missing write-back: no program writes back, so acknowledged records
-# are on no disk. Each copy shows that, and so does the program that serves.
+# are on no disk. The check of each copy, and the program that serves, must report the loss.
 both_round_broken() {
 	local set guest
 	both_cut

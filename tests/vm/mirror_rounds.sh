@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Power cuts and stops under mirrored files. Acknowledged records are on the guest's media after it has booted, the
-# other side goes on meanwhile, and both copies become equal again. A program that maps a file reads all of it: no
-# record becomes older.
+# Power cuts and stops of a guest with mirrored files. After the next boot the acknowledged records must be on the
+# guest's media. The other side continues meanwhile, and both copies must become equal again. A program that maps a file
+# reads the whole file: no record may revert to an older one.
 
 declare -A mirror_cuts=()
 
@@ -168,7 +168,7 @@ mirror_is_followed() {
 }
 
 # mirror_expect_late SET: one flush of the former primary may have been acknowledged before the
-# stop, and be recorded after it.
+# stop, and recorded after it.
 mirror_expect_late() { # SET
 	local late
 	late=$(tail -c +$((journal_before[$1] + 1)) "$mirror_dir/$1.journal" | od -An -v -t u8 -w16 |
@@ -248,7 +248,7 @@ mirror_rounds() {
 	local round who count=$1 kinds=("${@:2}")
 	mirror_setup
 	mirror_boot no none
-	mirror_write_here # the guest's copies are made equal for the first time
+	mirror_write_here # makes the guest's copies equal for the first time
 	mirror_wait_healthy
 	mirror_stop_writers
 	mirror_sums

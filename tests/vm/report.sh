@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# A table of the losses and the operator's steps with the mirror and with DRBD under the same cuts,
-# from the last run of each.
+# Prints a table of the losses and the operator's steps, for the mirror and for DRBD under the same
+# cuts, from the last run of each.
 
 vm_report_begin() { rm -f "$vm_out/cuts.$1"; }
 

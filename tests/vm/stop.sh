@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The whole guest is stopped (SIGSTOP of QEMU) while a client outside is connected to a server in it: its TCP
-# is as silent as its program, so only the client's side can detect it.
+# The whole guest is stopped (SIGSTOP of QEMU) while a client outside is connected to a server in it. The guest's TCP is
+# silent, too, so only the client's end can detect the stop.
 
 # The stream of small writes is slow in the guest of a busy machine.
 stop_limit_ms=12000
@@ -23,8 +23,8 @@ expect_ping_alive() {
 	kill -0 "$stop_client" 2>/dev/null || die "the client ended: $(cat "$vm_out/stop.ping")"
 }
 
-# expect_ping_lost: the client must end within the limit and a third more, for the last heartbeat;
-# on a busy machine within three times that. If it ended at once the reason would be another one.
+# expect_ping_lost: the client must end within the limit and a third of it (for the last heartbeat),
+# on a busy machine within three times that time. A client that ends immediately has another reason.
 expect_ping_lost() {
 	local begin took status=0
 	begin=$(date +%s%N)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# fetch.sh FOLDER: Debian's package python3-pyverbs, which contains rdma-core's Python bindings and their tests, unpacked
-# in FOLDER. Nothing is installed, and the system's package sources stay as they are.
+# fetch.sh FOLDER: unpacks Debian's package python3-pyverbs in FOLDER. The package contains rdma-core's Python bindings
+# and their tests. The script installs nothing, and does not change the system's package sources.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../../cmake/debian-fetch.sh"

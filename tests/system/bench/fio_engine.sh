@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The engine for fio, against rpma serve.
+# The engine for fio, with rpma serve.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/../tool/lib.sh"
 
@@ -79,7 +79,7 @@ client_writes() {
 	grep -q 'writes_in=[1-9]' serve.out
 }
 
-# An fio of another version may have other structures, so it must be refused.
+# An fio of another version can have other structures, so the engine must refuse it.
 test_another_fio_is_refused() {
 	cp "$RPMA_FIO" other-fio
 	serve pool --create --size 1M

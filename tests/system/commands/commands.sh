@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Exit codes of all programs, and the hint to what was probably meant.
+# The exit codes of all programs, and the hint to the nearest command or option.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Completion in bash and zsh: each command and each option that a help text names anywhere is completed.
+# Completion in bash and zsh: the shells complete each command and each option in a help text.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 logs=(bash.out zsh.out wanted)

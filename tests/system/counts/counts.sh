@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# counts.sh calls|allocations|instructions|rings|polled|librpma: compares the cost of operations, both ends together, with
-# bounds little above the present cost. Slow growth fails here. doc/performance.md has the same numbers and their reasons.
+# counts.sh calls|allocations|instructions|rings|polled|librpma: compares the cost of operations, at both ends together,
+# with bounds that are slightly above the present cost, so that also a small growth fails. doc/performance.md has the
+# same numbers and their reasons.
 set -euo pipefail
 : "${COUNTS:?the program}" "${RPMA_DIR:?librpma}" "${SOFTRNIC_DIR:?libsoftrnic}"
 
@@ -41,7 +42,7 @@ check() {
 	fi
 	printf '%-34s %8s of at most %8s  %s\n' "$1" "$(hundredths "$2")" "$(hundredths "$3")" "$verdict"
 }
-# The difference of two runs may be negative by chance.
+# The difference of two runs can be negative by chance.
 hundredths() {
 	local n=$1 sign=
 	[ "$n" -ge 0 ] || { sign=- n=$((-n)); }
@@ -50,17 +51,17 @@ hundredths() {
 
 # --- system calls ---------------------------------------------------------------------------
 
-# calls_of FILE NAMES: prints the number of successful calls. NAMES is NAME|NAME for calls of any of
-# these names; "all" for all calls except those that wait for a lock, whose number depends on
-# chance; or "in vain NAME|NAME" for calls that failed, such as receives that find nothing.
+# calls_of FILE NAMES: prints the number of successful calls. NAMES is NAME|NAME for calls of these
+# names; or "all" for all calls except those that wait for a lock, whose number is random; or "in
+# vain NAME|NAME" for calls that failed, such as receives without bytes.
 calls_of() {
 	awk -v name="${2#in vain }" -v vain="${2%% *}" '
 		$1 ~ "^(" name ")$" || (name == "all" && $1 != "total" && $1 != "futex") {
 			n += vain == "in" ? $3 : $2 - $3 } END { print n + 0 }' "$1"
 }
 
-# calls WORK HOW NAMES BOUND ...: checks the number of calls for each operation, in hundredths. It
-# is the difference of two runs, because both include the start and the end of the program.
+# calls WORK HOW NAMES BOUND ...: checks the number of calls for each operation, in hundredths. The
+# number is the difference of two runs, because both include the start and the end of the program.
 calls() {
 	local work=$1 how=$2 few=100 many=600 n more less
 	shift 2
@@ -76,9 +77,8 @@ calls() {
 	done
 }
 
-# A program under strace is slow. So it has more wake-ups by timers, and its waits follow each other
-# too slowly to keep the connection in between. These calls are counted here, and are rare without
-# strace.
+# A program under strace is slow. So it has more wake-ups by timers, and the time between its waits
+# is too long for a lease. The counts include the calls that result, which are rare without strace.
 count_calls() {
 	local sends='sendmsg|sendto' receives='recvmsg|recvfrom'
 	command -v strace >/dev/null || skip "there is no strace"
@@ -95,7 +95,7 @@ count_calls() {
 sum_of() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$2"; }
 
 # allocations WORK HOW [MUTEXES]: checks the numbers of allocations and of locked mutexes. MUTEXES
-# is a bound in hundredths; it is left out where each early poll locks some mutexes.
+# is a bound in hundredths; it is omitted for work in which each early poll locks some mutexes.
 allocations() {
 	local few=200 many=1200 n what column=0 less more bound
 	for n in $few $many; do
@@ -105,7 +105,7 @@ allocations() {
 	for what in allocations ${3:+"calls that take a mutex"}; do
 		column=$((column + 1))
 		bound=${3:-}
-		# A timer or a thread that starts during one of the two runs may add some
+		# A timer or a thread that starts during one of the two runs can add some
 		# allocations.
 		[ $column = 2 ] || bound=2
 		less=$(sum_of $column "$scratch/allocations.$few")
@@ -166,8 +166,8 @@ count_rings() {
 	instructions batch "$BOUND_RINGS_BATCH"
 }
 
-# Counts the instructions of one thread that polls both ends. Under valgrind the polls come too
-# slowly to own the connections, so the clock also runs 200 times as slowly.
+# Counts the instructions of one thread that polls both ends. Under valgrind the polls are too slow
+# for a lease, so the clock also runs 200 times as slowly.
 count_polled() {
 	command -v valgrind >/dev/null || skip "there is no valgrind"
 	export SOFTRNIC_SHM=1
@@ -212,8 +212,8 @@ case ${1:-} in
 calls | allocations | instructions | rings | polled | librpma) ;;
 *) exit 2 ;;
 esac
-# Another process on the same CPU adds wake-ups by timers. If the number has really grown, each
-# repetition shows it.
+# Another process on the same CPU adds wake-ups by timers. A real growth of the number appears in
+# each repetition.
 for _ in 1 2 3; do
 	failed=0
 	"count_$1"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # file_cost.sh: compares librpmafile's instructions with those of librpma for the same work at the client: one durable
-# record of 64 bytes, and four in one group. Slow growth fails here. With FILE_COST_PAIRS=250 groups it is exact to some
-# ten instructions.
+# record of 64 bytes, and four records in one group. Also a small growth fails. With FILE_COST_PAIRS=250 groups the
+# result is exact to some ten instructions.
 set -euo pipefail
 : "${FILE_COST:?the program}" "${RPMA_TOOL:?rpma}" "${BOUND_ONE:?}" "${BOUND_FOUR:?}"
 command -v valgrind >/dev/null || { echo "there is no valgrind"; exit 77; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# recut.sh RECUT WITH_A_HOLE CAPTURE...: the connections have the same bytes as before, and each packet ends at
-# the end of a frame. An incomplete capture is refused.
+# recut.sh RECUT WITH_A_HOLE CAPTURE...: after RECUT the connections of a capture have the same bytes, and each packet
+# ends at the end of a frame. RECUT refuses an incomplete capture.
 set -euo pipefail
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "$0")/../../lib/tshark.sh"

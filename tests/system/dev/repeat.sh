@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# How ./dev handles tests that fail: a copy of it runs the real ctest on scripts. Scripts also replace the
+# Tests how ./dev handles tests that fail: a copy of ./dev runs the real ctest on scripts. Scripts also replace the
 # programs that install and build. usage: repeat.sh SOURCE_DIR
 set -euo pipefail
 source_dir=$1
@@ -74,7 +74,7 @@ tests default late bad
 [ "$(runs_of bad)" = 2 ] || fail "bad ran $(runs_of bad) times"
 ! grep -q "WARNING" "$scratch/said" || fail "a failed run reads like a passed one"
 
-# Without failures nothing is printed, and an old list of failures is not taken for a new one.
+# Without failures ./dev prints no warning, and does not use an old list of failures.
 tests default good bad
 ! dev test || fail "bad passes"
 dev test -R good || fail "a good test fails"

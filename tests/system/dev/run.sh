@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ./dev run in two terminals at once, in a tree that is not built yet. A copy of ./dev builds a project of a few lines.
-# Each run builds only its program, one after the other, and shows the compiler's output only if it fails. usage: run.sh
-# SOURCE_DIR
+# Tests ./dev run in two terminals at the same time, in a tree that is not built yet. A copy of ./dev builds a project
+# of a few lines. Each run builds only its program, one run after the other, and shows the compiler's output only if the
+# build fails. usage: run.sh SOURCE_DIR
 set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -70,7 +70,8 @@ done
 [ ! -s "$scratch/second.err" ] || fail "what is built already is built again, or the second run states that it builds"
 grep -q 'building libsmall.so.0' "$scratch/first.err" || fail "the first run does not state that it builds"
 
-# A name that is neither a built program nor the system's is reported, and nothing is built for it.
+# ./dev reports a name that is neither a program of the build nor of the system, and builds nothing
+# for it.
 rm "$tree/build/one"
 ! timeout 50 "$tree/dev" run no-such-program >"$scratch/none.out" 2>"$scratch/none.err" </dev/null ||
 	fail "a program that is not there ran"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Wrong arguments of ./dev are refused, and --help prints help, before anything is installed, built or run: a copy of it
-# finds only programs that record their calls. usage: words.sh SOURCE_DIR
+# ./dev refuses wrong arguments, and prints help with --help, before it installs, builds or runs anything: the test's
+# copy of ./dev finds only programs that record their calls. usage: words.sh SOURCE_DIR
 set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -73,6 +73,6 @@ done
 dev 1 "SEED is a number, at least 0, and not 'x'" soak mirror-kills 5 x
 dev 1 "SEED is a number, at least 0, and not '-1'" soak mirror-histories 5 -1
 
-# Right arguments are accepted: ./dev then runs until it looks for packages.
+# With right arguments ./dev runs until it searches for packages.
 ! timeout 20 "$scratch/tree/dev" soak 5 >"$scratch/said" 2>&1 </dev/null || fail "nothing runs"
 [ -e "$scratch/called" ] || fail "dev soak 5: refused"

@@ -11,7 +11,7 @@ addr=${RPMA_EXAMPLES_ADDR:-127.0.0.1}
 
 is_up_or_gone() { grep -q '^listening' server.out || is_gone "$server"; }
 
-launch() { # EXAMPLE ARGS...: starts its server at $port; $server is its id
+launch() { # EXAMPLE ARGS...: starts the example's server at $port; $server is its process id
 	local name=$1
 	shift
 	: >server.out
@@ -52,7 +52,7 @@ server_ends() { # CODE
 	[ "$1" != 0 ] || [ ! -s server.err ] || fail "the server complains"
 }
 
-says() { # END LINE: exactly this line must be in its output
+says() { # END LINE: the output of that end must contain exactly this line
 	grep -qxF -- "$2" "$1.out" || fail "the $1 does not say '$2'"
 }
 

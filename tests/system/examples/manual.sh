@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The program in librpma(7): it exits with 0 exactly if its line is in the server's file.
+# The program in librpma(7) must exit with 0 if its line is in the server's file, and otherwise with
+# another status.
 # shellcheck source=tests/system/examples/lib.sh
 . "$(dirname "$0")/lib.sh"
-# The program leaves all clean-up to the end of the process, so leaks are not checked.
+# The program frees nothing before it ends, so leaks are not checked.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
 ends() { # CODE COMMAND...: runs it with a time limit

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Several hosts on one machine: network namespaces behind a switch that cuts, loses and delays (switch_main.c).
-# Include it after processes.sh, which ends the processes that are started here. The hosts have the addresses
-# 10.77.0.1 and so on. Needs root, or the right to make user namespaces; otherwise the test is skipped.
+# Several hosts on one machine: network namespaces at a switch that cuts links, and loses and delays frames
+# (switch_main.c). Include this file after processes.sh, which ends the started processes. The hosts have the addresses
+# 10.77.0.1, 10.77.0.2 and so on. Needs root, or the right to make user namespaces; otherwise the test is skipped.
 : "${SYSTEM_SWITCH:?the program system_switch}"
 host_pids=()
 # Descriptors that started processes must not inherit: the ends of pipes at which the script waits
 # for a close.
 private_fds=()
 
-# hosts_start COUNT: starts so many hosts and the switch between them.
+# hosts_start COUNT: starts COUNT hosts and the switch between them.
 hosts_start() {
 	local i k
 	unshare -n true 2>/dev/null || { echo "SKIPPED: no network namespaces for this user" && exit 77; }
@@ -31,7 +31,7 @@ hosts_start() {
 		on "$i" ip link set lo up
 		on "$i" ip addr add "10.77.0.$i/24" dev eth0
 		on "$i" ip link set eth0 up
-		# Neighbours are set without ARP, because a host would seem to be away after a lost
+		# Neighbours are set without ARP, because a host would seem unreachable after a lost
 		# ARP frame.
 		for ((k = 1; k <= $1; k++)); do
 			[ "$i" = "$k" ] || on "$i" ip neigh add "10.77.0.$k" lladdr "02:00:00:00:00:0$k" dev eth0 nud permanent
@@ -60,8 +60,8 @@ start_on() {
 	logs+=("$log")
 }
 
-# network WORD FROM TO [VALUE]: gives an order to system_switch. The order is in force when network
-# returns.
+# network WORD FROM TO [VALUE]: gives an order to system_switch. The order has taken effect when the
+# function returns.
 network() {
 	echo "$*" >&"$orders"
 	expect_answer ok

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Functions for tests in shell. Every test runs in a folder of its own, on the build tree's file system,
-# and ends the processes that it started, by their id. A script that includes this file lists in `logs` the
-# files that a failure prints, and adds to `started` each process that it starts.
+# Functions for tests in shell. Every test runs in a separate folder, on the build tree's file system, and ends the
+# processes that it started, by their id. A script that includes this file lists in `logs` the files that a failure
+# prints, and adds to `started` each process that it starts.
 set -euo pipefail
 export LC_ALL=C
 

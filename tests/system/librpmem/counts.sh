@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The system calls of a persist and of a read in the calling thread: the difference between runs of 100
-# and of 1100, which excludes the cost of the start and the end.
+# Counts the system calls of a persist and of a read in the calling thread. A count is the difference between runs of
+# 100 and of 1100 operations, which excludes the cost of the start and the end.
 set -euo pipefail
 command -v strace >/dev/null || { echo "skipped: there is no strace"; exit 77; }
 dir=$(mktemp -d "$PWD/counts.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-export RPMEM_SPIN_US=1000000 # spin for a completion, however late it comes
+export RPMEM_SPIN_US=1000000 # always spin for a completion, also if it comes late
 
 calls() { # NAME SIZE N [read]: the number of calls of that system call
 	local name=$1

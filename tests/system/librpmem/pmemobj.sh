@@ -81,7 +81,7 @@ test_a_lost_replica_is_rebuilt() {
 	pool_tool sync local.set
 	program check local.set 200
 	same_root a
-	rm local.part # and the replica can be used to restore the pool
+	rm local.part # the pool is restored from the replica
 	pool_tool sync local.set
 	program check local.set 200
 }
@@ -130,7 +130,7 @@ test_a_killed_application_recovers_from_the_replica() {
 }
 pool_sync() { pmempool sync local.set >out 2>&1; }
 
-# Targets without ssh are named in the set and in pmempool's own options.
+# Targets without ssh can be named in the set and in pmempool's own options.
 test_without_ssh() {
 	echo 'a secret of many characters' >secret
 	chmod 600 secret

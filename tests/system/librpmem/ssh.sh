@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ssh.sh PROGRAM: run test_ssh with an sshd of its own, which has new keys and a free port, and ends with the
-# test.
+# ssh.sh PROGRAM: runs test_ssh with a separate sshd, which has new keys and a free port, and ends with the test.
 set -euo pipefail
 program=$(realpath "$1")
 PATH=$PATH:/usr/sbin:/sbin
@@ -9,8 +8,8 @@ for tool in sshd ssh ssh-keygen; do
 	command -v "$tool" >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
 done
 
-# root's sshd needs a folder in /run. The script makes it in a mount namespace, where no other
-# process sees it.
+# root's sshd needs a folder in /run. The script makes the folder in a mount namespace, which no
+# other process sees.
 if [ "$(id -u)" = 0 ] && [ "${2:-}" != inside ]; then
 	unshare --mount true 2>/dev/null || { echo "skipped: no mount name space"; exit 77; }
 	exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$program" inside
@@ -44,8 +43,7 @@ PidFile none
 END
 has_ipv6() { [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6; }
 
-# Chooses a port that is free now. Another program may take the port first, so the script tries a
-# few.
+# Chooses a free port. Another program can take the port first, so the script tries several ports.
 start_sshd() {
 	local listen
 	for _ in 1 2 3 4 5 6 7 8 9 10; do

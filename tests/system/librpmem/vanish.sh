@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# An initiator vanishes, with its machine. Its pool is free soon, both with ssh and without. Bytes that the network
-# still keeps must not overwrite what the next initiator has made persistent. SYSTEM_ROUNDS: number of rounds (1).
+# An initiator vanishes together with its machine. Its pool must soon be free, with ssh and without ssh. Delayed bytes
+# in the network must not overwrite bytes that the next initiator has made persistent. SYSTEM_ROUNDS: number of rounds
+# (1).
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 # shellcheck source=tests/system/lib/hosts.sh

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# A set of three hosts, each with an etcd and an rpmirrord, whose network can be cut; include it after hosts.sh.
+# A set of three hosts, each with an etcd and an rpmirrord. The network of the hosts can be cut. Include this file after
+# hosts.sh.
 : "${RPMIRRORD:?}" "${RPMIRROR:?}" "${MIRROR_REGISTERS:?}" "${MIRROR_JUDGE:?}"
 command -v etcd >/dev/null || { echo "SKIPPED: there is no etcd" && exit 77; }
 names=([1]=a [2]=b [3]=c)
@@ -58,8 +59,8 @@ cluster_start() { # [OPTION OF INIT...]
 	for i in 1 2 3; do daemon_start "$i"; done
 }
 
-# client_start HOST: starts a process that reads and writes registers as soon as it may be the
-# primary. On a busy machine a lease may end; then the process's reads are not confirmed, and it
+# client_start HOST: starts a process that reads and writes registers as soon as it becomes the
+# primary. On a busy machine a lease can expire; the process's reads are not confirmed then, and it
 # continues.
 client_start() { # HOST
 	clients=$((clients + 1))
@@ -82,17 +83,17 @@ client_end() { # CLIENT: ends it in good order
 	wait_until 30 client_ended "$1" || fail "client $1 does not end"
 }
 
-# members HOST MEMBER|. true|false: prints how many members are in-sync, or are not. The tool's
-# status has each member as: "name":"a",...,"insync":true
-members() { # HOST MEMBER|. true|false: the number that is, or is not, in-sync
+# members HOST MEMBER|. true|false: prints the number of members that are in-sync (true), or are not
+# (false). The tool's status has each member as: "name":"a",...,"insync":true
+members() { # HOST MEMBER|. true|false: prints the number of members with this state
 	mirror "$1" status orders --json 2>/dev/null | grep -oE "\"name\":\"$2\",[^{}]*\"insync\":$3" | wc -l
 }
-in_sync() { # HOST: the asked one
+in_sync() { # HOST: the host whose tool is asked
 	[ "$(members "$1" . true)" = 3 ]
 }
 
-# is_whole HOST OF THE PRIMARY: succeeds if all copies are in-sync. It readmits lost members as an
-# operator, so that the test need not wait some seconds until a lost member may return by itself.
+# is_whole HOST OF THE PRIMARY: succeeds if all copies are in-sync. It readmits lost members like an
+# operator, so that the test need not wait some seconds until a lost member returns by itself.
 is_whole() { # HOST OF THE PRIMARY
 	local name
 	! in_sync "$1" || return 0

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# deaths.sh COUNT: that many deaths of the primary's host, with its etcd, half of them with etcd's leader. Prints how long
-# the set was not served. Nothing acknowledged may be missing at the end. `./dev soak mirror-deaths`
+# deaths.sh COUNT: causes COUNT deaths of the primary's host with its etcd, half of them with etcd's leader. Prints the
+# times for which the set was not served. No acknowledged write may be missing at the end. `./dev soak mirror-deaths`
+# runs it.
 #
-# Another host serves within the lease and a second: three of four deaths must show that. All must show it within the lease
-# and three seconds: on a busy machine daemons, etcd or the next process may wait for a processor, or etcd's members may
-# elect twice, which no clock of the product sees.
+# The promise is that another host serves within the lease and a second; three of four deaths must show it. After all
+# deaths another host must serve within the lease and three seconds: on a busy machine daemons, etcd or the next process
+# can wait for a processor, or etcd's members can hold two elections, which no clock of the product measures.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/processes.sh

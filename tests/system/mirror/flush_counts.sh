@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Counts the cost of a flush: calls that send, write-backs at both ends, instructions until it is posted; and the cost
-# of the first store to an extent of a direct mapping. The bounds are little above the present cost.
+# Counts the cost of a flush: calls that send, write-backs at both ends, and instructions until the flush is posted.
+# Also counts the cost of the first store to an extent of a direct mapping. The bounds are slightly above the present
+# cost.
 : "${MIRROR_HOSTS:?} ${MIRROR_FLUSHES:?}"
 # shellcheck source=tests/system/lib/processes.sh
 . "$RPMA_SOURCE/tests/system/lib/processes.sh"
@@ -61,8 +62,8 @@ for replicas in 1 2; do
 	for ranges in 1 64; do
 		unset sends own theirs
 		count_calls "$ranges"
-		# The sends include heartbeats and the daemon's sends, because the trace slows
-		# everything.
+		# The sends include heartbeats and sends of the daemon, because the trace slows all
+		# threads.
 		[ "$sends" -ge $((replicas * 95)) ] || fail "fewer than there are replicas: what was sent?"
 		at_most "$replicas replicas, $ranges ranges: calls that send, of 100 flushes" "$sends" $((replicas * 100 + 60))
 		if [ "$own" -lt $((on_disk * 95)) ] || [ "$theirs" -lt $((on_disk * 95)) ]; then
@@ -110,7 +111,7 @@ at_most "calls of 100 first stores to an extent" $((calls * 100 / (faults - 1)))
 [ "${INSTRUCTIONS:-no}" = yes ] || exit 0
 command -v valgrind >/dev/null || { echo "there is no valgrind: instructions are not counted" && exit 0; }
 
-# count_instructions RANGES: sets $instructions to the instructions until 100 flushes of so many
+# count_instructions RANGES: sets $instructions to the instructions until 100 flushes of RANGES
 # ranges are posted.
 count_instructions() {
 	hosts_begin $(($1 + 1)) 4194304

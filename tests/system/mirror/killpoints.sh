@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The list of points at which a process can be killed (core/killpoint.h) is complete: each point is in the code, and
-# is reached. The tests of the metadata kill at most points; this test kills real processes at the others.
+# The list of points at which a process can be killed (core/killpoint.h) is complete: each point is in the code, and is
+# reached. The tests of the metadata kill at most of these points; this test kills real processes at the other points.
 set -euo pipefail
 : "${KILLPOINTS:?} ${MIRROR_KILLS:?} ${RPMA_SOURCE:?}"
 

@@ -5,8 +5,8 @@
 
 # hosts_begin COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]: starts hosts, which end with the script.
 # Host i has sockets[i], files[i] and the process ids daemons[i]; $register is the register's uri.
-# Leases are short here, and the machine may be slow. A lease that ends must not end an application,
-# so the application gets an error instead.
+# The leases of these sets are short, and the machine can be slow. An expired lease must not end an
+# application, so the application gets an error instead.
 export RPMIRROR_ON_FENCED=${RPMIRROR_ON_FENCED:-error}
 hosts_begin() {
 	local line name socket file pid

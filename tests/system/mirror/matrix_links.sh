@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The primary is cut off in a phase of a flush (test_matrix.c has the other rows of doc/mirror.md's failure matrix):
-# between it and the others nothing passes, or only traffic to the register. $PHASES: the phases.
+# The primary is cut off in a phase of a flush: between the primary and the other hosts either no traffic passes, or
+# only traffic to the register. $PHASES: the phases. test_matrix.c has the other rows of the failure matrix in
+# doc/mirror.md.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/processes.sh
@@ -47,8 +48,8 @@ expect() { # APP NUMBER PATTERN
 
 is_stopped() { [ "$(sed 's/.*) //' "/proc/${app_pids[$1]}/stat" | cut -c1)" = T ]; }
 
-# get_to PHASE CUT...: brings application $app on host 1 into that phase of flush 2, after it has
-# acknowledged flush 1, and then cuts it off by these orders.
+# get_to PHASE CUT...: brings application $app on host 1 into that phase of flush 2, after flush 1
+# was acknowledged, and cuts off the host by these orders.
 get_to() { # PHASE CUT...
 	local phase=$1 point=${points[$1]:-}
 	shift
@@ -78,7 +79,7 @@ cut_data() {
 	network port '*' 1 7650
 }
 
-# Checks that all copies have the value that this application reads, and ends the application.
+# Waits until all copies are in-sync, unmaps the set, and checks that all copies are equal.
 settle() { # APP HOST ANSWERS SO FAR
 	wait_until 60 is_whole "$2" || fail "not all copies are in-sync: $(mirror "$2" explain orders)"
 	tell "$1" unmap

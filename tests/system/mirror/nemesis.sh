@@ -10,7 +10,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=cluster.sh
 . "$here/cluster.sh"
 
-# A last primary on host 1 reads all registers, and ends when all copies are in-sync.
+# The last primary, on host 1, reads all registers, and ends when all copies are in-sync.
 finish() {
 	client_start 1
 	client_wait "$clients" 60 1

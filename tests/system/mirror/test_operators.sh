@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Operators' mistakes: files restored from backups, exchanged, configured twice; resolve and force on the wrong side.
-# Acknowledged data are not lost silently, copies do not stay different, and a refused operator reads what is wrong
-# and what to do. One set of two hosts serves all cases in turn.
+# Operators' mistakes: files that were restored from backups, exchanged or configured twice; `resolve` and `--force` on
+# the wrong side. Acknowledged data are not lost without a report, copies do not stay different, and each refusal names
+# the mistake and the remedy. One set of two hosts serves all cases in turn.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 : "${RPMIRRORD:?}" "${RPMIRROR:?}" "${MIRROR_APP:?}"
@@ -53,8 +53,8 @@ says() { # HOST PATTERN WORD...: 'status --json' or another command prints the p
 await() { wait_until 30 says "$@" || fail "'${*:3}' on ${names[$1]} never says '$2': $("$RPMIRROR" explain orders --socket "$work/${names[$1]}.socket" 2>&1)"; }
 copy_is() { await "$1" "\"local\": *true.*\"copy\": *\"$2\"" status orders --json; }
 
-# app HOST PATTERN COMMAND...: runs a process that maps, executes the commands and unmaps; one of
-# its answers must match.
+# app HOST PATTERN COMMAND...: runs a process that maps the set, executes the commands and unmaps
+# the set; one of its answers must match.
 app() {
 	local host=$1 pattern=$2
 	shift 2
@@ -63,8 +63,8 @@ app() {
 	grep -qE -e "$pattern" out || fail "'$*' on ${names[host]} says '$(cat out)' and not '$pattern'"
 }
 
-# hold HOST [force]: starts a process on that host that has the role until release is called. With
-# force the process waits for the role, and an operator promotes the host by force.
+# hold HOST [force]: starts a process on that host that is the primary until release is called. With
+# force the process waits for the role, and the host is promoted by force.
 hold() { # HOST [force]
 	mkfifo feed answers
 	RPMIRROR_SOCKET=$work/${names[$1]}.socket "$MIRROR_APP" <feed >answers 2>"${names[$1]}.app" &
@@ -159,7 +159,7 @@ set_up() {
 	save old
 	daemon_start 0
 	daemon_start 1
-	copy_is 0 in-sync # a copy that was left in good order counts as before
+	copy_is 0 in-sync # a copy that was left in good order keeps its state
 	copy_is 1 in-sync
 	write 0
 	write 1
@@ -173,7 +173,7 @@ old_metadata() { # HOST
 	whole
 }
 
-old_data() { # HOST COMMAND...: restores old data, into the same file or as another file
+old_data() { # HOST COMMAND...: restores old data, in place or by another file
 	stopped "$1" "${@:2}" "old/${names[$1]}.data" "${names[$1]}/data"
 	copy_is "$1" syncing
 	grep -q 'not the file that was left here' "${names[$1]}.log" || fail "the log does not say it"
@@ -276,7 +276,7 @@ two_sets_on_one_path() {
 	whole
 }
 
-# Configure another set with the same name, and a set with another name.
+# Configures another set with the same name, and a set with another name.
 other_sets() {
 	mkdir c
 	daemon_stop 1
@@ -305,7 +305,7 @@ other_sets() {
 	stopped 1 cp c/orders.b.rpmirror b/data.rpmirror
 	await 1 "another set 'orders'" explain orders
 	refused 1 "another set 'orders'"
-	stopped 1 cp -p mine b/data.rpmirror # another set's daemon had the data meanwhile
+	stopped 1 cp -p mine b/data.rpmirror # another set's daemon used the data meanwhile
 	heal 0
 	whole
 }
@@ -360,7 +360,7 @@ force_beside_a_primary() {
 	tell '^durable 3 ' 'put 4096 1000'
 	release crash
 	daemon_stop 0
-	# The two sides of the cut have registers of their own.
+	# Each side of the cut has its own register.
 	cp register register2
 	registers[1]=file:$work/register2
 	stopped 1 :

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The programs that a daemon runs before and for a promotion, with real daemons of two hosts and real applications.
+# The programs that a daemon runs before a promotion (fence-agent) and for it (on-promote), with real daemons of two
+# hosts and real applications.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 # shellcheck source=tests/system/mirror/lib.sh
@@ -39,7 +40,7 @@ program() {
 	chmod +x program.new
 	mv program.new program # a running program keeps its own text
 }
-# A program that stores its environment and descriptors, and hangs, with a child process.
+# This program stores its environment and descriptors, and hangs together with a child process.
 # shellcheck disable=SC2016 # for that shell
 hangs='env >env.new; mv env.new env; readlink /proc/$$/fd/* >fds.new; mv fds.new fds
 	sleep 1000 & echo $! >child.new; mv child.new child; wait'
@@ -65,12 +66,13 @@ wait_on_b() {
 	echo map-wait >&6
 }
 
-# winners: prints how many applications on b and c have become primary.
+# winners: prints the number of applications on b and c that have become the primary.
 winners() { cat b_out c_out | grep -cx ok || :; }
 some_host_serves() { [ "$(winners)" -gt 0 ]; }
 both_run() { grep -qx b agents && grep -qx c agents; }
 
-# Both agents run their programs at the same moment: the register lets one host promote.
+# Both agents run their programs at the same moment; the register permits only one host to be
+# promoted.
 test_two_hosts_run_their_agents_at_once() {
 	local winner loser=2
 	: >agents
@@ -121,8 +123,8 @@ test_a_fence_agent_stands_for_the_lease() {
 	kill -STOP "$APP_PID"
 	wait_until 60 says 1 'why: the fence agent .*member a .*no process on this host waits' status || fail "the lease does not end"
 	has_run 0 && fail "the agent runs for nobody"
-	# The program fails, so no member is promoted, and all answers contain the reason and what
-	# an operator can do.
+	# The program fails, so no member is promoted, and all answers contain the reason and the
+	# operator's choices.
 	wait_on_b
 	wait_until 60 has_run 1 || fail "the agent is not run again"
 	grep -qx '[0-9]* a' program.log || fail "it is not called with the primary's name"
@@ -189,7 +191,7 @@ test_on_promote_is_limited_and_explained() {
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
 	started+=("$!")
 	primary_on_a
-	# The program runs when the primary has died, and the daemon reports that the program
+	# The program runs after the primary's death, and the daemon reports that the program
 	# failed.
 	kill -9 "$APP_PID"
 	wait_until 60 says 1 'why: the primary on member a has ended' status || fail "status does not say that the primary is gone"
@@ -259,7 +261,7 @@ test_it_reloads_what_can_change() {
 	tell put 64 3
 	[[ $answer == durable* ]] || fail "the application has lost its role: $answer"
 	on 0 0 'epoch 1' status
-	# If the new secret cannot be used the former secret stays in force.
+	# If the new secret cannot be used, the former secret stays valid.
 	chmod 644 "$secret"
 	hup 0 'the secret is not read again, and the former one is kept: .* is open to others'
 	chmod 600 "$secret"

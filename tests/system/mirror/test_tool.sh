@@ -33,7 +33,7 @@ start_daemon() {
 	read -r _ <ready
 }
 
-# status HEALTH COPY_OF_B [MORE]: makes the scripted daemon's answer to status.
+# status HEALTH COPY_OF_B [MORE]: sets the scripted daemon's answer to `status`.
 status() {
 	local insync=false
 	[ "$2" != in-sync ] || insync=true
@@ -105,7 +105,8 @@ test_status_is_a_short_tree() {
 
 test_a_line_does_not_contradict_itself() {
 	start_daemon
-	# The member's daemon has not read yet that the member was excluded, or that it has joined.
+	# The member's daemon has not yet read the record by which the member was excluded or has
+	# joined.
 	status degraded in-sync
 	sed -i 's/"insync":true,"role":"secondary"/"insync":false,"role":"secondary"/; s/"flow":"replicating"/"flow":"paused"/' status.answer
 	expect 0 '^  b  excluded paused ' status
@@ -115,7 +116,7 @@ test_a_line_does_not_contradict_itself() {
 	sed -i 's/"copy":"in-sync","link":"connected"/"copy":"syncing","link":"connected"/' status.answer
 	expect 0 '^  b  in-sync  replicating' status
 	! grep -qE 'syncing|behind' out || fail "a member that counts is called behind"
-	# What b's host reports after the primary's host has failed.
+	# The report of b's host after the primary's host has failed.
 	status degraded in-sync
 	sed -i 's/"local":true,"insync":true,"role":"primary","copy":"in-sync","link":"local"/"local":false,"insync":true,"role":"primary","copy":"unknown","link":"down"/' status.answer
 	expect 0 ': 1 of its in-sync copies is not reached from here; without it: does not survive the loss of its only in-sync copy$' status

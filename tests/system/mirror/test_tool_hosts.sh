@@ -21,7 +21,7 @@ on() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
 }
 
-# map_on HOST HOW: starts an application on that host, which executes the commands of tell.
+# map_on HOST HOW: starts an application on that host, which executes the commands of tell().
 map_on() { # HOST HOW
 	# 5: the descriptor whose close ends etcd
 	coproc APP { RPMIRROR_SOCKET=${sockets[$1]} exec "$app" 2>app.log 5>&-; }
@@ -38,7 +38,7 @@ spoil() { # HOST
 	printf edited | dd of="${files[$1]}" bs=1 seek=8200 conv=notrunc status=none
 }
 
-# Fails while a scrub is under way; then the caller repeats the call.
+# The repair fails while a scrub is under way; the caller then repeats the call.
 is_repaired() {
 	local got=0
 	"$tool" verify orders --repair --socket "${sockets[0]}" >out 2>err || got=$?
@@ -50,7 +50,7 @@ map_is_refused() { # HOST PATTERN
 	grep -q "$2" refused || fail "host $1: $(cat refused)"
 }
 
-tell() { # COMMAND: the answer must be ok, or where a flush is durable: $answer
+tell() { # COMMAND: the answer, $answer, must be ok or the result of a flush
 	local line
 	echo "$*" >&"${APP[1]}"
 	read -r -t 60 line <&"${APP[0]}" || fail "no answer to '$*'"
@@ -73,8 +73,8 @@ is_down_or_blocked() { # HOST
 	[ $got = 2 ]
 }
 
-# The daemons start before the set is registered. Until the daemons have read the register they
-# refuse requests that need it.
+# The daemons start before the set is registered. They refuse requests that need the register until
+# they have read it.
 await_register() {
 	local host
 	for host in "${!sockets[@]}"; do
@@ -111,8 +111,8 @@ test_it_shows_what_the_daemons_know() {
 	printf 'map-readonly\nget 64\nstate\nstate\n' | RPMIRROR_SOCKET=${sockets[1]} "$app" >reader 2>err
 	grep -qx 1 reader || fail "the reader does not see what was flushed: $(cat reader)"
 	grep -q 'epoch 1 .*role 0 .*age 1 flush 1' reader || fail "the reader's state is $(cat reader)"
-	# The scrub compares copies without a source that counts as right. If there are only two
-	# copies an operator decides which one is right.
+	# The scrub compares copies, none of which counts as right. With only two copies an operator
+	# decides which copy is right.
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 0 differed' || fail "no scrub"
 	spoil 1
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 4096 differed' || fail "the scrub finds nothing"
@@ -215,7 +215,7 @@ test_orders_are_carried_out() {
 	hosts_end
 }
 
-# The primary's disk returns other bytes than the acknowledged ones; the copies on b and c have the
+# The primary's disk does not return the acknowledged bytes; the copies on b and c have the
 # acknowledged bytes.
 test_a_scrub_does_not_spread_bit_rot() {
 	export MIRROR_HOSTS_MORE=$'scrub = 1s\n'
@@ -228,15 +228,15 @@ test_a_scrub_does_not_spread_bit_rot() {
 	tell put 8192 7
 	cp "${files[1]}" good
 	spoil 0
-	# Good health is not enough for the test to continue: a slow member may be away for a
-	# moment.
+	# A healthy set is not enough for the test to continue, because a slow member can be absent
+	# for a moment.
 	wait_until 20 is_shown 'offset 8192 length 4096 differs at b c: the primary.s copy differs' ||
 		fail "what differs is not shown: $("$tool" status --socket "${sockets[0]}")"
 	on 0 0 '' wait orders --until health=degraded
 	on 0 0 'a majority of the copies is against the primary' explain
 	on 1 0 '' wait orders --until health=degraded
 	grep -q 'the primary.s copy is the one that differs' events || fail "no event says so"
-	# The finding is stored, so this copy is not promoted while the other copies are right.
+	# The difference is recorded, so this copy is not promoted while the other copies are right.
 	hosts_ask stop 0 >answer
 	hosts_ask start 0 >answer
 	on 0 0 '' wait orders --until health=degraded
@@ -285,7 +285,7 @@ test_what_differs_is_said_beside_an_exclusion() {
 	hosts_ask kill 2 >answer
 	on 0 0 '' wait orders --until insync.c=no
 	on 0 0 'is not in-sync; and .* a majority of the copies is against the primary' explain
-	# Findings about a replaced copy do not apply to the new copy.
+	# Differences of a replaced copy are not reported for the new copy.
 	is_shown 'differs at b c:' || fail "c is not named"
 	on 0 0 'replaced' member replace orders c
 	wait_until 30 is_shown 'differs at b:' || fail "what a former copy had is said of the new one"
@@ -334,8 +334,8 @@ test_it_names_a_host_whose_only_copy_is_lost() {
 	hosts_end
 }
 
-# Of the in-sync copies a and b only b returns, and min-copies is 2: so b fills c, and serves
-# together with it.
+# Only b of the in-sync copies a and b returns, and min-copies is 2. So b fills c, and serves
+# together with c.
 test_a_stale_copy_is_filled_where_too_few_return() {
 	hosts_begin 3 8388608 1000 yes
 	await_register
@@ -397,8 +397,8 @@ test_members_come_and_go() {
 	"$tool" meta dump c --json | grep -q '"flags":\["empty"\]' || fail "c is not empty"
 	on 1 0 '' wait orders --until insync.c=no
 	on 1 0 'replaced' member replace orders c
-	# Host 0 may not have read that yet. It then refuses the request as busy, and nothing has
-	# happened.
+	# Host 0 may not have read the record yet. In this case it refuses the request as busy,
+	# without any effect.
 	wait_until 30 is_removed c || fail "c is not removed"
 	on 1 0 '' wait orders --until insync.b=yes,insync.a=yes
 	hosts_end
@@ -410,7 +410,7 @@ is_size() { # SIZE: the mapping has this size, and its last word is durable on a
 	tell put $(($1 - 8)) 7
 }
 
-has_size() { # SIZE: each copy has this size, by the report of its own daemon
+has_size() { # SIZE: the daemon of each copy reports this size
 	local host
 	for host in "${!sockets[@]}"; do
 		"$tool" meta dump "${files[host]}" --json | grep -q "\"size\": *$1" || return 1
@@ -433,7 +433,7 @@ test_a_set_grows() {
 	wait_until 30 has_size 12582912 || fail "the copies do not grow"
 	tell map
 	is_size 12582912
-	# The copy of a member that is away grows when the member returns.
+	# The copy of an absent member grows when the member returns.
 	hosts_ask kill 2 >out
 	wait_until 60 is_shown 'degraded' || fail "c is not excluded"
 	on 0 0 '' wait orders --until insync.c=no
@@ -451,7 +451,7 @@ test_a_set_grows() {
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes,copy.c=in-sync
 	has_size 20971520 || fail "c has not grown"
 	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
-	# No disk has so many bytes. The first member that refuses ends the order.
+	# No disk has that size. The first member that refuses ends the order.
 	on 0 9 'member [abc]: .*(not enough disk|No space)' grow orders 64T
 	on 1 9 'member [abc]: .*(not enough disk|No space)' grow orders 64T
 	on 0 0 '"size":20971520,' status orders --json
@@ -483,7 +483,7 @@ test_settings_change() {
 	on 0 2 "'hosts' is no setting, or has no such value" set orders host.nobody=h:1
 	on 0 1 'min_copies must be between 1 and' set orders min-copies=4 slow=9
 	on 0 0 '"slow_ms":1000,' status orders --json
-	# While there is a primary all settings except the lease can change, through any daemon.
+	# While a primary serves, all settings except the lease can be changed through any daemon.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
 	on 1 10 'the lease changes only while there is no primary' set orders lease=4
@@ -495,7 +495,8 @@ test_settings_change() {
 	on 0 4 'fewer than min_copies would be left: rpmirror set SET min-copies=N, or wait until another copy is in-sync' member remove orders b
 	on 0 0 '' wait orders --until insync.b=yes,copy.b=in-sync
 	tell put 64 6
-	# The new settings decide how many copies flushes need, and how long flushes wait.
+	# The new settings determine the number of copies that flushes need, and the time for which
+	# flushes wait.
 	hosts_ask kill 1 >out
 	wait_until 60 is_shown 'degraded\|blocked' || fail "nobody is missed"
 	began=$SECONDS

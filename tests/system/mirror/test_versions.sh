@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Hosts of two releases in one set: daemons, libraries and tools of this one ("now") and of the next ("later", which adds
-# a field to each message and a member to the record). Each combination works, hosts are upgraded one after the other
-# while an application runs, and the record's format rises when all hosts support it.
+# Hosts of two releases in one set: daemons, libraries and tools of this release ("now") and of the next release
+# ("later", which adds a field to each message and a member to the record). Each combination works, hosts are upgraded
+# one after the other while an application runs, and the record's format rises when all hosts support it.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 : "${RPMIRRORD:?}" "${RPMIRROR:?}" "${MIRROR_APP:?}" "${RPMIRRORD_LATER:?}" "${RPMIRROR_LATER:?}" "${MIRROR_APP_LATER:?}"
@@ -51,14 +51,14 @@ on() {
 }
 
 # says HOST RELEASE PATTERN ARGUMENTS...: repeats a command for some seconds, because the daemons
-# exchange what they know only once a second.
+# exchange their states only once a second.
 says() { # HOST RELEASE PATTERN ARGUMENTS...
 	"${tool_of[$2]}" "${@:4}" --timeout 30 --socket "$work/${names[$1]}.socket" >out 2>&1 </dev/null || :
 	grep -qE -e "$3" out
 }
 await() { wait_until 30 says "$@" || fail "'${*:4}' never says '$3'"; }
 
-# begin HOST RELEASE: starts an application on that host, which is the primary until it ends.
+# begin HOST RELEASE: starts an application on that host. It is the primary until it ends.
 begin() { # HOST RELEASE
 	coproc APP { RPMIRROR_SOCKET=$work/${names[$1]}.socket exec "${app_of[$2]}" 2>>app.log; }
 	started+=("$APP_PID")
@@ -109,8 +109,8 @@ test_each_combination_of_releases_works() {
 				both_in_sync $host $tool
 				write
 				on $host $tool 0 'compared' verify orders
-				# The next application serves on the other host, after the first one
-				# was killed or has ended in good order.
+				# The next application serves on the other host, after the first
+				# application was killed or has ended in good order.
 				if [ $library = now ]; then end; else end kill && on $host $tool 0 '' status; fi
 			done
 			host=$((1 - host))
@@ -120,12 +120,12 @@ test_each_combination_of_releases_works() {
 
 test_hosts_are_upgraded_one_after_the_other() {
 	make_set now
-	replace 0 now # the restarted daemons look for the set at once
+	replace 0 now # the restarted daemons search for the set immediately
 	replace 1 now
 	begin 0 now
 	both_in_sync 0 now
 	write
-	# A new set has the older format, so that hosts of the former release may join. This release
+	# A new set has the older format, so that hosts of the former release can join. This release
 	# does not support format 3.
 	await 0 now 'new settings' set orders format=2
 	on 0 now 1 'understands formats up to 2 only' set orders format=3
@@ -139,7 +139,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	await 1 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
 	await 0 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
 	end
-	begin 1 later # the other host serves while this one's application is upgraded
+	begin 1 later # the other host serves while this host's application is upgraded
 	both_in_sync 1 later
 	write
 	await 1 later 'new settings' set orders format=3
@@ -150,7 +150,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	end
 	"$RPMIRROR_LATER" meta dump "$work/a/data" >out
 	grep -qE 'format *:? *3' out || fail "the metadata have another format"
-	# A part of the former release that still runs does no harm, and reports the mismatch.
+	# A running part of the former release has no harmful effect, and reports the mismatch.
 	coproc APP { RPMIRROR_SOCKET=$work/b.socket exec "$MIRROR_APP" 2>>app.log; }
 	started+=("$APP_PID")
 	tell 'format 3, and librpmirror of process .* understands 2 at most: upgrade librpmirror' map

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Processes read and write registers of a mirrored file while connections of one kind are cut, the register cannot be
-# reached, is slow, without a majority, restarted or restored, and all links are slow. Nothing acknowledged is missing,
-# no confirmed read is stale, the copies are equal at the end, and the tool reports each trouble.
+# Processes read and write registers of a mirrored file during failures: connections of one kind are cut; etcd cannot be
+# reached, is slow, has no majority, is restarted or restored; all links are slow. No acknowledged write may be missing,
+# no confirmed read may be stale, the copies must be equal at the end, and the tool must report each failure.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/processes.sh
@@ -23,7 +23,7 @@ expect_explained() { # HOST PATTERN
 	wait_until 40 explains "$1" "$2" || fail "the tool does not say '$2': $(mirror "$1" explain orders 2>&1)"
 }
 count() { grep -c "^$1" "history$client" || :; }
-# expect_more W|R NUMBER: waits for that many more acknowledged writes, or confirmed reads.
+# expect_more W|R NUMBER: waits for NUMBER more acknowledged writes (W) or confirmed reads (R).
 expect_more() { # W|R NUMBER
 	local wanted=$(($(count "$1") + $2))
 	wait_until 60 has_at_least "$1" "$wanted" || fail "no more $1: $(mirror "$primary" explain orders 2>&1)"
@@ -46,7 +46,7 @@ begin() { # [REPLICA TIMEOUT]
 	follow 1
 	expect_in_sync
 }
-# follow HOST: starts a client on that host, which becomes the primary as soon as it may.
+# follow HOST: starts a client on that host, which becomes the primary as soon as possible.
 follow() { # HOST
 	client_start "$1"
 	client_wait "$clients" 60 "$1"
@@ -86,9 +86,9 @@ etcd_signal() { # SIGNAL HOST...
 
 # ---- kinds of connections ----
 
-# Cuts one direction: messages to that member, or its answers. Any of three clocks may notice first:
-# the clock of a request of the primary, the clock of the primary's connection, which gets no byte,
-# or the clock of the other end, which resets the connection.
+# One direction is cut: messages to the member, or the member's answers. Any of three time limits
+# can expire first: that of a request of the primary, that of the primary's connection, which gets
+# no byte, or that of the other end, which resets the connection.
 lost_lane='(does not answer|no byte came|reset the connection)'
 lanes_are_cut() { # HOST
 	network kind "$primary" "$1" lane
@@ -116,8 +116,7 @@ answers_of_control_are_cut() { # HOST
 	expect_more W 100
 	return_at_once
 }
-# Flushes do not need a bulk connection, but without this connection a copy that was away cannot
-# return.
+# Flushes do not need a bulk connection, but without this connection an absent copy cannot return.
 bulk_is_cut() { # HOST
 	network kind '*' '*' bulk
 	expect_more W 200
@@ -155,7 +154,7 @@ replica_loses_the_register() { # HOST
 	network heal '*' '*'
 	expect_in_sync
 }
-# Flushes do not need a change of the view, so they succeed. After the lease is over no read is
+# Flushes do not need a change of the view, so they succeed. After the lease has expired, no read is
 # confirmed.
 all_lose_the_register() {
 	network port '*' '*' 2380
@@ -172,7 +171,7 @@ reads_end() {
 	sleep 0.3
 	[ "$(count R)" = "$before" ]
 }
-# The next process may become the primary when the lease has ended. Later flushes of the former
+# The next process becomes the primary when the lease has expired. Later flushes of the former
 # primary must never be acknowledged.
 primary_loses_the_register() { # HOST OF THE NEXT, DIRECTION in|out|both
 	local former=$client host=$primary port before
@@ -259,7 +258,7 @@ etcd_restore() {
 	etcd_restart 1 2 3
 }
 # counts_on HOST MEMBER: a member with the same data as this copy counts for the promotion. The
-# daemon may need an operator's order, which other daemons do not need.
+# daemon can need an operator's order for this, unlike other daemons.
 counts_on() { # HOST MEMBER
 	client_serves "$clients" || mirror "$1" promote orders "$2" --force --timeout 2 >promote.log 2>&1 || :
 	client_serves "$clients"
@@ -285,7 +284,7 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 	client_start 1
 	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
 	! client_serves "$clients" || fail "a member of a split set was promoted"
-	# An operator decides that the register's record is right, and the newest copy becomes the
+	# An operator decides that the register's record is right. The newest copy becomes the
 	# primary first.
 	for i in 2 1 3; do mirror $i resolve orders --discard "${names[i]}" >resolve.log 2>&1 || fail "$(cat resolve.log)"; done
 	client_start 2
@@ -296,7 +295,7 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 
 # ---- all links are slow ----
 
-links_are_slow() { # HOST THAT RETURNS, AND IS THE NEXT
+links_are_slow() { # HOST THAT RETURNS, AND BECOMES THE NEXT PRIMARY
 	network cut "$primary" "$1"
 	expect_excluded "${names[$1]}"
 	network heal '*' '*'
@@ -319,14 +318,14 @@ troubles=(lanes_are_cut answers_of_lanes_are_cut control_is_cut answers_of_contr
 	etcd_dies_and_returns etcd_dies_with_the_primary links_are_slow)
 
 # chance COUNT: sets $number to a random number below COUNT. It does not use $RANDOM, because other
-# code does.
+# code uses $RANDOM and would change the sequence.
 chance() { # COUNT
 	seed=$(((seed * 1103515245 + 12345) % 2147483648))
 	number=$((seed / 65536 % $1))
 }
 
-# Runs $ROUNDS troubles, chosen by $SEED, from all troubles except the one in which all links are
-# slow.
+# Causes $ROUNDS failures, which $SEED chooses from all failures except the one in which all links
+# are slow.
 test_troubles_by_chance() {
 	local round other directions=(in out both)
 	seed=${SEED:-7}

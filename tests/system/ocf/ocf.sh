@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# contrib/ocf/rpmirror, called as Pacemaker calls it. The application is examples/mirror-kv, which on-promote starts:
-# it stores a key each tenth of a second, and ends when its host is not the primary any more.
+# Calls contrib/ocf/rpmirror as Pacemaker would call it. The application is examples/mirror-kv, which on-promote starts.
+# It stores a key each tenth of a second, and ends when its host is no longer the primary.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 : "${RPMIRROR:?}" "${RPMIRRORD:?}" "${MIRROR_KV:?}"
 [ -e /usr/lib/ocf/lib/heartbeat/ocf-shellfuncs ] || { echo "SKIPPED: there is no resource-agents" && exit 77; }
 logs=(out err)
 
-# ocf-tester also runs the agent as nobody, a user who may not open the test's own folder.
+# ocf-tester also runs the agent as nobody, a user who is not permitted to open the test's own
+# folder.
 public=$(mktemp -d)
 chmod 755 "$public"
 install -m 755 "$RPMA_SOURCE/contrib/ocf/rpmirror" "$public/rpmirror"
@@ -94,7 +95,7 @@ test_wrong_parameters_are_named() {
 	OCF_RESKEY_tool=/none/rpmirror act 0 stop
 }
 
-# If a process dies that the agent did not stop, the next monitor action must report it.
+# If a process dies that the agent did not stop, the next monitor action must report the death.
 test_failures_are_reported_as_what_they_are() {
 	one_host
 	act 7 monitor
@@ -134,7 +135,7 @@ on_host() {
 	[ "$got" = "$2" ] || fail "$3 on host $1 ends with $got instead of $2: $(mirror "$1" explain orders 2>&1)"
 }
 score_of() { tail -n 1 "scores$1"; }
-# stored HOST: prints how many keys the host's application stored before it ended.
+# stored HOST: prints the number of keys that the host's application stored before it ended.
 stored() { grep -cx ok "app$1.log"; }
 
 # Calls the agent in Pacemaker's order: a start, a move, the loss of a host and the return of that
@@ -143,7 +144,7 @@ test_a_set_of_three_hosts_is_promoted_moved_and_recovered() {
 	local i before
 	. "$RPMA_SOURCE/tests/system/lib/hosts.sh"
 	. "$RPMA_SOURCE/tests/system/mirror/cluster.sh"
-	daemon_start() { # the agent does it
+	daemon_start() { # the agent starts the daemon
 		application "$1"
 		printf '%s\n' "listen = 10.77.0.$1" "socket = $PWD/socket$1" 'peer-timeout = 1000' '[set orders]' "member = ${names[$1]}" \
 			"data = $PWD/copy$1" "register = $register" "on-promote = $work/app$1" >"conf$1"
@@ -181,7 +182,7 @@ test_a_set_of_three_hosts_is_promoted_moved_and_recovered() {
 	on_host 3 0 promote
 	on_host 3 8 monitor
 	on_host 1 0 notify
-	# The host returns as a copy, without the notes of its earlier life.
+	# The host returns as a copy, without the files that the agent wrote before.
 	rm -r rsctmp2
 	etcd_start 2
 	on_host 2 7 monitor

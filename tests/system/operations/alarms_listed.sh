@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each alarm of contrib/prometheus/rules.yml has its section in doc/operations/alarms.md, in the same order, and the
-# reverse; the label runbook leads there; each section has commands, and says when the alarm is over.
+# The alarms of contrib/prometheus/rules.yml and the sections of doc/operations/alarms.md must be the same, in the same
+# order. The label runbook must lead to the section. Each section must have commands, and name the condition for the
+# alarm's end.
 # usage: alarms_listed.sh SOURCE_DIR
 set -euo pipefail
 rules=$1/contrib/prometheus/rules.yml page=$1/doc/operations/alarms.md

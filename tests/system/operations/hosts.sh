@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Hosts for the pages of doc/operations: each is a set of namespaces (processes, mounts, network, name) with folders of
-# its own for /etc, /run, /srv, /var/lib and /var/log, at one switch, and a systemctl that starts what the installed
-# units name. To be included in a network, a process and a mount namespace of the test's own.
+# Hosts for the pages of doc/operations. Each host is a set of namespaces (processes, mounts, network, name) with its
+# own folders for /etc, /run, /srv, /var/lib and /var/log, and a systemctl that starts the programs that the installed
+# units name. All hosts are at one switch. The including script must run in separate network, process and mount
+# namespaces.
 : "${scratch:?a folder on a disk}" "${here:?the folder of this file}" "${build:?the build tree}"
 declare -A address=([a]=192.0.2.1 [b]=192.0.2.2 [c]=192.0.2.3 [d]=192.0.2.4 [client]=192.0.2.9)
 declare -A init=()
@@ -26,8 +27,8 @@ switch_on() {
 	ip link set switch up
 }
 
-# host_init HOST: runs as the first process of a host. Processes that the host starts and leaves
-# behind become its children.
+# host_init HOST: runs as the first process of a host. Processes of the host become its children
+# when their parents end.
 host_init() { # HOST
 	local top=$scratch/$1 folder
 	hostname "$1"
@@ -39,7 +40,7 @@ host_init() { # HOST
 	mount -t tmpfs tmpfs /run
 	mkdir /run/sshd
 	/usr/sbin/sshd -o PidFile=none
-	# It listens some time after it has gone to the background.
+	# sshd listens some time after it has moved to the background.
 	until [ -n "$(ss -Hlnt 'sport = :22')" ]; do sleep 0.05; done
 	ip link set lo up
 	touch /run/booted
@@ -53,8 +54,8 @@ host_init() { # HOST
 has_booted() { [ -e "/proc/$(init_of "$1")/root/run/booted" ] && [ "$(on "$1" hostname)" = "$1" ]; }
 init_of() { tr -d ' ' <"/proc/${init[$1]}/task/${init[$1]}/children"; }
 
-# make_disks HOST: makes the folders of a host; root of the host may log in at all other hosts.
-# etcd's folders are in memory, which outlives the hosts of the test. On a disk that builds and
+# make_disks HOST: makes the folders of a host; root of the host can log in at all other hosts.
+# etcd's folders are in memory, which stays when a host of the test ends. On a disk that builds and
 # other tests use, etcd's fdatasync would take seconds, which is longer than etcd's timeouts.
 make_disks() { # HOST
 	mkdir -p "$scratch/$1"/{etc/systemd/system/etcd.service.d,work,srv,root/.ssh,var/lib/etcd,var/log} "$scratch/etcd/$1"
@@ -64,8 +65,8 @@ make_disks() { # HOST
 	cp "$scratch/ssh/"* "$scratch/$1/root/.ssh"
 }
 
-# power_on HOST...: starts the hosts with their former folders and their enabled units. A host that
-# is on is left as it is.
+# power_on HOST...: starts the hosts with their former folders and their enabled units. Running
+# hosts are not changed.
 power_on() {
 	local host off=()
 	for host; do
@@ -90,7 +91,7 @@ power_on() {
 	done
 }
 
-# power_off HOST...: ends the hosts at once, with all processes on them.
+# power_off HOST...: ends the hosts immediately, with all their processes.
 power_off() {
 	local host
 	for host; do
@@ -101,7 +102,8 @@ power_off() {
 	done
 }
 
-# new_machine HOST...: replaces each host by one with the same name and address, and empty disks.
+# new_machine HOST...: replaces each host by a host with the same name and address, and with empty
+# disks.
 new_machine() {
 	local host
 	for host; do
@@ -199,8 +201,8 @@ healthy() {
 }
 
 stored=0
-# store [COUNT]: stores so many orders, each of which must be acknowledged. An order is repeated
-# while no application serves.
+# store [COUNT]: stores COUNT orders, each of which must be acknowledged. An order is repeated while
+# no application serves.
 store() {
 	local goal=$((stored + ${1:-1}))
 	while [ "$stored" -lt "$goal" ]; do
@@ -220,11 +222,11 @@ ask_shop() {
 	on "$host" timeout 5 sh -c "echo '$1' >/run/shop" || return 1
 	wait_until 3 has_line "$log" $((lines + 1)) || return 1
 	answer=$(sed -n $((lines + 1))p "$log")
-	[[ $answer != mirror-kv:* ]] # it has lost its role
+	[[ $answer != mirror-kv:* ]] # the application has lost its role
 }
 has_line() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
-# all_is_there: the application must read every order that was acknowledged.
+# all_is_there: the application must read every acknowledged order.
 all_is_there() {
 	local i
 	for ((i = 1; i <= stored; i++)); do
@@ -286,7 +288,7 @@ small_disk() {
 	on "$1" systemctl start rpmirrord shop
 	healthy
 }
-# large_disk HOST: moves the copy back to where it was before.
+# large_disk HOST: moves the copy back to its former disk.
 large_disk() {
 	on "$1" systemctl stop shop rpmirrord
 	on "$1" sh -c "mkdir /srv/moved && cp -p /srv/rpmirror/orders* /srv/moved && umount /srv/rpmirror && rmdir /srv/rpmirror &&
@@ -296,7 +298,7 @@ large_disk() {
 }
 fill_disk() { ! on "$1" dd if=/dev/zero of=/srv/rpmirror/ballast bs=64k 2>"$scratch/dd" || fail "the disk is not full"; }
 
-# measure_sizes: measures the numbers of the table "Sizing".
+# measure_sizes: measures the numbers of the table "Sizing" in mirror.md.
 measure_sizes() {
 	local host pid before sent flushes=200 value
 	host=$(primary_of_orders)
@@ -324,7 +326,7 @@ rss() { on "$1" sh -c "awk '/^RssAnon/ { print \$2 }' /proc/\$(pidof $2)/status"
 
 # ---- rpma serve ----
 
-# names HOST...: makes the names of all hosts known to each host.
+# names HOST...: writes the names of all hosts to each host's /etc/hosts.
 names() {
 	local host other
 	for host; do
@@ -344,8 +346,8 @@ first_of() {
 }
 serve_begins() { first_of serve.md; }
 rpmemd_begins() { first_of rpmem.md; }
-# fail_a_write_back: lets a write-back fail for the region 'bad' of host a, because its disk is
-# full.
+# fail_a_write_back: causes a failed write-back of the region 'bad' of host a, because the region's
+# disk is full.
 fail_a_write_back() {
 	on a sh -c 'mkdir -p /srv/thin /var/lib/rpma/bad && mount -t tmpfs -o size=4M tmpfs /srv/thin && cd /srv/thin &&
 		truncate -s 16M image && mkfs.ext2 -q -b 4096 -m 0 image && mount -o loop image /var/lib/rpma/bad && cd /var/lib/rpma/bad &&
@@ -354,7 +356,7 @@ fail_a_write_back() {
 		systemctl start rpma-serve@bad'
 	{
 		head -c 4096 /dev/urandom
-		sleep 1 # the claim is recorded, which needs room, too
+		sleep 1 # the server records the claim, which needs room, too
 		on a sh -c 'sync -f /var/lib/rpma/bad; cd /srv/thin; fallocate --punch-hole --offset 1M --length 15M image
 			dd if=/dev/zero of=filler bs=4096 2>/dev/null' || :
 		head -c $(((1 << 20) - 4096)) /dev/urandom

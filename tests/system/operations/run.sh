@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The commands of a page of doc/operations, on hosts that are namespaces, with the build tree installed into /usr/local.
+# Executes the commands of a page of doc/operations, on hosts that are namespaces, with the build tree installed into
+# /usr/local.
 # usage: run.sh PAGE BUILD_DIR [SECTION...]    the whole page, or its first section and those with such titles
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -44,7 +45,7 @@ prepare_ssh() {
 	printf 'StrictHostKeyChecking no\nLogLevel error\n' >"$scratch/ssh/config"
 }
 
-# section TITLE: begins a section, and prints how long the section before took.
+# section TITLE: begins a section, and prints the duration of the previous section.
 section() {
 	section_end
 	title=$1 began=$(date +%s%N)
@@ -85,7 +86,8 @@ for program in /usr/sbin/sshd ip cmake etcd etcdctl nsenter curl; do
 done
 [[ $(command -v cmake) != */usr/local/* ]] || skip "cmake is in /usr/local"
 
-# The folder is in the build tree, because that is on a disk: memory would count as volatile.
+# The folder is in the build tree, because the build tree is on a disk; memory would count as
+# volatile.
 scratch=$(mktemp -d "$build/operations.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/etc" "$scratch/work"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each alarm of contrib/prometheus/rules.yml happens on real programs, fires in Debian's Prometheus, which scrapes
-# node_exporter's textfile collector, and ends. The waits and windows of the rules are shortened to seconds.
+# Causes each alarm of contrib/prometheus/rules.yml in real programs. The alarm must fire in Debian's Prometheus, which
+# scrapes node_exporter's textfile collector, and end. The waits and windows of the rules are shortened to seconds.
 # usage: alarms.sh BUILD_DIR [PART...]: all parts, in this order, or these; ./dev ops prometheus calls it. As root.
 parts=(openmetrics_is_scraped a_server_is_gone a_region_is_lost pools_are_lost disk_fills a_write_back_fails one_copy_is_away too_few_copies
 	no_process_serves etcd_loses_members secrets_differ flushes_are_slow copies_differ copy_fails
@@ -32,8 +32,8 @@ declare -A done_alarms=()
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# short_rules: replaces minutes in the rules by seconds, both for how long a condition must hold and
-# for how far an expression looks back.
+# short_rules: replaces minutes in the rules by seconds, both in the time for which a condition must
+# hold and in the time range of an expression.
 short_rules() {
 	sed -E 's/^( *for:) .*/\1 1s/; s/\[5m\]/[4s]/g; s/> 180$/> 4/' "$source_dir/contrib/prometheus/rules.yml"
 }
@@ -78,8 +78,8 @@ ends() { # ALARM...
 # ---- what is watched ----
 
 # watch_host HOST: acts as the timer of one host. It writes the metrics of the host's set; on the
-# first host it also writes the metrics of the other programs. If a program is not there, it
-# continues without a pause. The file `silent$1` stops it.
+# first host it also writes the metrics of the other programs. If a program does not run, the
+# function continues without a pause. The file `silent$1` stops it.
 watch_host() { # HOST
 	while sleep 0.3; do
 		[ ! -e "silent$1" ] || continue
@@ -158,7 +158,7 @@ daemon_stop() { # HOST
 	wait "${daemon_pids[$1]}" 2>/dev/null || :
 }
 is_healthy() { mirror 1 status --check orders >/dev/null 2>&1; }
-whole() { # the set is well again
+whole() { # the set is healthy again
 	local i
 	for i in $(seq 120); do
 		! is_healthy || return 0
@@ -218,8 +218,8 @@ etcd_loses_members() {
 	ends RpmirrorRegisterUnreachable RpmirrorRegisterMemberDown
 	client_is_back
 }
-# A primary that cannot reach the register may have lost its role, so a client starts again if it
-# ended.
+# A primary that could not reach the register may have lost its role. So a client that has ended is
+# started again.
 client_is_back() {
 	if client_ended "$clients"; then
 		client_start 1
@@ -248,7 +248,7 @@ flushes_are_slow() {
 	ends RpmirrorFlushSlow
 }
 copies_differ() {
-	local at=$((6 << 20)) # the registers lie before it
+	local at=$((6 << 20)) # the registers are before this offset
 	printf 'other bytes' | dd of=copy2 bs=1 seek=$at conv=notrunc status=none
 	mirror 1 verify orders --timeout 60 >verify.log 2>&1 || [ $? = 5 ] || fail "$(cat verify.log)"
 	fires RpmirrorCopiesDiffer set=orders
@@ -337,7 +337,7 @@ a_write_back_fails() {
 	started+=($!)
 	exec 6>stream
 	head -c 4096 data >&6
-	sleep 0.5 # the claim is recorded, which needs room, too
+	sleep 0.5 # the server records the claim, which needs room, too
 	sync -f fs
 	fallocate --punch-hole --offset 1M --length 15M bad/image
 	dd if=/dev/zero of=bad/filler bs=4096 2>/dev/null || :
@@ -362,7 +362,8 @@ pools_are_lost() {
 
 # ---- the other form of the metrics, which Prometheus reads itself ----
 
-# A second Prometheus, without rules, reads this form, because these texts do not change.
+# A second Prometheus, without rules, reads this form of the metrics, because the texts do not
+# change.
 openmetrics_is_scraped() {
 	local exporter i
 	exporter=127.0.0.1:$(free_port) scraper=http://127.0.0.1:$(free_port)
@@ -394,7 +395,7 @@ has_series() { # EXPRESSION COUNT
 disks_make
 trap unmount_all EXIT
 copies[3]=$work/disk/copy3
-cluster_start --slow 5 # the machine may be busy
+cluster_start --slow 5 # the machine can be busy
 programs_start
 prometheus_start
 for i in 1 2 3; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# contrib/prometheus/rules.yml: Prometheus accepts it, and each alarm has a severity, a summary and the section of the
-# operations guide that bears its name. usage: rules.sh SOURCE_DIR
+# contrib/prometheus/rules.yml: Prometheus must accept the file, and each alarm must have a severity, a summary and the
+# section of the operations guide with the alarm's name. usage: rules.sh SOURCE_DIR
 set -euo pipefail
 rules=$1/contrib/prometheus/rules.yml
 bad=0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The units that write metrics: systemd accepts them, they give few rights, and their commands are those of the
-# programs: each is executed as it stands, with another folder for the file. usage: units.sh
+# The units that write metrics: systemd must accept them, they must grant few rights, and the programs must accept their
+# commands. The test executes each command unchanged, except for the folder of the file. usage: units.sh
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 
@@ -64,7 +64,7 @@ test_alarms_dashboard_pages_and_programs_agree() {
 	at=$(sed -nE '1s/.* at ([^ ]*:[0-9]+): .*/\1/p' serve.out)
 	"$RPMIRROR" status --openmetrics --socket "$work/socket" >om0
 	"$RPMA_TOOL" info --openmetrics "$at" >om1
-	"$RPMA_TOOL" info --openmetrics "$at" >om1 # with the room, which the first one has asked for
+	"$RPMA_TOOL" info --openmetrics "$at" >om1 # with the free room: the first request started this check
 	"$RPMEMD" --poolset-dir "$work" --openmetrics --listen=127.0.0.1:1 >om2
 	python3 "$RPMA_SOURCE/tests/system/prometheus/names.py" "$RPMA_SOURCE" om0 om1 om2 >out 2>err || fail "names"
 }

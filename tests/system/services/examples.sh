@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each configuration in contrib/examples is one that its daemon starts with, with addresses and paths of this machine.
+# The daemons start with each configuration in contrib/examples, after its addresses and paths are replaced by those of
+# this machine.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 logs=(out err)
@@ -38,7 +39,7 @@ test_rpmirrord_starts_with_each_of_three() {
 		} >conf
 		start "$RPMIRRORD" --config conf
 	done
-	# The three examples may differ only in the member and the address.
+	# The three examples must be equal except for the member and the address.
 	sed -E 's/192\.0\.2\.[123]:7650//; s/^member = .//; s/^# .*//' "$folder"/rpmirrord-[abc].conf | sort | uniq -c |
 		awk '$1 % 3 { print; bad = 1 } END { exit bad }' || fail "the three hosts' files differ"
 }

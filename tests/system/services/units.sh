@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The unit of rpmirrord, and what the units have in common. Those of rpma serve and rpmemd have tests beside theirs.
+# The unit of rpmirrord, and the properties that all units have in common. The units of rpma serve and rpmemd also have
+# tests in the folders of these programs.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 

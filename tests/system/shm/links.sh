@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Which link a connection takes when both ends are on one machine, but in containers or of different users.
-# If rings in shared memory are impossible, it uses TCP without a message.
+# The link of a connection whose ends are on one machine, but in containers or of different users. If rings in shared
+# memory are impossible, the connection uses TCP and prints no message.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/../tool/lib.sh"
 export RPMA_PROVIDER=softrnic SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
 unset SOFTRNIC_SHM_UIDS SOFTRNIC_LOG
-# In a namespace of processes the leak sanitizer does not find the threads in /proc, because their
-# numbers differ there, and prints a message.
+# In a process namespace the leak sanitizer does not find the threads in /proc, because their ids
+# differ, and prints a message.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
-# Users other than root must be able to read the program and its libraries. In most build trees they
-# can.
+# Users other than root must be able to read the program and its libraries, as in most build trees.
 as_other() { setpriv --reuid 4242 --regid 4242 --clear-groups "$@"; }
 
 [ "$(id -u)" = 0 ] || {
@@ -21,7 +20,7 @@ as_other() { setpriv --reuid 4242 --regid 4242 --clear-groups "$@"; }
 chmod 755 .
 
 # by TCP|rings COMMAND...: the command runs a ping, which must use that link and print no error;
-# then bytes are copied both ways.
+# afterwards bytes are copied in both directions.
 by() {
 	local want=$1 link
 	shift
@@ -72,8 +71,8 @@ test_a_name_space_of_processes_and_mounts_is_no_obstacle() {
 	bytes_go_there_and_back unshare -m -p -f --kill-child
 }
 
-# In a namespace of users each end sees the other end's user as the one user that stands for all
-# unknown users.
+# In a user namespace each end sees the other end's user as the one user that stands for all unknown
+# users.
 test_an_unknown_user_of_a_name_space_of_users_stays_on_tcp() {
 	need unshare -U
 	serve pool --create --size 1M
@@ -134,16 +133,17 @@ test_another_name_space_of_networks_stays_on_tcp() {
 }
 is_in_another_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 
-# --- an end that is killed at any call of the way there --------------------------------------
+# --- an end that is killed at any call during the change to rings
+# --------------------------------------
 
-# The system calls of each end at which it is killed, and for how many calls of each kind that is
-# tried.
+# The system calls at which each end is killed, and the number of calls of each kind for which this
+# is tried.
 initiator_steps=(connect sendmsg sendto recvmsg fcntl mmap madvise)
 responder_steps=(accept4 socket bind listen sendmsg sendto recvmsg memfd_create ftruncate fcntl mmap madvise)
 tries=2
 
 # traced WHAT NUMBER COMMAND...: the command gets SIGKILL at its NUMBER-th call of this kind. The
-# file trace has its calls.
+# file `trace` lists its calls.
 traced() {
 	strace -f -qq -o trace -e "trace=connect,$1" -e "inject=$1:signal=KILL:when=$2" "${@:3}"
 }
@@ -167,7 +167,7 @@ server_fds() { find "/proc/$server/fd" | wc -l; }
 server_has_fds() { [ "$(server_fds)" -le "$1" ]; }
 server_is_traced() { grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/$server/status"; }
 
-# Only kills after the client has connected by TCP count, because the meeting begins there.
+# Only kills after the client's TCP connect count, because the change to rings begins after it.
 test_a_client_that_is_killed_on_the_way_leaves_nothing() {
 	local call number first before killed=0 code
 	can_kill
@@ -216,7 +216,7 @@ test_a_server_that_is_killed_on_the_way_ends_its_client() {
 	for call in "${responder_steps[@]}"; do
 		for ((number = 1; number <= tries; number++)); do
 			kill_server_at "$call" "$number"
-			[ "$code" != 0 ] || break # it makes no more of these calls
+			[ "$code" != 0 ] || break # the server makes no further call of this kind
 			killed=$((killed + 1))
 			[ "$code" -lt 124 ] || fail "at $call $number the client ends with $code"
 			[ "$(wc -l <err)" = 1 ] || fail "at $call $number the client says: $(cat err)"

@@ -74,7 +74,8 @@ test_crc_is_reported() {
 	grep -q 'CRC on' out || fail "says: $(cat out)"
 }
 
-# The report must name the link that carried the rows, even if the connection left TCP between them.
+# The report must name the links that carried the rows, even if the connection left TCP between two
+# rows.
 test_the_link_that_carried_it_is_reported() {
 	serve region --create --size 1M
 	SOFTRNIC_SHM=0 expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"

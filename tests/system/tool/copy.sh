@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# put and get: what arrives, and what is reported if it cannot.
+# put and get: the bytes that arrive, and the reports if they cannot.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -152,8 +152,8 @@ test_an_absent_server_has_its_own_error() {
 	expect 4 "no such host 'nobody.invalid'" "$rpma" put sent nobody.invalid
 }
 
-# foreign WORDS [READS]: starts a program that accepts, perhaps reads, answers with WORDS, and
-# closes.
+# foreign WORDS [READS]: starts a program that accepts a connection, reads if READS is given,
+# answers with WORDS, and closes.
 foreign() {
 	rm -f port
 	perl -MIO::Socket::INET -e '
@@ -190,8 +190,8 @@ test_ipv6_and_names_work() {
 	cmp -n 5000 sent second || fail "the region differs"
 }
 
-# put_until_acknowledged OPTION ...: starts a put and waits for its first acknowledgement, which is
-# then in $first. The acknowledgement comes through a pipe, because polling a file may be too late.
+# put_until_acknowledged OPTION ...: starts a put, waits for its first acknowledgement, and stores
+# it in $first. The acknowledgement comes through a pipe, because polling a file can be too late.
 put_until_acknowledged() {
 	random_file sent 64M
 	mkfifo pipe
@@ -222,7 +222,7 @@ test_a_server_killed_midway_ends_the_put() {
 	cmp -n "$acked" sent region || fail "acknowledged bytes are missing"
 }
 
-# A get takes as long as its reader is slow. When begin_slow_get returns the get is under way.
+# The duration of a get depends on its reader, which is slow here.
 begin_slow_get() { # the get is under way, fd 5 is its output
 	mkfifo pipe
 	"$rpma" get "$where" - >pipe 2>err &
@@ -304,7 +304,7 @@ test_a_get_without_room_for_the_file_says_so() {
 	[ "$(cat out)" = "exit 3" ] || fail "unexpected result: $(cat out)"
 }
 
-# The moment of the kill varies, so the test repeats it until it hits a transfer under way.
+# The moment of the kill varies, so the test repeats the kill until it interrupts a transfer.
 test_a_server_killed_midway_ends_the_get_and_spares_the_old_file() {
 	local round=0 rc hit=0
 	random_file region 64M

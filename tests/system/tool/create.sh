@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Files that take long to make: the progress shown meanwhile, and what a signal leaves.
+# Files whose creation takes long: the progress that is shown, and the files that a signal leaves.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -31,8 +31,8 @@ begin_slowly() {
 	started+=("$strace")
 }
 
-# end_it SIGNAL: the signal must end the server at once, with success, and no part of the file may
-# remain.
+# end_it SIGNAL: the signal must end the server immediately, with success, and no part of the file
+# may remain.
 end_it() {
 	local rc=0 begun=$SECONDS
 	server=$(pgrep -P "$strace")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The promises of librpmafile to programs, with 'rpma serve': durable bytes are in the file under its name, and after a
-# loss the undecided ranges are named.
+# lost connection the client reports the undecided ranges.
 self=$(realpath "$0")
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# start_filer NAME: starts a client that makes the calls of ask.
+# start_filer NAME: starts a client that makes the calls of ask().
 start_filer() {
 	mkfifo "$1.in" "$1.reply"
 	"$RPMA_FILER" <"$1.in" >"$1.reply" 2>"$1.err" &
@@ -176,8 +176,8 @@ serve_at_same_port() {
 	wait_until 20 server_is_up_or_gone
 }
 
-# The first of two writers is cut off in the middle: it must not continue with an outdated view of
-# the file.
+# The first of two writers is cut off in the middle of its work: it must not continue with an
+# outdated view of the file.
 test_a_writer_that_another_one_followed_is_refused() {
 	serve pool --create --size 1M
 	start_filer a
@@ -228,7 +228,7 @@ test_a_writer_alone_keeps_its_claim() {
 		kill_server
 		expect_reply 'LOST' a sync
 		serve_at_same_port pool
-		# A writer of another range may continue.
+		# A writer of another range is allowed to continue.
 		expect_reply 'ok$' b open "$where" 65536 65536
 		expect_reply "$((round + 1))$" b generation
 		expect_reply 'ok$' b close
@@ -241,7 +241,7 @@ test_a_writer_alone_keeps_its_claim() {
 	expect_reply 'ok$' a close
 }
 
-# A put counts as a writer, even if another put was refused in between for another reason.
+# A put counts as a writer, even if another put was refused meanwhile for another reason.
 test_a_put_in_between_takes_the_claim() {
 	serve pool --create --size 1M
 	start_filer a
@@ -295,8 +295,8 @@ test_a_claim_without_a_record_was_none() {
 	expect_reply 'ok$' b close
 }
 
-# A lost or damaged record has no claims. So a writer that comes back may not write, whatever its
-# number is.
+# A lost or damaged record has no claims. So a writer that connects again must not write, whatever
+# its number is.
 test_a_lost_record_lets_no_client_go_on() {
 	serve pool --create --size 1M
 	start_filer a
@@ -328,8 +328,8 @@ test_a_server_of_memory_that_was_started_anew_is_noticed() {
 	kill_server
 }
 
-# The test runs in a mount namespace of its own. A region has allocated its bytes, so a full disk
-# does not prevent writes to the region once it has a record.
+# The test runs in a separate mount namespace. A region has allocated its bytes, so a full disk does
+# not prevent writes to the region once it has a record.
 alone_test_a_full_disk_keeps_no_writer_out() {
 	local record
 	mkdir disk
@@ -400,7 +400,7 @@ test_a_successor_ends_what_its_stopped_predecessor_has() {
 	expect_reply 'ok$' a write 0 4096 a
 	expect_reply 'LOST' a sync
 	expect_reply 'TAKEN: .*claim 2' a reopen
-	# The stopped client has the same name. So when it continued it ended the connection of its
+	# The stopped client has the same name. So when it continued, it ended the connection of its
 	# successor, which still has its claim.
 	expect_reply 'TAKEN' a close
 	expect_reply 'LOST' b sync
@@ -508,7 +508,7 @@ test_volatile_memory_is_refused_unless_it_is_asked_for() {
 	rm -f "$file" "$file.rpma"
 }
 
-# Runs the first steps of README.md and librpmafile(7): storing the first durable bytes.
+# Runs the first steps of README.md and librpmafile(7), which store the first durable bytes.
 test_the_hello_is_durable() {
 	serve pool --create --size 1M
 	expect_ok "$RPMA_EXAMPLES/file-hello" "$where:pool"
@@ -541,8 +541,8 @@ test_memory_of_a_program_is_served() {
 
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
-# After the server and the client of a log were killed the log must have all acknowledged lines, in
-# order, and nothing else.
+# After the server and the client of a log were killed, the log must contain exactly the
+# acknowledged lines, in order.
 test_the_log_survives_both_ends() {
 	local writer killed size
 	serve pool --create --size 4M
@@ -571,8 +571,8 @@ test_the_log_survives_both_ends() {
 }
 
 # another_writer_meanwhile LINE...: appends to a log whose writer is stopped, while the server is
-# killed and started again. The stopped writer must notice that when it continues, so that the other
-# writer's acknowledged lines stay.
+# killed and started again. The stopped writer must notice the other writer when it continues, so
+# that the other writer's acknowledged lines stay.
 another_writer_meanwhile() {
 	local writer input
 	serve pool --create --size 1M

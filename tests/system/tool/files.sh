@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A region that holds a file: put and get by name, ls, what survives, and continuing after a
-# failure.
+# A region that holds a file: put and get by name, ls, the files that survive, and continuing after
+# a failure.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-list() { # REGION: sets $line to its line of ls
+list() { # REGION: sets $line to the region's line of ls
 	expect_ok "$rpma" ls "$where"
 	line=$(grep -E "^$1 " out) || fail "no line for '$1': $(cat out)"
 }
@@ -138,7 +138,7 @@ test_a_file_that_was_changed_elsewhere_is_not_returned() {
 	[ "$(stat -c %s back)" = 1048576 ] || fail "the bytes cannot be got"
 }
 
-# begin_put OPTION...: starts a put of ./sent that hangs in the middle, because its server is
+# begin_put OPTION...: starts a put of ./sent that hangs in the middle, because the server is
 # stopped.
 begin_put() {
 	mkfifo pipe
@@ -280,8 +280,7 @@ test_one_file_is_put_at_a_time() {
 	holds pool other
 }
 
-# Before the first byte is written the disk must have the record that the file is not whole any
-# more.
+# Before the first byte is written, the disk must have the record that the file is no longer whole.
 test_the_record_is_on_the_disk_before_the_first_byte() {
 	random_file old 1000
 	serve pool --create --size 1M
@@ -309,7 +308,7 @@ test_the_record_is_stored_durably() {
 	serve pool --create --size 1M
 	strace -f -e trace=fsync,rename -o trace -p "$server" 2>strace.err &
 	started+=("$!")
-	wait_until 10 grep -q attached strace.err || exit 77 # there is no strace, or it may not trace
+	wait_until 10 grep -q attached strace.err || exit 77 # strace is missing, or is not permitted to trace
 	random_file sent 1000
 	expect_ok "$rpma" put --no-verify sent "$where:pool"
 	grep -oE '(fsync|rename)\(.*' trace | grep -A1 -B1 rename | grep -oE '^(fsync|rename)' | tr '\n' ' ' >calls

@@ -77,7 +77,7 @@ test_a_server_is_watched_by_its_metrics() {
 	random_file data 5000
 	expect_ok "$rpma" put data "$where"
 	expect_ok "$rpma" info "$where" --openmetrics
-	expect_ok "$rpma" info "$where" --openmetrics # the first one has the disk looked at
+	expect_ok "$rpma" info "$where" --openmetrics # the first request started the check of the disk
 	[ "$(tail -n 1 out)" = '# EOF' ] || fail "no end: $(cat out)"
 	has_line <<-END
 		rpma_up\{server="$where"\} 1

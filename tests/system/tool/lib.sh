@@ -25,8 +25,8 @@ expect_ok() {
 }
 
 # serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: starts a server at a free port.
-# $server is its process id, and $where its address. try_serve does the same, but returns false if
-# no server starts; then serve.err has the reason.
+# $server is its process id, and $where its address. try_serve is like serve, but returns false if
+# no server starts; serve.err has the reason.
 try_serve() {
 	local file=$1
 	shift
@@ -48,7 +48,7 @@ stop_server() {
 	wait "$server" || fail "the server ends with $? after SIGTERM"
 }
 
-# kill_server: kills the server. When it returns no process uses the file.
+# kill_server: kills the server. When the function returns, no process uses the file.
 kill_server() {
 	kill -9 "$server"
 	wait "$server" 2>/dev/null || :
@@ -59,7 +59,7 @@ random_file() { # NAME BYTES
 }
 
 # on_small_disk SIZE COMMAND...: runs the command with a small file system at ./disk, which no other
-# process sees. If the kernel forbids that, the test is skipped with that reason.
+# process sees. If the kernel forbids this, the test is skipped with the reason.
 on_small_disk() {
 	local size=$1
 	shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Exit code 0 of put: another process finds the bytes under the name of the served file.
+# If put exits with 0, another process finds the bytes under the name of the served file.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -17,7 +17,7 @@ lose_file() { # removed|renamed|replaced|truncated|got-onto|moved-with-folder: c
 	esac
 }
 
-# check_refusal CHANGE PATTERN [PUT OPTION...]: CHANGE is made while the server has no client; the
+# check_refusal CHANGE PATTERN [PUT OPTION...]: makes the CHANGE while the server has no client; the
 # next put must be refused.
 check_refusal() {
 	local deed=$1 pattern=$2
@@ -54,8 +54,8 @@ test_with_a_secret_a_put_into_a_lost_file_fails_as_well() {
 	check_refusal replaced "$replaced" --secret-file secret
 }
 
-# lost_under_a_put DEED PATTERN: the put checks the name at its end, even if the server has noticed
-# nothing before.
+# lost_under_a_put DEED PATTERN: makes the change DEED during a put. The put checks the name at its
+# end, even if the server has noticed nothing before.
 lost_under_a_put() { # DEED PATTERN
 	local deed=$1 pattern=$2 rc=0
 	mkdir dir
@@ -149,14 +149,14 @@ test_a_successful_put_has_the_folder_synced() {
 	serve pool
 	strace -f -e trace=fsync -o trace -p "$server" 2>strace.err &
 	started+=("$!")
-	wait_until 10 grep -q attached strace.err || exit 77 # there is no strace, or it may not trace
+	wait_until 10 grep -q attached strace.err || exit 77 # strace is missing, or is not permitted to trace
 	random_file data 1000
 	expect_ok "$rpma" put data "$where"
 	before=$(grep -c 'fsync(' trace) || :
 	[ "$before" -ge 1 ] || fail "no folder was synced: $(cat trace)"
 }
 
-# A system call for a file may take as long as its file system needs. In this test each such call
+# The duration of a system call for a file depends on its file system. In this test each such call
 # for the first file is delayed.
 test_a_slow_look_at_one_file_delays_no_other() {
 	local slow rc=0
@@ -164,7 +164,7 @@ test_a_slow_look_at_one_file_delays_no_other() {
 	random_file data 1000
 	strace -f -P "$PWD/one" -e inject=stat,newfstatat,statx:delay_exit=3s -o trace -p "$server" 2>strace.err &
 	started+=("$!")
-	wait_until 10 grep -q attached strace.err || exit 77 # there is no strace, or it may not trace
+	wait_until 10 grep -q attached strace.err || exit 77 # strace is missing, or is not permitted to trace
 	"$rpma" put --region one data "$where" >slow.out 2>slow.err &
 	slow=$!
 	started+=("$slow")
@@ -172,13 +172,13 @@ test_a_slow_look_at_one_file_delays_no_other() {
 	expect_ok "$rpma" put --region two data "$where"
 	! is_gone "$slow" || fail "the look at the first file was not slow"
 	wait "$slow" || rc=$?
-	grep -q DELAYED trace || exit 77 # this kernel's or C library's stat is another one
+	grep -q DELAYED trace || exit 77 # the kernel or the C library has another stat call
 	[ "$rc" = 0 ] || fail "the slow put exits with $rc: $(cat slow.err)"
 }
 
-# Its folder may be used but not read, so it cannot be synced; the whole file system is synced
-# instead. strace skips the real call: it would write back the files of tests that run at the same
-# time, some of which check which bytes are not written back yet.
+# The server has no right to read the folder, so it cannot sync the folder, and syncs the whole file
+# system instead. strace skips the real call: it would write back the files of tests that run at the
+# same time, some of which check which bytes are not written back yet.
 test_a_name_in_a_folder_that_cannot_be_read_is_on_the_disk() {
 	local before after
 	[ "$(id -u)" = 0 ] && strace -o /dev/null true 2>/dev/null || exit 77

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# An interrupted put, and the next one to the same place: bytes that were acknowledged to the next one stay on the
-# medium, whatever the first one still has under way. SYSTEM_ROUNDS: number of rounds (1).
+# An interrupted put, and the next put to the same place: acknowledged bytes of the next put stay on the medium,
+# although bytes of the first put are still under way. SYSTEM_ROUNDS: number of rounds (1).
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/system/lib/hosts.sh
@@ -19,7 +19,7 @@ serve_on_host_1() {
 	wait_until 20 grep -qs 'serving' serve.log || fail "the server does not start"
 }
 
-# interrupted NAME [OPTIONS]: starts a put to the region of that name, and returns while it is under
+# interrupted NAME [OPTIONS]: starts a put to the region NAME, and returns while the put is under
 # way.
 interrupted() {
 	local name=$1
@@ -28,8 +28,8 @@ interrupted() {
 	putters[$name]=$!
 }
 
-# put_again NAME: the next put may be refused as long as bytes of the first put can still be placed.
-# So it is repeated until it prints "done".
+# put_again NAME: starts the next put. The server refuses it as long as bytes of the first put can
+# still be placed, so the put is repeated until it prints "done".
 put_again() { # NAME
 	local end=$((SECONDS + 60)) rc
 	until on 2 "$rpma" put -o 0 second "10.77.0.1:$1" >"$1.out" 2>"$1.err"; do
@@ -83,8 +83,7 @@ test_nothing_of_an_interrupted_put_lands_over_the_next_one() {
 	done
 }
 
-# A put that only pauses has not ended, so no other put gets its range, whether the range is given
-# by a file or by bytes.
+# A put that only pauses has not ended, so no other put gets its range.
 test_a_range_belongs_to_the_put_that_stands_still() {
 	serve pool --create --size 12M
 	random_file bytes 4M

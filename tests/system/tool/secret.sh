@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Both ends prove that they have a secret; before that nothing of the server's memory can be
-# reached.
+# Both ends prove that they have a secret; before these proofs a client cannot reach the server's
+# memory.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -163,7 +163,7 @@ test_clients_without_a_proof_keep_no_other_out() {
 	expect_ok "$rpma" put -S secret data "$where"
 }
 
-keep() { # WHICH: the result of a write with a descriptor without that right
+keep() { # WHICH: the result of a write with a descriptor that lacks this right
 	"$RPMA_KEEPER" "$where" secret region "$1" <go >result 2>keeper.err &
 	started+=("$!")
 	exec 4>go

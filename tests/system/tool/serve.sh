@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Errors before a server serves, and its behaviour while it does.
+# Errors before a server serves, and its behaviour while it serves.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -66,7 +66,8 @@ test_a_disk_that_is_really_full_leaves_nothing_half_made() {
 	! grep -q new out || fail "a half-made file is left: $(cat out)"
 }
 
-# The disk has enough room for the file alone. The server must report that before it makes anything.
+# The disk has enough room for the file, but not for the scratch file, too. The server must report
+# this before it creates a file.
 test_the_scratch_file_is_counted_and_named_when_the_disk_is_small() {
 	local rc=0
 	on_small_disk 4M bash -c '
@@ -258,7 +259,7 @@ test_strange_greetings_are_answered_and_hurt_no_other() {
 	expect_status $bad ${magic}050100ff"$(printf '61%.0s' {1..200})"
 	expect_status $region ${magic}0501000161
 	expect_status $unused ${magic}05010100
-	# The log has five refusals for each reason, until a period is over.
+	# The log has at most five refusals for each reason in a period.
 	[ "$(grep -c 'refused client' serve.err)" -ge 9 ] || fail "refusals are not logged"
 	random_file data 100
 	expect_ok "$rpma" put data "$where"

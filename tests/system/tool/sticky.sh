@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A disk that fails under the server. Needs root and loop devices; otherwise it is skipped.
+# A disk that fails while a server uses it. The test needs root and loop devices, and is skipped
+# otherwise.
 self=$(realpath "$0")
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Mounts at ./fs an ext2 whose image is in a tmpfs that is too small for it. Blocks that were
-# written before can be written again only as long as ./disk has free bytes.
+# Mounts an ext2 at ./fs, whose image is in the tmpfs ./disk, which is too small for it. A write to
+# a block fails if the image has no data for the block and ./disk has no free bytes.
 mount_promising_disk() {
 	mkdir -p disk fs
 	mount -t tmpfs -o size=4M tmpfs disk &&
@@ -49,7 +50,7 @@ alone_test_a_failed_write_back_is_remembered_across_connections() {
 	started+=("$!")
 	exec 6>stream
 	head -c 4096 data >&6
-	wait_until 20 generation_is 2 || fail "the record has no second claim" # which needs room, too
+	wait_until 20 generation_is 2 || fail "the record has no second claim" # the record needs room, too
 	take_the_room_away
 	tail -c +4097 data >&6
 	exec 6>&-

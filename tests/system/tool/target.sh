@@ -81,7 +81,7 @@ test_a_file_that_we_were_given_open_is_written_in_place() {
 	exec 5<&-
 }
 
-# No file may be made in the folder. root runs the program without capabilities.
+# The user has no right to create a file in the folder. root runs the program without capabilities.
 test_a_file_in_a_folder_that_may_not_be_written_is_written_in_place() {
 	local without=() old
 	begin
@@ -110,8 +110,8 @@ test_extended_attributes_are_kept() {
 		fail "the attribute is gone"
 }
 
-# If root runs the program a new file keeps the old file's owner, too. A user who may not change
-# owners writes in place.
+# If root runs the program, a new file keeps the old file's owner, too. For a user without the right
+# to change owners the program writes in place.
 test_owner_and_group_are_kept() {
 	local old
 	[ "$(id -u)" = 0 ] || exit 77
@@ -151,7 +151,7 @@ test_a_file_that_is_mounted_on_another_is_written() {
 test_what_was_got_is_on_the_disk_before_get_succeeds() {
 	begin
 	strace -o trace -e trace=fsync,rename,renameat2,write "$rpma" get "$where" target >out 2>err || :
-	grep -q exited trace || exit 77 # there is no strace, or it may not trace
+	grep -q exited trace || exit 77 # strace is missing, or is not permitted to trace
 	echo old >existing
 	strace -o trace -e trace=fsync,rename,renameat2 "$rpma" get "$where" existing >out 2>err ||
 		fail "$(cat err)"

@@ -6,7 +6,7 @@
 
 test_the_unit_is_one_and_gives_few_rights() {
 	command -v systemd-analyze >/dev/null || exit 77
-	# Make an instance of the unit that starts the build tree's program.
+	# Makes an instance of the unit that starts the build tree's program.
 	sed "s#^ExecStart=[^ ]*#ExecStart=$rpma#" "$RPMA_UNIT" >rpma-serve@pool.service
 	systemd-analyze verify --man=no ./rpma-serve@pool.service >out 2>&1 || fail "verify: $(cat out)"
 	! grep -q 'rpma-serve' out || fail "verify: $(cat out)"

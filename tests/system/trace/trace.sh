@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# SOFTRNIC_TRACE with programs as they are used.
+# SOFTRNIC_TRACE with real programs.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/../tool/lib.sh"
 export RPMA_PROVIDER=softrnic
@@ -17,7 +17,7 @@ command -v tshark >/dev/null || {
 checks=(-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE)
 shark() { dissector "${checks[@]}" "$@"; }
 
-# expect_clean FILE CONNECTIONS: the trace must have so many connections, each complete, and the
+# expect_clean FILE CONNECTIONS: the trace must have CONNECTIONS complete connections, and the
 # dissector must report no error. (Wireshark 4.0 supports only revision 1 of MPA, and reports the
 # newer revision in the details of a frame.)
 expect_clean() {
@@ -48,7 +48,8 @@ test_processes_share_a_file_in_which_each_connection_is_once() {
 	[ "$(stat -c %a t.pcapng)" = 600 ] || fail "others may read the trace"
 }
 
-# The trace must have bytes that go through memory in the same form as bytes over TCP.
+# The trace must have bytes that are transferred through shared memory in the same form as bytes
+# over TCP.
 test_rings_in_shared_memory_are_traced() {
 	export SOFTRNIC_TRACE=t.pcapng SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
 	serve pool --create --size 1M
@@ -71,7 +72,7 @@ test_processes_may_have_files_of_their_own() {
 	for file in t-*.pcapng; do expect_clean "$file" 1; done
 }
 
-# By these ports dissectors recognise other protocols, such as PCP and IRC.
+# Dissectors recognise other protocols, such as PCP and IRC, by these ports.
 test_a_port_of_another_protocol_does_not_matter() {
 	local port
 	export SOFTRNIC_TRACE=t.pcapng
@@ -105,7 +106,7 @@ kernel_saw_the_end() { # in both directions
 	[ "$(tcpdump -r kernel.pcap 'tcp[tcpflags] & tcp-fin != 0' 2>/dev/null | wc -l)" -ge 2 ]
 }
 
-# The trace is compared byte by byte with a capture of the kernel, which may contain
+# The trace is compared byte by byte with a capture of the kernel, which can contain
 # retransmissions.
 test_the_trace_has_the_bytes_that_a_capture_has() {
 	local file tcpdump
@@ -118,7 +119,8 @@ test_the_trace_has_the_bytes_that_a_capture_has() {
 		exit 77
 	}
 	random_file in 300000
-	# The kernel's capture lacks bytes that go through shared memory, so rings are off.
+	# The kernel's capture lacks bytes that are transferred through shared memory, so rings are
+	# off.
 	SOFTRNIC_SHM=0 SOFTRNIC_TRACE=t.pcapng expect_ok "$rpma" put in "$where"
 	wait_until 20 kernel_saw_the_end || fail "the capture has no end"
 	kill -INT "$tcpdump"
@@ -132,7 +134,7 @@ test_the_trace_has_the_bytes_that_a_capture_has() {
 }
 
 test_no_privilege_is_needed() {
-	[ "$(id -u)" = 0 ] || exit 0 # all other tests have tested it
+	[ "$(id -u)" = 0 ] || exit 0 # other users have no privilege in the other tests either
 	chmod 777 .
 	setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
 		test -x "$rpma" -a -w . || {

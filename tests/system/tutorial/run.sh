@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The commands of a tutorial, with the build tree installed into /usr/local, in an environment of their own: a
-# network, a process and a mount namespace, with a home folder, an /etc and a /run whose changes end with it. sshd
-# runs there. usage: run.sh DOCUMENT BUILD_DIR
+# Executes the commands of a tutorial, with the build tree installed into /usr/local, in a separate environment: a
+# network, a process and a mount namespace, with a home folder, an /etc and a /run whose changes end with it. An sshd
+# runs in the environment. usage: run.sh DOCUMENT BUILD_DIR
 set -euo pipefail
 document=$(realpath "$1")
 build=$(realpath "$2")
@@ -35,8 +35,9 @@ prepare_machine() {
 	make_tree
 }
 
-# sshd runs in the background for some time before it listens, and then writes its process number.
-# If it listened later it would be taken for a document's program.
+# sshd runs in the background for some time before it listens and writes its process id. The
+# function waits for that, because an sshd that listens later would be mistaken for a document's
+# program.
 start_sshd() {
 	local tries=0
 	/usr/sbin/sshd
@@ -74,7 +75,8 @@ done
 [[ $(command -v cmake cc pkg-config) != */usr/local/* ]] || skip "cmake is in /usr/local"
 mkdir -p /usr/share/doc/rpma # the path that packages use
 
-# The folder is in the build tree, because that is on a disk: memory would count as volatile.
+# The folder is in the build tree, because the build tree is on a disk; memory would count as
+# volatile.
 scratch=$(mktemp -d "$build/tutorial.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -m 700 "$scratch/home"

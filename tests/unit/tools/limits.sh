@@ -24,8 +24,8 @@ test_names_of_peers_cannot_drive_the_terminal() {
 	grep -q 'wants an unknown region: x?y' serve.err || fail "the refusal is not logged"
 }
 
-# Bytes within the shortened file are not acknowledged either, because it is unknown which other
-# bytes were lost.
+# Bytes within the shortened file are not acknowledged either, because other bytes may have been
+# lost, and the server cannot find out which.
 test_bytes_for_a_truncated_file_are_not_acknowledged() {
 	serve pool --create --size 64K
 	truncate -s 1000 pool
@@ -35,12 +35,12 @@ test_bytes_for_a_truncated_file_are_not_acknowledged() {
 	expect 5 'was truncated while it was served' "$rpma" put less "$where"
 }
 
-# Without an RDMA device the server ends right after that, so the test need not stop it.
+# Without an RDMA device the server ends directly after that, so the test need not stop it.
 test_an_existing_file_is_on_the_disk_before_it_is_offered() {
 	truncate -s 64K pool
 	strace -f -e trace=fsync -o trace env RPMA_PROVIDER=verbs "$rpma" serve --port 0 pool \
 		>out 2>err || :
-	grep -q exited trace || exit 77 # there is no strace, or it may not trace
+	grep -q exited trace || exit 77 # strace is missing, or is not permitted to trace
 	grep -q 'no RDMA device' err || exit 77
 	[ "$(grep -c 'fsync(' trace)" = 2 ] || fail "file and folder were not synced: $(cat trace)"
 }
@@ -70,7 +70,7 @@ test_refused_clients_take_no_place_away() {
 
 test_refused_clients_get_the_reason_up_to_a_limit() {
 	local guests=() flags=()
-	# No peer may get its reason so late that the first peers' connections have been dropped.
+	# Each peer must get its reason before the connections of the first peers are dropped.
 	SOFTRNIC_DRAIN_MS=20000 serve pool --create --size 1M
 	for _ in {1..80}; do
 		unwelcome_guest

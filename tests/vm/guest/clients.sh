@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Foreign programs: rdma-core's own on siw, the same on the interposer at the far end of the wire. VM_ARGS: which pairs, as SERVER-CLIENT[-crc|-p2p], separated by commas; an end is soft or siw.
+# Foreign programs: rdma-core's programs on siw, and the same programs on the interposer at the far end of the wire.
+# VM_ARGS: the pairs, as SERVER-CLIENT[-crc|-p2p], separated by commas; an end is soft or siw.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 port=7600
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=CHECK,DAX,DISK,SERVE,HOW: whether to check the records acknowledged before the power cut; their number on
-# each medium; whether to serve again until the next cut (yes, no, or broken: without write-back); and which clients:
-# those outside or, with rings-calls and rings-batch, those in this guest.
+# VM_ARGS=CHECK,DAX,DISK,SERVE,HOW: whether to check the records acknowledged before the power cut; the number of these
+# records on each medium; whether to serve again until the next cut (yes, no, or broken: without write-back); and the
+# clients: outside the guest or, with rings-calls and rings-batch, in this guest.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 IFS=, read -r check dax disk serve how <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/cut
@@ -15,8 +15,7 @@ export RPMA_PROVIDER=softrnic
 look() {
 	"$programs/cut_check" "$2" "$3"
 	local result=$?
-	# Status 2: the file has nothing that could be checked, which a missing write-back does not
-	# explain.
+	# Status 2: the file has no records to check, which a missing write-back does not explain.
 	[ $result -lt 2 ] || fail "$2 cannot be checked"
 	echo "$1 $([ $result = 0 ] && echo kept || echo lost)"
 }
@@ -31,8 +30,8 @@ serve_file() {
 	unset LD_PRELOAD
 }
 
-# record_here NAME PORT: starts a recorder in the guest. Its journal is outside; each write to the
-# journal is complete outside when it returns.
+# record_here NAME PORT: starts a recorder in the guest. Its journal is outside the guest; a write
+# to the journal returns only when it is complete outside.
 record_here() {
 	"$VM_BUILD/tests/system/crash/system_recorder" "$2" 0 "${how#rings-}" >>"$VM_OUT/$1.journal" 2>"$VM_OUT/$1.recorder" &
 	wait_line "$VM_OUT/cut.$1" "receives through shared memory" 60 || fail "the client of $1 has no rings"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# This librpma on the kernel's devices, through rdma-core, with both ends on each: siw if this kernel has it,
-# and rxe. VM_ARGS: programs of the contract suite, separated by commas; the default is all in which a device
+# This project's librpma on the kernel's devices through rdma-core: siw if this kernel has it, and rxe. Both ends are on
+# the same device. VM_ARGS: programs of the contract suite, separated by commas; the default is all in which a device
 # can replace softrnic. The programs skip unsupported features.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 # The kernel pins registered memory, which counts as locked.
@@ -11,13 +11,13 @@ export RPMA_PROVIDER=verbs ENDS_ADDR=10.9.1.1 RPMA_EXAMPLES_ADDR=10.9.1.1 RPMA_T
 sysctl -q -w net.ipv4.tcp_syn_retries=1
 export RPMA_EXAMPLES=$VM_BUILD/examples CMOCKA_MESSAGE_OUTPUT=TAP
 pair=$VM_BUILD/tests/vm/pair
-# The list lacks dial, strict, wire, liveness, large and processes, and of the extensions abandoned,
-# silence and strict_batch, because these test softrnic's settings and promises.
+# The lists omit dial, strict, wire, liveness, large and processes, and abandoned, silence and
+# strict_batch of the extensions, because these tests are about softrnic's settings and promises.
 contract=(basics connect close onesided message imm atomic waiting queues errors srq flush bounds dereg
 	threads many device)
 contract_ext=(atomics batch gather caps verify flush_all shared_cq timeouts connecting changing providers)
-# rxe pads private data, and on rxe a receive remains after the peer has ended. The examples that
-# are left out do not expect that.
+# rxe pads private data, and on rxe a receive remains after the peer has ended. The omitted examples
+# do not expect this.
 examples_siw=(connect_introduces_both read_shows_the_servers_text message_answers_every_word)
 examples_rxe=(read_shows_the_servers_text)
 
@@ -85,7 +85,7 @@ suite() {
 }
 
 failures=0
-# Mistakes are made against softrnic (interop.sh); siw's reaction to its own mistakes is not tested.
+# interop.sh sends mistakes to softrnic; siw's reaction to mistakes of siw is not tested.
 if modprobe -n siw 2>/dev/null; then
 	device_up siw siw1 siw
 	speak_to_itself ib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=NODE: a DRBD node on a disk; the other node is in another guest. It runs the commands in $VM_OUT/orders,
-# one on each line; reply.N has the status of line N, and its output comes before that.
+# VM_ARGS=NODE: a DRBD node on a disk; the other node is in another guest. The job runs the commands in $VM_OUT/orders,
+# one on each line. It writes the output of line N first, and the status to reply.N afterwards.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 node=$VM_ARGS
 declare -A address=([a]=10.8.0.1 [b]=10.8.0.2)
@@ -61,7 +61,7 @@ while :; do
 	count=$(grep -c . "$VM_OUT/orders")
 	while [ "$done" -lt "$count" ]; do
 		done=$((done + 1))
-		# The order runs in a shell of its own, so that it cannot end this shell.
+		# The order runs in a separate shell, so that it cannot end this shell.
 		(eval "$(sed -n "${done}p" "$VM_OUT/orders")") >"$VM_OUT/output.$done" 2>&1 </dev/null
 		echo $? >"$VM_OUT/reply.new"
 		mv "$VM_OUT/reply.new" "$VM_OUT/reply.$done"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# FPDUs at the limits of their headers to siw, from a peer that is only a socket. VM_ARGS: the number of
-# the first one. If siw crashes, the last line printed here shows the script outside which one it was.
+# Sends FPDUs at the limits of their headers to siw, from a peer that is only a socket. VM_ARGS: the number of the first
+# stream. If siw crashes, the last printed line names the stream for the script outside the guest.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 port=7800
 siw_up

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Checks that the guest has everything. Connects siw to itself.
+# Checks that the guest has all programs and modules, and connects siw to itself.
 # shellcheck shell=bash
 set -e
 . "$VM_TREE/tests/vm/guest/lib.sh"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# softrnic and siw, each as client and as server. VM_ARGS: which pairs, as
-# SERVER-CLIENT[-crc|-p2p], separated by commas. An end is
+# softrnic and siw, each as client and as server. VM_ARGS: the pairs, as SERVER-CLIENT[-crc|-p2p],
+# separated by commas. An end is
 #   soft    this librpma on softrnic, at the far end of the wire
 #   near    this librpma on softrnic, at siw's end of the wire
 #   siw     this librpma on siw

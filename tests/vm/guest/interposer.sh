@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The interposer where the kernel has an RDMA device: siw owns 10.9.0.1, no device owns 127.0.0.1.
+# The interposer on a kernel with an RDMA device: siw has the address 10.9.0.1, and no device has
+# 127.0.0.1.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 
 # expect_devices NAME...: the programs must list exactly these devices, in this order.

@@ -117,7 +117,7 @@ capture_start() {
 }
 
 capture_stop() {
-	sleep 2 # it writes captured packets in blocks, after a second at the latest
+	sleep 2 # tcpdump writes captured packets in blocks, after a second at the latest
 	kill -INT "$capture_pid"
 	wait "$capture_pid"
 	grep -q '^0 packets dropped by kernel' /tmp/tcpdump.log || fail "packets are missing: $(cat /tmp/tcpdump.log)"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=MEMBER,REGISTER_PORT,CHECK,BROKEN: the sets of tests/vm/mirror.sh, whose member g, or h, is in this guest. CHECK:
-# whether to look for the records acknowledged before the power cut. BROKEN: the programs that do not write back (none,
-# daemon, writers, or both). Then it carries out the words in $VM_OUT/mirror/orders, one on each line; reply.N has the
-# status of line N, and output.N its output.
+# VM_ARGS=MEMBER,REGISTER_PORT,CHECK,BROKEN: the sets of tests/vm/mirror.sh, whose member g or h is in this guest.
+# CHECK: whether to check the records acknowledged before the power cut. BROKEN: the programs that do not write back
+# (none, daemon, writers, or both). Afterwards the job executes the words in $VM_OUT/mirror/orders, one on each line;
+# reply.N has the status of line N, and output.N has its output.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 IFS=, read -r member register_port check broken <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/mirror
@@ -24,8 +24,7 @@ slot() { [ "$member" = g ] && echo 0 || echo 1; }
 look() {
 	"$programs/mirror_check" "$(file "$1")" "$shared/$1.journal" "$(slot)" "$(mapping "$1")"
 	local result=$?
-	# Status 2: the copy has nothing that could be checked, which a missing write-back does not
-	# explain.
+	# Status 2: the copy has no records to check, which a missing write-back does not explain.
 	[ $result -lt 2 ] || fail "the copy of $1 cannot be checked"
 	echo "$1 $([ $result = 0 ] && echo kept || echo lost)"
 }

@@ -8,8 +8,8 @@ limit_ms=3000
 export SOFTRNIC_LIVENESS_MS=$limit_ms
 
 far_serve() {
-	# The server is not started by a function, because a function in the background would be a
-	# shell of its own, and its process id not the server's.
+	# The server is not started by a function, because a function in the background runs in a
+	# separate shell, whose process id is not the server's.
 	RPMA_PROVIDER=softrnic ip netns exec far "$rpma" serve --addr 10.9.0.2 --port 7204 --verbose /disk/region >serve 2>&1 &
 	wait_line serve region 20 || fail "no server: $(cat serve)"
 	server=$!
@@ -46,7 +46,7 @@ with_siw() {
 	wait $pid || fail "siw: $(tail -n 3 server.siw)"
 }
 
-# interrupted COMMAND...: runs COMMAND while a client is at work. The client must end with an error
+# interrupted COMMAND...: runs COMMAND while a client works. The client must end with an error
 # within the limit (three times the limit for a slow guest), and not before the command.
 interrupted() {
 	echo "--- $*"

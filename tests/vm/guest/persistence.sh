@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The reported durability of a file on DAX, on a disk and on tmpfs is right. The power cut also tests that data
+# The reported durability of a file on DAX, on a disk and on tmpfs must be right. The power cuts (cut.sh) test that data
 # survive.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 rpma=$VM_BUILD/tools/rpma

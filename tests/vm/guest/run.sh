@@ -7,7 +7,7 @@ ip link set lo up
 bash "$VM_TREE/tests/vm/guest/$VM_JOB.sh" >"$VM_OUT/$VM_JOB.log" 2>&1
 result=$?
 dmesg >"$VM_OUT/$VM_JOB.dmesg"
-# Any warning of the kernel is a failure, except lines about a program.
+# Any warning of the kernel is a failure, except lines about a crashed program (traps).
 if grep -v traps: "$VM_OUT/$VM_JOB.dmesg" | grep -qE 'BUG:|Oops|general protection|WARNING:|refcount_t'; then
 	echo "the kernel complains, see $VM_JOB.dmesg" >>"$VM_OUT/$VM_JOB.log"
 	result=99

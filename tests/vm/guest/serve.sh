@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# A server for clients outside the guest, until they are done.
+# A server for clients outside the guest. It runs until they have ended.
 # shellcheck shell=bash
 . "$VM_TREE/tests/vm/guest/lib.sh"
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# perftest on the kernel's rxe and siw, and on softrnic beside them, with both ends at one address. Each round measures all of
-# them in turns. $VM_OUT/verbs-speed.jsonl gets the lines (bench/README.md); VM_ARGS: how many rounds.
+# Runs perftest on the kernel's rxe and siw, and on softrnic for comparison, with both ends at one address. Each round
+# measures all devices in turn. $VM_OUT/verbs-speed.jsonl gets the lines (bench/README.md). VM_ARGS: the number of
+# rounds.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 ulimit -l unlimited # the kernel pins registered memory
 export BENCH_BIN=$VM_BUILD/bench BENCH_SOFTRNIC=$softrnic BENCH_ADDR=10.9.1.1 BENCH_LIMIT_S=60
@@ -14,7 +15,7 @@ missing=0
 
 devices_up() {
 	modprobe -a dummy ib_uverbs rdma_ucm siw rdma_rxe
-	ip link add dummy0 type dummy 2>/dev/null # the module makes one
+	ip link add dummy0 type dummy 2>/dev/null # the module itself makes dummy0
 	ip addr replace 10.9.1.1/24 dev dummy0
 	ip link set dummy0 up
 	rdma link add rxe1 type rxe netdev dummy0 || fail "no rxe1"
