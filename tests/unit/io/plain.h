@@ -20,8 +20,8 @@ struct plain {
 	uint8_t timeout, retry_cnt; /* values of the move to RTS */
 	/* Reads and atomics that may be outstanding in each direction */
 	uint8_t rd_atomic;
-	uint8_t rnr_retry;     /* 7, which is no limit */
-	uint8_t min_rnr_timer; /* InfiniBand's code of the time: 12 */
+	uint8_t rnr_retry;     /* 7 by default: no limit */
+	uint8_t min_rnr_timer; /* 12 by default: InfiniBand's code of 0.64 ms */
 	/* sequence number of the first packet; 1, as the peer expects */
 	uint32_t sq_psn;
 	_Alignas(8) char buf[PLAIN_BUF];

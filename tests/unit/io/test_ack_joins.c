@@ -2,8 +2,8 @@
 /*
  * test_ack_joins.c -- when a poll returns a message, the Ack of the message is sent with the
  * program's answer, or earlier if a rule demands it. The clock stands still in these tests. So no
- * time passes between two calls, the alarm sends nothing, and a lease does not end, which means
- * that only the test's thread receives.
+ * time passes between two calls, the alarm sends nothing, and a lease does not end. Only the test's
+ * thread receives.
  */
 #include "writes.h"
 

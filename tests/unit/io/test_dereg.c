@@ -22,9 +22,9 @@
 #define WORDS    (LEN / 8)
 #define POISON   0x6b6b6b6b6b6b6b6bull
 #define RACES    4000u
-#define DURING   100u /* at least one race of this many must happen during the placement */
-#define EARLY    32u  /* one race of this many deregisters before any byte is visible */
-#define HALT     256u /* after one race of this many the test posts nothing for a while */
+#define DURING   100u /* at least one of this many races must happen during the placement */
+#define EARLY    32u  /* one of this many races deregisters before any byte is visible */
+#define HALT     256u /* after one of this many races the test posts nothing for some time */
 #define PATIENCE 20000u
 #define SLOW_NS  (60 * NSEC_PER_SEC) /* half of the test's time limit */
 

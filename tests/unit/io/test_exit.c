@@ -100,7 +100,8 @@ static void send_where(int fd, const struct where *w)
 	assert_int_equal(write(fd, w, sizeof(*w)), sizeof(*w));
 }
 
-/* Start a server here and a client in another process, which ends in the given way. */
+/* Start a server here and a client in another process. The client's process ends by calling
+ * `end`. */
 static int run_until_arrival(ending *end)
 {
 	struct rdma_conn_param param = {.responder_resources = 16};

@@ -159,7 +159,7 @@ static void a_peer_may_be_killed_with_work_outstanding(void **state)
 	uint64_t killed;
 
 	plain_open(&p);
-	p.timeout = 17; /* 537 ms */
+	p.timeout = 17; /* a retry time of 537 ms */
 	child_start(&c, p.qp->qp_num, IN_RTS);
 	plain_ready(&p, c.qpn);
 	for (int i = 0; i < 4; i++) {

@@ -131,9 +131,8 @@ static void with_messages(struct plain *a, struct plain *b)
 }
 
 /*
- * Send first from the end that was reset last, which has no former stream. The other end may not
- * have noticed the end of its former stream: a message that it sends now could be lost with that
- * stream.
+ * Send first from the end that was reset last, which has no former stream. If the other end has not
+ * noticed the end of its former stream, a message that it sends now could be lost with that stream.
  */
 static void talk(struct plain *a, struct plain *b)
 {

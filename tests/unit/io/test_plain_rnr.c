@@ -127,7 +127,7 @@ static void a_receive_in_time_ends_the_wait(void **state)
 static void the_greatest_number_of_retries_is_no_limit(void **state)
 {
 	sender.rnr_retry = 7;
-	receiver.min_rnr_timer = 1; /* 10 us */
+	receiver.min_rnr_timer = 1; /* InfiniBand's code of 10 us */
 	meet();
 	plain_send(&sender, 1, "waits");
 	plain_expect_none(&sender, 200);

@@ -349,7 +349,7 @@ static void bytes_after_a_request_end_its_connection(void **state)
 }
 
 /* A program on the same host sends the peer's name, and then nothing more: the true peer must still
- * connect. */
+ * be able to connect. */
 static void a_forger_that_is_accepted_and_leaves_changes_nothing(void **state)
 {
 	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);

@@ -367,8 +367,8 @@ static void a_thread_that_looks_at_its_memory_gets_no_lease(void **state)
 		{"cwecwece", true},
 		{"cwecwecwecwecwecwecececececececece", false},
 		{"cwecwecwecwecwecwecececececececececece", true},
-		/* A lease in which the thread did not poll: it was useless, or the thread was only
-		 * held up. */
+		/* The thread did not poll during a lease: the lease was useless, or the thread was
+		 * only held up. */
 		{"v", false},
 		{"vcecececece", false},
 		{"V", true},

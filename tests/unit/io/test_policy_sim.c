@@ -22,7 +22,7 @@ enum { CONNS = 64, ROUNDS = 2000 };
 
 struct sim_conn {
 	struct policy_send send;
-	uint64_t since; /* time since when a Write waits; 0: no Write waits */
+	uint64_t since; /* time at which the wait of a Write began; 0: no Write waits */
 	struct policy_lookers l;
 	unsigned polls, seen; /* these members mean the same as in struct conn_policy */
 	uint64_t answer_at;   /* time at which an answer arrives; 0: none is under way */

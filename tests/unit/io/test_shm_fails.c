@@ -358,8 +358,8 @@ static void every_call_on_the_way_may_fail(void **state)
 }
 
 /*
- * The library calls madvise() to populate the pages: then a lack of memory is an error of the call,
- * while a later store would raise SIGBUS.
+ * The library calls madvise() to populate the pages, so that a lack of memory is an error of this
+ * call. Otherwise a later store would raise SIGBUS.
  */
 static void memory_that_cannot_be_populated_is_not_used(void **state)
 {

@@ -94,7 +94,7 @@ static void run(struct eng_task *task)
 }
 static struct eng_task task = {.link = LIST_INIT(task.link), .run = run};
 
-/* The log function of an application, which calls the library itself. */
+/* A log function of an application. The function itself calls the library. */
 static void sink(enum log_level level, const char *file, int line, const char *func,
 		 const char *text)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory windows between queue pairs without rdma_cm in one process, used as programs use them. */
+/* Memory windows between queue pairs without rdma_cm in one process, with the calls that programs
+ * make. */
 #include "plain.h"
 
 #include <errno.h>
@@ -366,7 +367,7 @@ static struct mr *last_binding(uint32_t *key)
 	return now;
 }
 
-/* Do what mr_release() does, which the library does not export. */
+/* Does the same as mr_release(), which the library does not export. */
 static void release(struct mr *mr)
 {
 	atomic_fetch_sub(&mr->holds, 1);

@@ -35,7 +35,8 @@ struct standin_member {
 	struct mirror_range records[4];
 	unsigned record_count;
 	unsigned asked[MESSAGE_TYPE_END];
-	uint64_t bad_from; /* offset from which the copy cannot be read; 0: all of it can */
+	/* offset from which the copy cannot be read; 0: the whole copy can be read */
+	uint64_t bad_from;
 	int bad_error;
 };
 

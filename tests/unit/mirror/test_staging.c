@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes copy the data that they send to a ring, whose memory is allocated on first use. */
+/* Flushes copy their data into a ring before they send them. The ring's memory is allocated on
+ * first use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1167,8 +1167,8 @@ static void the_own_copy_leaves_s_when_it_fails(void **state)
 	assert_int_equal(p.state, PRIMARY_SERVING);
 }
 
-/* The failed copy may lack data that other members have acknowledged since, so it is not a
- * source. */
+/* The failed copy may lack data that other members have acknowledged after its failure, so the copy
+ * is not a source. */
 static void a_failed_copy_makes_no_other_one_equal(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};

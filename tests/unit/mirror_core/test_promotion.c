@@ -35,7 +35,7 @@ static void what_is_over_permits_nothing(void **state)
 	assert_int_equal(promotion_order_permits(&force, &looked_at), PROMOTION_NO_ORDER);
 }
 
-/* The lease and the rules of S hold for an ordered promotion as for one without an order. */
+/* The lease and the rules of S also hold for a promotion that an operator orders. */
 static void without_force_an_order_counts_for_its_epoch(void **state)
 {
 	const struct promotion_order order = order_of(PROMOTION_ORDER);

@@ -309,7 +309,8 @@ static void a_record_that_cannot_be_is_refused(void **state)
 {
 	size_t len = packet_encode(sample(PACKET_RECORD), version_newest(), bytes);
 
-	bytes[12 + 1 + 8 + 4 + 20] ^= 1; /* a byte of the record, which makes its checksum wrong */
+	/* a byte of the record, so that the record's checksum is wrong */
+	bytes[12 + 1 + 8 + 4 + 20] ^= 1;
 	assert_int_equal(packet_decode(bytes, len, &got), -EPROTO);
 }
 

@@ -49,7 +49,7 @@ static struct mirror_record first_record(void)
 	return record;
 }
 
-/* Let a process of another host become the primary, whose alive key exists. */
+/* Let a process of another host become the primary. Its alive key exists. */
 static void promote_other(void)
 {
 	struct mirror_record next = now.record;

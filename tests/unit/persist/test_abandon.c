@@ -36,8 +36,8 @@ static int catch_faults(unsigned char *p, size_t len)
 	return uffd;
 }
 
-/* Wait until a thread faults. The thread then waits until the descriptor is closed, which makes the
- * memory ordinary again. */
+/* Wait until a thread faults. The thread then waits until the descriptor is closed. After that the
+ * memory is ordinary again. */
 static void wait_for_fault(int uffd)
 {
 	struct pollfd fd = {.fd = uffd, .events = POLLIN};

@@ -119,9 +119,9 @@ static void each_malformed_frame_has_its_error(void **state)
 	const uint8_t *pdata;
 
 	buf[17] = 2;
-	buf[18] = 2; /* 512 */
+	buf[18] = 2; /* 512 bytes of private data */
 	assert_int_equal(mpa_start_decode_header(buf), MPA_START_MAX);
-	buf[19] = 1; /* 513 */
+	buf[19] = 1; /* 513 bytes of private data */
 	assert_int_equal(mpa_start_decode_header(buf), -EMSGSIZE);
 	assert_int_equal(mpa_start_decode(buf, sizeof(buf), &back, &pdata), -EMSGSIZE);
 	buf[16] = 0x10; /* the flag S announces a block of 4 bytes, but there are only 3 */

@@ -291,7 +291,7 @@ static void a_control_message_may_grow_within_a_limit(void **state)
 	}
 }
 
-/* The decoder does not read the content of a message, which may not have arrived yet. */
+/* The decoder does not read the content of a message, because the content may arrive later. */
 static void a_message_above_the_limit_is_refused_by_its_length_alone(void **state)
 {
 	struct ddp_hdr hdr = segment(RDMAP_EXT_REQ);

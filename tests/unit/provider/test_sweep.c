@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sweep.c -- a complete use of librpma over the software RNIC ("a life"), with both sides in
- * this thread, is repeated. In each life another call of the provider fails. No call may hang, and
- * no object may be left.
+ * test_sweep.c -- repeats a complete use of librpma over the software RNIC ("a life"), with both
+ * sides in this thread. In each life another call of the provider fails. No call may hang, and no
+ * object may be left.
  */
 #include <dlfcn.h>
 #include <errno.h>

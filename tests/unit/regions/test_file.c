@@ -388,7 +388,8 @@ static void *greet_as_another_program(void *listener)
 	return NULL;
 }
 
-/* The error must name the port even if an owner is given, whose name some devices cannot carry. */
+/* The error must name the port even if the caller gives an owner. Some devices cannot transmit the
+ * owner's name. */
 static void a_port_of_another_program_is_called_so(void **state)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -120,7 +120,7 @@ static void a_send_completes_once_a_receive_has_it(void **state)
 	bench_close(&t);
 }
 
-/* Writes may overtake a Send that waits for a receive, but their Acks may not. */
+/* A Write may overtake a Send that waits for a receive, but the Ack of the Write must not. */
 static void a_send_without_a_receive_holds_up_the_acks_behind_it(void **state)
 {
 	open_bench();

@@ -229,7 +229,8 @@ static void a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that(
 	drop(remote);
 }
 
-/* In a forked child the library has no mappings of its own, which a lasting region needs. */
+/* A lasting region needs a mapping of the library's own. In a forked child the library has no such
+ * mapping. */
 static void in_a_forked_child_no_region_is_lasting(void **state)
 {
 	struct mr *mr = whole(RW);

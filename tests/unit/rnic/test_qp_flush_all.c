@@ -57,7 +57,7 @@ static void its_completion_is_that_of_a_flush(void **state)
 	assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 	assert_int_equal(wc.byte_len, 0);
 	assert_int_equal(t->b->wb_count, 0); /* visibility needs no write-back */
-	/* but the bytes are still recorded as not written back */
+	/* the bytes are still recorded as not written back */
 	bench_flush_all(t, 3);
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 3, IBV_WC_SUCCESS);

@@ -11,7 +11,7 @@ static void open_in_place(struct bench *t, const struct pair_options *o)
 	t->a->in_place = t->b->in_place = true;
 }
 
-/* Pass all bytes of `a` to `b` in one piece, which `b` takes without its buffer. */
+/* Pass all bytes of `a` to `b` in one piece. `b` takes them without its buffer. */
 static void take_all(struct bench *t)
 {
 	end_send_all(t->a);

@@ -18,7 +18,8 @@ static unsigned limits;
  * does. */
 struct user {
 	struct srq_waiter waiter;
-	unsigned gets, notified, got, greed; /* greed: it takes at most this many each time */
+	/* greed: maximum number of receives that it takes each time */
+	unsigned gets, notified, got, greed;
 };
 
 static void user_get(struct srq_waiter *waiter)

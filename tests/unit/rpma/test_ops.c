@@ -89,8 +89,8 @@ static void an_operation_of_no_bytes_names_no_memory(void **state)
 	assert_int_equal(script.send.num_sge, 0);
 	assert_int_equal(rpma_recv(conn, NULL, 0, 0, &token), 0);
 	assert_int_equal(script.recv.num_sge, 0);
-	/* One memory region without the other is a mistake. No region at all, with no bytes, is
-	 * permitted. */
+	/* A call with only one of the two memory regions is an error. A call without regions and
+	 * without bytes is permitted. */
 	assert_int_equal(rpma_write(conn, remote, 0, local, 0, 0, ALWAYS, &token), 0);
 	assert_int_equal(script.send.num_sge, 1);
 }
@@ -236,7 +236,7 @@ static void the_read_of_a_flush_stays_inside_the_region(void **state)
 		{8, 5, 1, 0, 8},
 		{5, 0, 5, 0, 5},
 		{1, 0, 1, 0, 1},
-		/* The range is outside the region, which the peer has to refuse. */
+		/* The range is outside the region, so the peer has to refuse it. */
 		{1000, 999, 2, 999, 8},
 		{1000, 2000, 8, 2000, 8},
 		{1000, 2000, 0, 2000, 8},

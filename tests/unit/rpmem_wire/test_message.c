@@ -131,7 +131,7 @@ static void a_name_longer_than_any_path_is_refused(void **state)
 	memset(buf, 'x', sizeof(buf));
 	memset(buf, 0, 4);
 	buf[4] = 0x00;
-	buf[5] = 0x10; /* 4096 */
+	buf[5] = 0x10; /* a length of 4096 */
 	assert_false(wire_remove_decode(buf, 6 + 4096, &got));
 	buf[4] = 0xff;
 	buf[5] = 0x0f;
