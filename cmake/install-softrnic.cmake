@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The installation of the launcher, and of the libraries that it puts in place of others.
+# The installation of the launcher, and of the libraries with which it replaces rdma-core's.
 if(NOT TARGET softrnic OR NOT TARGET softrnic_run)
 	return()
 endif()
@@ -7,8 +7,8 @@ install(TARGETS dropin_ibverbs dropin_rdmacm
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin)
 install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-# completion(NAME...): the same text completes all three programs, and each package installs it
-# under its programs' names.
+# completion(NAME...): installs the scripts for completion in bash and zsh under these names. The
+# same scripts complete all three programs.
 set(RPMA_ZSH_DIR share/zsh/site-functions CACHE STRING "where functions for completion in zsh are installed")
 function(completion)
 	foreach(name ${ARGN})

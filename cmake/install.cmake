@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The installation of everything but the libraries (library.cmake) and the launcher (install-softrnic.cmake).
+# The installation of all files except the libraries (library.cmake) and the launcher (install-softrnic.cmake).
 if(NOT TARGET rpma OR NOT TARGET rpma_tool)
 	return()
 endif()
@@ -13,7 +13,7 @@ foreach(section 1 3 5 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
 		FILES_MATCHING PATTERN "*.${section}")
 endforeach()
-# With the prefix /usr this is the folder in which Debian's python3 looks.
+# With the prefix /usr this is the folder in which Debian's python3 finds packages.
 set(RPMA_PYTHON_DIR lib/python3/dist-packages CACHE STRING "where the packages for Python are installed")
 install(DIRECTORY python/_rpma python/rpma python/rpmirror DESTINATION ${RPMA_PYTHON_DIR}
 	FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)

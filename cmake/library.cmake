@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # rpma_library(name
-#	OBJECTS room ...        the object libraries that it is made of
+#	OBJECTS room ...        the object libraries of which it consists
 #	MAP file                its version script, in the caller's folder
-#	[LINK library ...]      what it is linked with
+#	[LINK library ...]      the libraries with which it is linked
 #	[SOVERSION n]
 #	[OUTPUT_NAME name]      the file is lib<name>.so
-#	[HEADER file]           below include/; with it the library is for others:
+#	[HEADER file]           its public header, below include/, if other programs use the library; then:
 #	DESCRIPTION text        of the package lib<name>, for pkg-config and find_package()
-#	[NEEDS library ...]     what programs link beside it, by the names of the linker
-#	[NEEDS_PRIVATE lib ...] what it needs itself, for static linking
-#	SYMBOLS NODE=LIST ...)  its functions: lists in tests/abi, by the nodes of the map
-# A shared library: built, installed, and with a header made a package whose symbols and manual
-# pages tests/abi compares with the lists, and whose header it compiles alone. A new one is a call
-# of this and a folder; its include rules are a row of check-rooms.sh, without which it is not
-# configured.
+#	[NEEDS library ...]     other libraries that programs also link, by the linker's names
+#	[NEEDS_PRIVATE lib ...] libraries that it needs itself, for static linking
+#	SYMBOLS NODE=LIST ...)  its functions: a list in tests/abi for each node of the map
+# Builds and installs a shared library. A library with a header also becomes a package: tests/abi
+# compares its symbols and manual pages with the lists, and compiles its header alone. A new library
+# needs a folder, a call of this function, and a row of include rules in check-rooms.sh; without the
+# row the configuration fails.
 include(CMakePackageConfigHelpers)
 
 function(rpma_library_has_rules name)
@@ -24,8 +24,8 @@ function(rpma_library_has_rules name)
 	endif()
 endfunction()
 
-# rpma_library_package(output): the files that `cmake --install` puts beside the library, at the
-# same paths as those of upstream's librpma.
+# rpma_library_package(output): the files that `cmake --install` installs in addition to the
+# library, at the same paths as upstream's librpma.
 function(rpma_library_package output)
 	set(LIBRARY_NAME ${output})
 	set(LIBRARY_PACKAGE lib${output})
@@ -38,7 +38,7 @@ function(rpma_library_package output)
 	list(TRANSFORM L_NEEDS_PRIVATE PREPEND "-l" OUTPUT_VARIABLE LIBRARY_LIBS_PRIVATE)
 	list(JOIN LIBRARY_LIBS_PRIVATE " " LIBRARY_LIBS_PRIVATE)
 	# The prefix in the .pc file is relative to the file itself, so that `cmake --install
-	# --prefix` may move the tree.
+	# --prefix` can move the tree.
 	file(RELATIVE_PATH LIBRARY_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 	string(REGEX REPLACE "/$" "" LIBRARY_PC_TO_PREFIX "${LIBRARY_PC_TO_PREFIX}")
 

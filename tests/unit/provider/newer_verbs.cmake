@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# newer_verbs(dir): this machine's infiniband/verbs.h with the flush of rdma-core 45 added, for a test that
-# compiles with it and simulates the device. Never linked with code that uses its structs.
+# newer_verbs(dir): writes this machine's infiniband/verbs.h with the flush of rdma-core 45 added, for a test that
+# simulates the device. The test must not be linked with code that uses the original structs.
 function(newer_verbs dir)
 	find_file(VERBS_H infiniband/verbs.h PATHS ${IBVERBS_INCLUDE_DIRS} REQUIRED)
 	file(READ ${VERBS_H} text)
