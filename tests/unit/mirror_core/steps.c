@@ -187,7 +187,7 @@ static bool clear_holds(bool done)
 		!meta_bitmap_count(&steps_meta, 0));
 }
 
-/* A bitmap of an old epoch never counts for the present one. */
+/* A bitmap of an old epoch never counts for the present epoch. */
 static void before_start(void)
 {
 	before_cool();

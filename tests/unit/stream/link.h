@@ -35,7 +35,7 @@ struct side {
 	bool closed;                /* the socket is closed */
 	bool muted;                 /* the link takes no bytes of this side */
 	bool moved;                 /* bytes or an end have moved since side_run() began */
-	uint64_t unacknowledged_ns; /* what the link reports for this side */
+	uint64_t unacknowledged_ns; /* the link's report for this side */
 	uint64_t deadline;          /* the deadline that was set last */
 	unsigned redials;
 	unsigned seen[EVENT_KINDS]; /* number of events of each kind (side_events()) */

@@ -11,7 +11,7 @@
 extern struct walk {
 	struct link link;
 	struct side *me;
-	bool aborted, connected; /* what the user has done */
+	bool aborted, connected; /* calls that the user has made */
 } walk;
 
 /* How to bring a stream from IDLE to a state. */
