@@ -11,9 +11,9 @@ TITLE = "A durable write of 64 B, beside a local one\\n(lower is better; all on 
 UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 NAIVE = "naive: send, pwrite, fdatasync, answer"
 # The sentence in README.md: a row, and the row's words in that sentence.
-SENTENCE = (("librpma over TCP", "a durable write of 64 B to another process costs {} x as much over TCP"),
+SENTENCE = (("librpma over TCP", "{} x over TCP"),
             ("librpma over rings", "{} x over shared memory"),
-            (NAIVE, "and by a hand-written loop of `recv`, `pwrite`, `fdatasync`, `send` over TCP {} x"))
+            (NAIVE, "and {} x by a hand-written loop of `recv`, `pwrite`, `fdatasync`, `send` over TCP"))
 
 
 def _size(size):
@@ -127,8 +127,9 @@ def sentence(record, where):
     """A sentence about the rows that were measured."""
     found = _first_ratios(record)
     shown = [words.format(_ratio(found[name])) for name, words in SENTENCE if name in found]
-    return (f"Beside a local `pwrite` + `fdatasync` of the same minutes, {', '.join(shown)}, all on one disk ({where}). The "
-            "picture has [what else one would take](bench/README.md#durable-writes-beside-what-else-one-would-take).\n")
+    return ("The time of a durable write of 64 B to another process, as a multiple of the time of a local `pwrite` + "
+            f"`fdatasync`, is {', '.join(shown)}. All were measured in the same minutes, on one disk ({where}). The picture "
+            "also shows [other software](bench/README.md#durable-writes-beside-other-software).\n")
 
 
 def bars(record):
