@@ -41,7 +41,7 @@ void node_run_atomics_early(struct node *n)
 	}
 }
 
-/* Act as if every peer that consented had announced native flushes. */
+/* Treat every consenting peer as if it had announced native flushes. */
 void node_ignore_read_flushes(struct node *n)
 {
 	if (n->sim->sc.mode == SIM_PLAIN_READS && n->qp && n->qp->stream.consent)
@@ -55,8 +55,8 @@ static bool has_sent_all(const struct qp *qp)
 	return qp && qp->tx.source == TX_NONE && qp->tx.built == qp->tx.sent;
 }
 
-/* Count messages that have arrived but that the product's count omits: Sends that wait for a
- * receive, later Writes, and a Write whose last part has not arrived. */
+/* Count messages that have arrived but that the product does not count yet: Sends that wait for a
+ * receive, Writes after them, and a Write whose last part has not arrived. */
 static uint64_t unplaced(const struct qp *qp, const struct qp *peer)
 {
 	const struct park_seg *waits = park_first(&qp->recv.park);

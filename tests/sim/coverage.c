@@ -115,7 +115,7 @@ void coverage_print(const struct coverage *c, FILE *to)
 	fprintf(to, "\n");
 }
 
-/* Returns true if each kind of fault has happened. Prints those that have not. */
+/* Returns true if each kind of fault has happened. Prints the kinds that have not. */
 static bool faults_happened(const struct coverage *c, FILE *to)
 {
 	bool all = true;

@@ -74,7 +74,7 @@ struct coverage {
 #undef X
 };
 
-/* Call this after a run, before the run's ends are stopped. */
+/* Call this after a run, before world_stop(). */
 void coverage_add(struct coverage *c, const struct world *w);
 void coverage_print(const struct coverage *c, FILE *to);
 /* Returns true if each case happened at least once. Prints the cases that did not. */

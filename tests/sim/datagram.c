@@ -70,7 +70,7 @@ static void dg_on_event(struct datagrams *d, const struct event *e)
 	}
 }
 
-/* No event is left, so nothing will end a request that is still posted. */
+/* No event is left, so a request that is still posted would never end. */
 static void dg_check_end(struct datagrams *d)
 {
 	for (int i = 0; i < DG_ALL; i++) {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * datagram.h -- queue pairs of datagrams on two hosts, and a network that loses, doubles, delays
- * and reorders packets, and to which a stranger adds forged ones.
+ * datagram.h -- queue pairs of datagrams on two hosts, and a network that loses, duplicates, delays
+ * and reorders packets. An attacker adds forged packets to the network.
  *
- * The product's queue pair, its flow control and its header run unchanged. Simulated are the two
- * ports of each host (the work of src/softrnic/io/ud_port*.c), the network, the time and the
- * application. What must hold, after every packet:
+ * The product's queue pair, its flow control and its header run unchanged. The simulation replaces
+ * the two ports of each host (the work of src/softrnic/io/ud_port*.c), the network, the time and
+ * the application. These rules must hold after every packet:
  *
- * whole: a message fills one receive with its 40 bytes of addresses and all of its payload, or it
- * changes no byte and completes nothing.
+ * whole: a message either fills one receive with its 40 bytes of addresses and all of its payload,
+ * or it changes no byte and completes no receive.
  *
- * key: a message with another key than the queue pair's changes nothing. So does a message that
- * comes to a queue pair in RESET, INIT or ERR.
+ * key: a message changes nothing if its key differs from the queue pair's key. The same holds for a
+ * message to a queue pair in RESET, INIT or ERR.
  *
- * sent: a Send completes with success after its packet left, and its packet has the bytes and the
- * fields of the request, whatever the application does to the source later.
+ * sent: a Send completes with success only after its packet was sent. The packet has the bytes and
+ * fields of the request, even if the application changes the source after the completion.
  *
- * window: as long as credits come in time, no more packets are under way to a port than its socket
- * holds. So a network without loss loses nothing, if one port sends to each.
+ * window: if credits arrive in time, no more packets are in flight to a port than its socket can
+ * hold. So a network without loss loses no packet if only one port sends to each port.
  *
- * end: every request completes, also if the receiving port is silent.
+ * end: every request completes, even if the receiving port sends no credits.
  *
  * Datagrams have no Flush, so the memory has one layer.
  */
@@ -29,13 +29,13 @@
 #include "sim.h"
 #include "softrnic/rnic/ud_qp.h"
 
-#define DG_PORTS      2 /* of a host */
-#define DG_QPS        3 /* of a host */
+#define DG_PORTS      2 /* number of ports of a host */
+#define DG_QPS        3 /* number of queue pairs of a host */
 #define DG_ALL        (2 * DG_QPS)
-#define DG_SLOTS      8 /* buffers for receives, of a queue pair or of a host's SRQ */
+#define DG_SLOTS      8 /* receive buffers of a queue pair, or of a host's SRQ */
 #define DG_PIECES     3
-#define DG_DEPTH      8  /* of a send queue */
-#define DG_MSGS       64 /* messages of a queue pair */
+#define DG_DEPTH      8  /* slots of a send queue */
+#define DG_MSGS       64 /* messages that a queue pair sends at most in a run */
 #define DG_FLIGHTS    768
 #define DG_SOCKET_MAX 64
 
@@ -44,7 +44,7 @@ struct dg_msg {
 	const uint8_t *bytes;
 	uint32_t len, qkey, imm;
 	bool has_imm, is_inline, signalled, solicited;
-	bool left; /* its packet is sent */
+	bool left; /* its packet has been sent */
 };
 
 struct dg_slot {
@@ -70,10 +70,10 @@ struct dg_qp {
 	uint32_t qpn, qkey;
 	struct cq send_cq, recv_cq;
 	struct dg_box own_box, *box;
-	int taken; /* the slot that the next message fills, taken from the box; -1: none */
+	int taken; /* the slot that is taken from the box for the next message; -1: none */
 	struct dg_msg msg[DG_MSGS];
 	unsigned planned, posted, left, done;
-	unsigned idle;   /* turns without room for a post */
+	unsigned idle;   /* successive turns in which no Send could be posted */
 	uint64_t source; /* offset of DG_DEPTH sources in the host's arena */
 	bool held, waits;
 	uint64_t held_order;
@@ -81,16 +81,16 @@ struct dg_qp {
 
 struct dg_flight {
 	bool used;
-	struct ud_packet packet;    /* `port` is that of the sender, as the receiver sees it */
+	struct ud_packet packet;    /* `port` is the sender's port */
 	const struct dg_port *from; /* NULL: forged */
 	struct dg_port *to;
-	bool counted; /* by the sender's window, and not read yet */
+	bool counted; /* the sender's window counts this packet, which is not read yet */
 	uint8_t bytes[UD_DATAGRAM_MAX + 1];
 };
 
 struct dg_port {
 	struct dg_host *host;
-	unsigned index; /* of all ports */
+	unsigned index; /* number among all ports of both hosts */
 	uint16_t number;
 	struct ud_flows flows;
 	struct dg_flight *socket[DG_SOCKET_MAX];
@@ -98,7 +98,7 @@ struct dg_port {
 	bool read_due;
 	uint64_t patience_at; /* time of the next EV_TIME; 0: none is due */
 	uint64_t paused_until;
-	unsigned under_way[2 * DG_PORTS]; /* counted packets to each port */
+	unsigned under_way[2 * DG_PORTS]; /* counted packets in flight to each port */
 };
 
 struct dg_host {
@@ -111,14 +111,14 @@ struct dg_host {
 	struct dg_port port[DG_PORTS];
 	struct dg_qp qp[DG_QPS];
 	struct dg_box box;       /* shared by the host's queue pairs, if it has an SRQ */
-	uint8_t *arena, *shadow; /* the memory, and what it must be */
+	uint8_t *arena, *shadow; /* the memory, and its expected content */
 	uint64_t size, recv_from, recv_to, send_from, send_to;
 };
 
 /* The properties of a run. */
 struct dg_plan {
 	enum sim_mode mode;
-	unsigned ports, loss, doubles, forged; /* the latter three in percent */
+	unsigned ports, loss, doubles, forged; /* loss, doubles and forged are in percent */
 	bool restarts;                         /* queue pairs are reset and set up again */
 	bool pauses;                           /* ports read nothing for up to 2.5 s */
 	bool deregisters;
@@ -135,7 +135,7 @@ struct datagrams {
 	uint64_t holds; /* orders the queue pairs that wait for a credit */
 };
 
-/* Cases that the runs together have reached; each must be positive. */
+/* Cases that the runs together have reached; each count must be positive. */
 #define DATAGRAM_COVERAGE(X)                                                                       \
 	X(posted)                                                                                  \
 	X(sent)                                                                                    \
@@ -176,12 +176,12 @@ extern struct datagram_coverage datagram_seen;
 bool datagram_run(struct world *w, uint64_t seed, const struct sim_options *opt);
 void datagram_fini(void);
 void datagram_print(FILE *to);
-/* Did every case happen at least once? Prints the cases that did not. */
+/* Returns true if every case happened at least once. Prints the cases that did not. */
 bool datagram_is_complete(FILE *to);
 /* Report a run with a violation. */
 void datagram_report(FILE *to);
 
-/* Is every credit true and in time, and does one port send to each? */
+/* Returns true if all credits are correct and in time, and only one port sends to each port. */
 static inline bool dg_is_lossless(const struct datagrams *d)
 {
 	const struct dg_plan *p = &d->plan;
@@ -205,14 +205,14 @@ void dg_on_arrival(struct datagrams *d, struct dg_flight *f);
 void dg_on_read(struct datagrams *d, struct dg_port *p);
 void dg_on_time(struct datagrams *d, struct dg_port *p, bool writable);
 void dg_forge(struct datagrams *d);
-/* datagram_check.c: give a message to the queue pair, and check all that it did. */
+/* datagram_check.c: deliver a message to the queue pair, and check all its effects. */
 void dg_receive(struct datagrams *d, struct dg_qp *q, const struct ud_header *h,
 		const struct ud_packet *p, bool forged);
-/* The packet must have the request's bytes and fields. */
+/* Check that the packet has the request's bytes and fields. */
 void dg_check_packet(struct datagrams *d, struct dg_qp *q, const struct dg_msg *m,
 		     const struct ud_packet *p);
 void dg_check_memory(struct datagrams *d, struct dg_host *h);
-/* The posted receives of a queue pair that is in ERR have come back. */
+/* Check that all posted receives of a queue pair in ERR were flushed. */
 void dg_check_flushed(struct datagrams *d, struct dg_qp *q);
 /* datagram_app.c */
 void dg_tick(struct datagrams *d, struct dg_qp *q);

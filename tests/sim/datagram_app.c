@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* datagram_app.c -- the applications: they post, poll, restart queue pairs and end regions. */
+/*
+ * datagram_app.c -- the applications: they post, poll, restart queue pairs and deregister regions.
+ */
 #include <string.h>
 
 #include "datagram.h"
@@ -8,11 +10,11 @@
 #define INLINE_MAX  64
 #define SIGNAL_EACH 4
 #define BURIED      0xdb
-#define IDLE_MAX    8 /* doublings of the time between two turns */
+#define IDLE_MAX    8 /* limit: the time between two turns doubles at most this many times */
 
 /* --- completions of Sends ------------------------------------------------------------------- */
 
-/* The application uses the source of a completed Send again. */
+/* The application reuses the source of a completed Send. */
 static void app_reuse(struct datagrams *d, struct dg_qp *q, unsigned id)
 {
 	uint64_t off = q->source + (uint64_t)(id % DG_DEPTH) * d->plan.len_max;
@@ -106,7 +108,8 @@ static void app_address(const struct dg_qp *q, const struct dg_msg *m, struct ud
 	memcpy(ah->path.to, m->to->host->gid, UD_GID_LEN);
 }
 
-/* The source has the message's bytes until the Send completes; an inline one only until now. */
+/* The source keeps the message's bytes until the Send completes. An inline source keeps them only
+ * until the post returns. */
 static uint8_t *app_source(struct datagrams *d, struct dg_qp *q, const struct dg_msg *m)
 {
 	uint64_t off = q->source + (uint64_t)(q->posted % DG_DEPTH) * d->plan.len_max;
@@ -118,7 +121,7 @@ static uint8_t *app_source(struct datagrams *d, struct dg_qp *q, const struct dg
 	return q->host->arena + off;
 }
 
-/* With the highest bit, the request has the sender's own key. */
+/* If the highest bit of the request's Q_Key is set, the sender's own Q_Key replaces it. */
 static void app_post_send(struct datagrams *d, struct dg_qp *q)
 {
 	struct dg_msg *m = &q->msg[q->posted];
@@ -200,7 +203,7 @@ static void app_post_recv(struct datagrams *d, struct dg_qp *q)
 
 /* --- states --------------------------------------------------------------------------------- */
 
-/* Everything that is posted is dropped, without a completion. */
+/* A reset drops all posted requests without completions. */
 static void app_reset(struct datagrams *d, struct dg_qp *q)
 {
 	struct dg_box *b = q->box;
@@ -228,7 +231,7 @@ static void app_fail(struct datagrams *d, struct dg_qp *q)
 	}
 }
 
-/* One step towards RTS, or away from it. */
+/* Move the queue pair one state towards RTS, or from RTS to ERR or RESET. */
 static void app_move(struct datagrams *d, struct dg_qp *q)
 {
 	switch (dg_state(q)) {
@@ -258,7 +261,8 @@ static void app_move(struct datagrams *d, struct dg_qp *q)
 	}
 }
 
-/* The memory has another use from now on: no byte of it may change. */
+/* The memory of a deregistered region is used for something else, so no byte of it may change any
+ * more. */
 static void app_bury(struct dg_host *h, struct mr **mr, uint64_t from, uint64_t to)
 {
 	mr_kill(*mr);
@@ -289,7 +293,7 @@ static bool app_has_room(const struct dg_qp *q)
 	return q->posted < q->planned && q->posted - q->done < DG_DEPTH;
 }
 
-/* The next turn; later if the application only waits. */
+/* Schedule the next turn, later if the application only waits. */
 static void app_again(struct datagrams *d, struct dg_qp *q)
 {
 	uint64_t tick = d->plan.tick_ns << q->idle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* datagram_check.c -- what a packet must be, and what its arrival may do. */
+/* datagram_check.c -- checks the content of each packet, and the effects of its arrival. */
 #include <string.h>
 
 #include "datagram.h"
@@ -67,7 +67,7 @@ static uint64_t check_room(const struct dg_slot *s)
 	return sum;
 }
 
-/* Which receive must the message fill? -1: none. */
+/* Returns the receive that the message must fill, or -1 if it must fill none. */
 static int check_expect(struct dg_qp *q, const struct ud_header *h, size_t len)
 {
 	if (!check_is_open(q)) {
@@ -84,7 +84,7 @@ static int check_expect(struct dg_qp *q, const struct ud_header *h, size_t len)
 	return -1;
 }
 
-/* The bytes that the receive must have. */
+/* Store the bytes that the receive must have in the host's shadow memory. */
 static void check_fill(struct dg_host *h, const struct dg_slot *s, const uint8_t *bytes, size_t len)
 {
 	for (unsigned i = 0; i < s->pieces && len > 0; i++) {
@@ -119,7 +119,7 @@ static void check_filled(struct datagrams *d, struct dg_qp *q, const struct ud_h
 	q->taken = -1;
 }
 
-/* The receives must come back in order: first the one that is taken. */
+/* The receives must be flushed in order, beginning with the taken one. */
 static void check_flushed(struct datagrams *d, struct dg_qp *q, const struct ibv_wc *wc, int n)
 {
 	struct dg_box *b = q->box;
@@ -148,7 +148,7 @@ void dg_check_flushed(struct datagrams *d, struct dg_qp *q)
 	check_flushed(d, q, wc, cq_poll(&q->recv_cq, 2 * DG_SLOTS, wc));
 }
 
-/* The program's own error: it has deregistered the memory of a receive. */
+/* The application has deregistered the memory of a receive, so that the receive must fail. */
 static void check_failed(struct datagrams *d, struct dg_qp *q, const struct ibv_wc *wc, int n)
 {
 	if (wc->status != IBV_WC_LOC_PROT_ERR || wc->wr_id != (uint64_t)q->taken ||
@@ -161,7 +161,7 @@ static void check_failed(struct datagrams *d, struct dg_qp *q, const struct ibv_
 	dg_poll_sends(d, q);
 }
 
-/* Broken on purpose: the key is that of the queue pair, whatever came. */
+/* Broken on purpose: replace the received key by the queue pair's key. */
 static struct ud_header check_header(struct datagrams *d, const struct dg_qp *q,
 				     const struct ud_header *h)
 {
@@ -172,7 +172,7 @@ static struct ud_header check_header(struct datagrams *d, const struct dg_qp *q,
 	return given;
 }
 
-/* Broken on purpose: the last byte of the payload does not come. */
+/* Broken on purpose: the last byte of the payload is not placed. */
 static void check_tear(struct datagrams *d, struct dg_qp *q, int slot, size_t len)
 {
 	const struct dg_slot *s = slot >= 0 ? &q->box->slot[slot] : NULL;

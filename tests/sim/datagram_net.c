@@ -6,7 +6,7 @@
 #include "datagram.h"
 
 #define BATCH          32
-#define FULL_NS        5000 /* after this time a full socket takes packets again */
+#define FULL_NS        5000 /* after this time a full socket accepts packets again */
 #define FORGED_LEN_MAX 120
 
 static struct ud_packet batch[BATCH];
@@ -62,7 +62,7 @@ static struct dg_flight *net_carry(struct datagrams *d, const struct dg_port *fr
 	return f;
 }
 
-/* A packet leaves a port: it is lost, or carried once or twice. */
+/* A packet leaves a port. The network loses it, or delivers it once or twice. */
 static void net_launch(struct datagrams *d, struct dg_port *from, const struct ud_packet *p,
 		       bool counted)
 {
@@ -86,7 +86,8 @@ static void net_launch(struct datagrams *d, struct dg_port *from, const struct u
 
 /* --- sent ----------------------------------------------------------------------------------- */
 
-/* A network that keeps order, in which every credit is true and in time. */
+/* Check the window rule, in runs whose network keeps order and whose credits are correct and in
+ * time. */
 static void net_check_window(struct datagrams *d, struct dg_qp *q)
 {
 	const struct dg_port *p = q->port;
@@ -115,7 +116,7 @@ static void net_launch_messages(struct datagrams *d, struct dg_qp *q, int n)
 	net_check_window(d, q);
 }
 
-/* The number of packets that the socket takes. */
+/* Returns the number of packets that the socket accepts. */
 static int net_socket_takes(struct datagrams *d, int n)
 {
 	return prng_chance(dg_rng(d), 90) ? n : (int)prng_below(dg_rng(d), (uint64_t)n + 1);
@@ -142,7 +143,7 @@ static void net_wait(struct datagrams *d, struct dg_qp *q)
 	dg_at(d, FULL_NS, EV_RESUME, q->port->index, 0);
 }
 
-/* Broken on purpose: no credit is needed. */
+/* Broken on purpose: send without credits. */
 static void net_ignore_windows(struct ud_flows *f)
 {
 	for (int i = 0; i < UD_PEERS; i++)
@@ -161,7 +162,7 @@ static int net_gather(struct datagrams *d, struct dg_qp *q)
 			    (int)prng_between(dg_rng(d), 1, BATCH));
 }
 
-/* Returns false if there is nothing more to send now. */
+/* Returns false if no more packets can be sent now. */
 static bool net_send_batch(struct datagrams *d, struct dg_qp *q)
 {
 	int n = net_gather(d, q), taken;
@@ -180,7 +181,7 @@ static bool net_send_batch(struct datagrams *d, struct dg_qp *q)
 	return taken > 0;
 }
 
-/* Requests that have failed are no longer in the queue: first see which ones. */
+/* Poll first: failed requests are no longer in the send queue, and their completions name them. */
 void dg_send(struct datagrams *d, struct dg_qp *q)
 {
 	dg_poll_sends(d, q);
@@ -246,7 +247,7 @@ static void net_read_later(struct datagrams *d, struct dg_port *p)
 	dg_at(d, delay, EV_PUMP, p->index, 0);
 }
 
-/* Credits are so short that the socket always has room for them. */
+/* Credits are small, so the socket always has room for them. */
 static void net_take_credit(struct datagrams *d, struct dg_flight *f, const struct ud_header *h)
 {
 	bool made_room = ud_flows_on_credit(&f->to->flows, &f->packet, h->serial, h->qkey);

@@ -160,7 +160,7 @@ static void inbox_check_message(struct inbox *b, struct node *n, const struct in
 	const char *bad;
 	size_t at = 0;
 
-	/* with connections in a row the contents of Sends are not compared */
+	/* runs of connections in a row do not compare the contents of Sends */
 	if (n->sim->world->reconnect)
 		return;
 	for (unsigned i = 0; i < slot->pieces; i++) {

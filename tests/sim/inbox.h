@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * inbox.h -- the user's receives: buffers of one end, or of all ends of a host that share an SRQ.
- * They are posted in turn, and each buffer must complete once.
- */
+/* inbox.h -- the user's receives: the buffers of one end, or of all ends of a host that share an
+ * SRQ. They are posted in turn, and each posted buffer must complete exactly once. */
 #ifndef SIM_INBOX_H
 #define SIM_INBOX_H
 
@@ -12,7 +10,7 @@
 
 #include "softrnic/rnic/srq.h"
 
-#define INBOX_SLOTS  16 /* receives that may be posted at a time */
+#define INBOX_SLOTS  16 /* receives that can be posted at the same time */
 #define INBOX_PIECES 4  /* memory pieces (SGEs) of one receive */
 #define INBOX_BATCH  4
 #define RECV_ID      (1u << 20) /* wr_id of the first buffer; wr_ids of operations are smaller */
@@ -33,7 +31,8 @@ struct inbox {
 	struct inbox_slot slot[INBOX_SLOTS];
 	uint32_t slot_len, depth;
 	unsigned posted, completed;
-	unsigned lost; /* receives that a queue pair took at most, and can no longer complete */
+	/* upper limit of the receives that a queue pair took and can no longer complete */
+	unsigned lost;
 	bool has_srq, shared;
 	struct srq srq;
 };
@@ -54,8 +53,8 @@ bool inbox_is_used_up(const struct inbox *b);
 void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *wc);
 /* Check at the end that every receive has completed or is still in the SRQ. */
 void inbox_check(const struct inbox *b);
-/* Copy what posted buffers now hold to `want`, the expected bytes of an arena: messages may have
- * changed it. */
+/* Copy the present bytes of posted buffers to `want`, the expected bytes of an arena, because
+ * messages may have changed these buffers. */
 void inbox_allow(const struct inbox *b, uint8_t *want);
 
 #endif

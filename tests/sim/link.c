@@ -8,7 +8,7 @@
 #include "reconnect.h"
 
 #define ARRIVAL_OF_END UINT64_MAX
-/* limit of the delay with which a thread that gets no processor notices a RST */
+/* upper limit of the delay after which a thread without a processor notices a RST */
 #define RESET_NOTICED_NS (20 * NSEC_PER_MS)
 
 static void pipe_open(struct pipe *p, size_t window)
@@ -233,8 +233,8 @@ void link_shutdown(struct sim *sim, int node)
 	link_schedule(sim, link_arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
-/* Set the word "given up" in the rings, which the peer sees at once. A process that dies does not
- * set it. */
+/* Set the word "given up" in the rings, which is immediately visible to the peer. A process that
+ * dies does not set the word. */
 static void link_give_up(struct sim *sim, int node)
 {
 	if (!sim->link.sends_ring[node] || sim->node[node].killed ||
@@ -243,8 +243,8 @@ static void link_give_up(struct sim *sim, int node)
 	atomic_store(&sim->link.given_up[node], 1);
 }
 
-/* Send a RST to the other end. If this end uses rings, another thread than the ring's reader
- * notices the RST, so later. */
+/* Send a RST to the other end. If this end uses rings, the thread that notices the RST is not the
+ * ring's reader, so it notices the RST later. */
 static void link_send_reset(struct sim *sim, int node)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -257,10 +257,8 @@ static void link_send_reset(struct sim *sim, int node)
 	link_schedule(sim, at, EV_RESET, 1 - node, ECONNRESET);
 }
 
-/*
- * The kernel drops the node's unsent bytes. Bytes under way may still arrive before the RST, or
- * alone if the RST is lost. A ring keeps the bytes that were written to it.
- */
+/* The kernel drops the node's unsent bytes. Bytes in flight can still arrive before the RST, and
+ * even if the RST is lost. A ring keeps the bytes that were written to it. */
 void link_abort(struct sim *sim, int node)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -276,7 +274,7 @@ void link_abort(struct sim *sim, int node)
 		link_send_reset(sim, node);
 }
 
-/* On TCP, a close with unread bytes sends a RST, which may overtake bytes that the peer has not
+/* On TCP, a close with unread bytes sends a RST, which can overtake bytes that the peer has not
  * read. */
 void link_close(struct sim *sim, int node)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.h -- two byte streams between two ends, as TCP gives them: in order, delayed, in pieces of
- * any size, and with a bounded window. A stream ends by a FIN, a RST or a flipped bit.
+ * link.h -- two byte streams between two ends, with the properties of TCP: in order, delayed, in
+ * pieces of any size, and with a bounded window. A FIN or a RST ends a stream, and a bit can flip.
  *
- * Two more streams model rings in shared memory; each direction may move to its ring. Bytes in a
- * ring arrive at once. The end of the connection still comes over TCP, and takes effect after the
- * bytes in the ring.
+ * Two more streams model rings in shared memory; each direction can move to its ring. Bytes in a
+ * ring arrive without delay. The end of the connection still arrives over TCP, and takes effect
+ * after the bytes in the ring.
  */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
@@ -59,7 +59,7 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 void link_shutdown(struct sim *sim, int node);
 void link_close(struct sim *sim, int node);
 void link_reset(struct sim *sim); /* send a RST to both ends */
-/* Close the node's socket; only bytes under way still leave the node. */
+/* Close the node's socket; only bytes already in flight still reach the peer. */
 void link_abort(struct sim *sim, int node);
 /* Let this end send, or receive, through the ring from now on. */
 void link_switch_tx(struct link *l, int node);

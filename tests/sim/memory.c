@@ -68,8 +68,8 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	return access;
 }
 
-/* Returns true if write-backs of the area need no registration. If the peer flushes by reading, a
- * Write that an invalidation loses would end its stream. */
+/* Returns true if write-backs of the area need no registration. If the peer flushes by reading, and
+ * an invalidation loses a Write, the peer's stream would end. */
 static bool area_is_lasting(enum area_kind kind, struct prng *rng)
 {
 	return kind == AREA_LEASE || prng_chance(rng, 70);
@@ -130,7 +130,8 @@ uint32_t memory_durability(const struct memory *m, enum area_kind kind)
 	return m->is_dax ? VEXT_DURABILITY_DAX : VEXT_DURABILITY_FILE;
 }
 
-/* The RNIC does not interpret a digest, so any function to 4 or 32 bytes serves. */
+/* The RNIC does not interpret a digest, so any function whose result has 4 or 32 bytes is
+ * sufficient. */
 static void memory_make_digest(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum[32])
 {
 	struct prng r = {.state = len};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * memory.h -- the memory of one end in two layers: the cache, which the RNIC accesses, and the
- * medium, which survives a power cut and gets bytes only by write-backs.
+ * medium, which survives a power cut and receives bytes only from write-backs.
  *
  * Registered areas are between guard zones, which must never change.
  */
@@ -22,11 +22,11 @@
 enum area_kind {
 	AREA_TARGET0, /* targets of the peer's Writes and Reads */
 	AREA_TARGET1,
-	AREA_LEASE,   /* target of the peer's Writes until the peer invalidates its STag */
+	AREA_LEASE,   /* target of the peer's Writes, until the peer invalidates the area's STag */
 	AREA_WORDS,   /* words for the peer's atomics, Reads and Flushes */
 	AREA_SINK,    /* destination of this end's Reads */
 	AREA_RECV,    /* buffers for receives of this end */
-	AREA_SCRATCH, /* target of peer's Writes whose contents are not checked */
+	AREA_SCRATCH, /* target of those peer's Writes whose contents are not checked */
 	AREA_SOURCE,  /* source of this end that changes even while its bytes are sent */
 	AREA_STAGE,   /* sources of this end that change after their bytes are sent */
 	AREA_COUNT
@@ -37,9 +37,9 @@ struct area {
 	uint64_t iova;
 	uint32_t stag; /* kept after the area is deregistered */
 	struct mr *mr;
-	bool gone;        /* the region is deregistered, and from now on no byte may change */
+	bool gone;        /* the region is deregistered, so no byte may change any more */
 	bool is_volatile; /* the area has no medium */
-	bool lasting;     /* write-backs of the area work without a registration */
+	bool lasting;     /* write-backs of the area work even after its deregistration */
 	/* the host's page cache, for an area whose bytes can be written back after its
 	 * deregistration */
 	uint8_t *pages;

@@ -99,8 +99,8 @@ void model_free(struct model *m)
 	m->room = 0;
 }
 
-/* Returns true if bytes that were placed in the area are not on the medium: its deregistration
- * loses them. */
+/* Returns true if the area's deregistration loses bytes: they were placed, but are not on the
+ * medium. */
 static bool model_loses(struct model *m, const struct memory *peer, const struct area *a)
 {
 	if (a->is_volatile)
@@ -210,7 +210,7 @@ static const char *model_all_durable(struct model *m, unsigned id, const struct 
 	return bad;
 }
 
-/* A flush of all bytes must fail if some bytes were lost with their region. */
+/* A flush of all bytes must fail if the deregistration of a region lost some bytes. */
 static const char *model_on_flush_all(struct model *m, const struct op *op, unsigned id,
 				      const struct memory *peer)
 {
@@ -234,7 +234,8 @@ const char *model_flushed(struct model *m, unsigned id, const struct memory *pee
 	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
 }
 
-/* The digest must be of the medium's bytes after all earlier Writes have reached the medium. */
+/* The digest must cover the medium's bytes as they are after all earlier Writes have reached the
+ * medium. */
 static const char *model_on_verify(struct model *m, const struct op *op, unsigned id,
 				   const struct memory *peer)
 {
@@ -263,7 +264,7 @@ static const char *model_on_query(const struct op *op, unsigned id, const struct
 	return model_text("operation %u: durability %u, not %u", id, op->durability, want);
 }
 
-/* The answer must hold the word's previous value. */
+/* The answer must contain the word's previous value. */
 static const char *model_on_atomic(const struct op *op, unsigned id, const struct memory *own)
 {
 	uint64_t got;

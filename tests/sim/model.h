@@ -3,10 +3,10 @@
  * model.h -- the requests of one end to the other, and the contents that the other end's memory may
  * have because of them.
  *
- * The stream is in order, so the peer's targets are always the state after some prefix of the
- * operations, plus a part of the next one. A completed Read, a completed Flush or a received Send
- * gives the least length of that prefix; a completed Flush to persistence gives for each byte the
- * oldest version that the medium may hold.
+ * The stream is in order, so the peer's targets always have the content that some prefix of the
+ * operations produces, plus a part of the next operation. A completed Read, a completed Flush or a
+ * received Send determines the least length of that prefix. A completed persistent Flush
+ * determines, for each byte, the oldest version that the medium may have.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -38,7 +38,7 @@ enum op_kind {
 	OP_KINDS
 };
 
-/* Properties of a kind of operation; one table has them all. */
+/* Properties of a kind of operation; one table lists all kinds. */
 struct op_traits {
 	int wc;         /* opcode of the completion */
 	uint32_t caps;  /* VEXT_CAP_* bits that the peer needs */
@@ -66,7 +66,8 @@ struct op {
 	bool forbidden; /* the peer must refuse the operation */
 	/* a WRITE from the changing source to a target whose contents are not checked */
 	bool changing;
-	bool reads_flush; /* READ: the peer makes earlier Writes durable before it answers */
+	/* READ: the peer makes earlier Writes durable before it sends the answer */
+	bool reads_flush;
 	bool done;
 	bool staged;    /* the source is in this end's AREA_STAGE until the operation is complete */
 	uint64_t stage; /* offset of the source in AREA_STAGE */
@@ -93,7 +94,7 @@ static inline bool op_flushes(const struct op *op)
 {
 	return op_traits[op->kind].flushes;
 }
-/* Returns true if the operation is a READ that flushes; a READ of no bytes names no region. */
+/* Returns true if the operation is a READ that flushes; a READ of zero bytes names no region. */
 static inline bool op_is_read_flush(const struct op *op)
 {
 	return op->kind == OP_READ && op->reads_flush;
@@ -112,7 +113,7 @@ struct model {
 	unsigned applied;
 	unsigned executed;          /* the peer has executed every request with a smaller number */
 	uint64_t word[MODEL_WORDS]; /* the peer's words after all posted requests */
-	/* bytes of operations before this one were lost with their region */
+	/* bytes of operations before this one were lost with the region that contained them */
 	unsigned lost_at;
 	/* atomics that were visible in the peer's memory before their answers arrived */
 	unsigned observed;
@@ -135,21 +136,22 @@ void model_init(struct model *m);
 /* Set the size of the peer's memory. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
-/* The peer is about to deregister the area: do not check its contents any more. */
+/* The peer is about to deregister the area: from now on, do not check the area's contents. */
 void model_drop_area(struct model *m, const struct memory *peer, const struct area *a);
 
 /*
  * Each check returns NULL, or a text that describes the violation.
  *
- * Check one completion of the send queue: its order, the count, and what it proves about the peer's
- * memory, unless contents cannot be trusted.
+ * Check one completion of the send queue: its order and the number of completions. If `trusted`,
+ * also check the content of the peer's memory that it proves.
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
-/* An acknowledged operation succeeded: the peer has all operations up to this one. */
+/* An acknowledged operation succeeded: check that the peer has executed all operations up to this
+ * one. */
 const char *model_on_acknowledged(struct model *m, unsigned id, const struct memory *peer);
-/* Check that the peer's completion `wc` is of the next message, with the content `bytes` (NULL: the
- * content is lost). */
+/* Check that the peer's completion `wc` belongs to the next message, and that `bytes` is the
+ * message's content (NULL: the content is lost). */
 const char *model_on_received(struct model *m, const struct ibv_wc *wc, const uint8_t *bytes,
 			      const struct memory *peer);
 /* Returns the message that was received last. */
@@ -159,10 +161,8 @@ void model_set_words(struct model *m, const struct memory *peer);
 /* Execute the operation on `word`, which has the value before it and gets the value after it. */
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
-/*
- * An atomic that is visible in the peer's memory proves as much as its answer: the data of earlier
- * flushes are on the medium.
- */
+/* An atomic that is visible in the peer's memory proves the same as its answer: the data of earlier
+ * flushes are on the medium. */
 const char *model_on_observed(struct model *m, const struct memory *peer);
 /*
  * Check that the peer's cache is the state after a prefix of the writes and a prefix of the
@@ -171,10 +171,10 @@ const char *model_on_observed(struct model *m, const struct memory *peer);
 const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words);
 /* Check that data acknowledged as persistent are on the peer's medium. */
 const char *model_check_medium(const struct model *m, const struct memory *peer);
-/* Make the same check for one area, before its deregistration. */
+/* Check this for one area, before its deregistration. */
 const char *model_check_medium_area(const struct model *m, const struct memory *peer,
 				    const struct area *a);
-/* Check, after the queue pair's end, that every signalled operation has completed. */
+/* After the end of the queue pair, check that every signalled operation has completed. */
 const char *model_check_complete(const struct model *m);
 
 #endif

@@ -11,7 +11,7 @@ uint64_t *model_word(struct model *m, const struct memory *peer, const struct op
 {
 	const struct area *a = &peer->area[AREA_WORDS];
 
-	/* A forbidden atomic may have any address, so it gets any word. */
+	/* A forbidden atomic can have any address, so use an arbitrary word for it. */
 	if (op->area != AREA_WORDS || op->off >= a->off + a->len)
 		return &m->word[0];
 	return &m->word[(op->off - a->off) / sizeof(uint64_t)];

@@ -20,8 +20,9 @@ bool model_writes(const struct op *op);
 /* Fill m->floor: for each byte of [off, off+len), 1 + the last operation before `end` that wrote
  * the byte. */
 void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len);
-/* All bytes that operations before `id` wrote to this range must survive a power cut from now
- * on. */
+/*
+ * From now on, all bytes that operations before `id` wrote to this range must survive a power cut.
+ */
 const char *model_on_durable(struct model *m, unsigned id, uint64_t off, uint64_t len,
 			     const struct memory *peer, const struct area *a);
 /* Note that the flush `id` has taken effect. */

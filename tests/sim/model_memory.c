@@ -34,7 +34,9 @@ static bool model_is_from(const struct op *op, uint64_t b, uint8_t value)
 	       op->data[b - op->off] == value;
 }
 
-/* Returns true if the byte had this value at version `floor` or later, before operation `end`. */
+/*
+ * Returns true if the byte had this value at a version from `floor` on, but before operation `end`.
+ */
 static bool model_is_valid(const struct model *m, const struct memory *peer, uint64_t b,
 			   uint8_t value, unsigned floor, unsigned end)
 {
@@ -121,7 +123,7 @@ static uint64_t model_count_other(const uint8_t *a, const uint8_t *b, uint64_t l
 	return n;
 }
 
-/* Returns true if the cache has the current state plus the first part of this write. */
+/* Returns true if the cache differs from the current state only by a first part of this write. */
 static bool model_is_part(const struct model *m, const struct op *op, const uint8_t *cache,
 			  bool whole_words)
 {
@@ -140,8 +142,8 @@ static bool model_is_part(const struct model *m, const struct op *op, const uint
 	return memcmp(have + part, before + part, op->len - part) == 0;
 }
 
-/* Writes and atomics may overtake each other, so each of the two kinds has a history and areas of
- * its own. */
+/* Writes and atomics can overtake each other, so each of the two kinds has its own history and
+ * areas. */
 struct history {
 	enum area_kind first, last;
 	unsigned least; /* the history must include at least this many operations */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_message.c -- decides which messages the peer may receive. */
+/* model_message.c -- decides which messages the peer is allowed to receive. */
 #include <arpa/inet.h>
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include "sim.h"
 #include "workload.h"
 
-/* Called when the SRQ has receives again: by any thread, without the QP's lock. */
+/* Any thread calls this when the SRQ has receives again, without holding the QP's lock. */
 static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
@@ -106,7 +106,7 @@ static void make_qp(struct node *n, const struct scenario *sc)
 /*
  * Use the engine's own function, so that the ends have only settings that the product can produce.
  * One case is configured directly: the second or third request, which the engine sends after a peer
- * has hung up.
+ * has closed the connection.
  */
 static struct stream_config make_config(struct node *n, const struct scenario *sc)
 {
@@ -183,7 +183,7 @@ bool node_is_acknowledged(const struct node *n)
 	return n->sim->sc.acks[n->index] && peer && peer->acks;
 }
 
-/* After a queue pair is destroyed its memory may be reused, so no job may still use it. */
+/* The memory of a destroyed queue pair can be reused, so no job may still use this memory. */
 static void check_let_go(struct node *n)
 {
 	for (int i = 0; i < AREA_COUNT; i++) {

@@ -24,15 +24,15 @@ struct sim;
 struct host {
 	struct ibv_pd pd;
 	struct mr_table *mrs;
-	/* shares: jobs that arrive during a write-back wait for the next one, and all ends share
-	 * that one. */
+	/* shares: jobs that arrive during a write-back wait for the next write-back, which all ends
+	 * of the host share */
 	bool shares;
-	unsigned writing;    /* jobs of the write-back under way */
+	unsigned writing;    /* number of jobs of the running write-back */
 	struct list waiting; /* waiting jobs: list of struct node, linked by job.waits */
 	uint64_t ends_at;    /* end time of the job that began last */
 };
 
-/* The write-back under way. */
+/* The running write-back. */
 struct node_writeback {
 	struct qp_job wb;
 	bool running;
@@ -40,7 +40,7 @@ struct node_writeback {
 	bool late;           /* broken on purpose: acknowledge the write-back before making it */
 	bool joined;         /* broken on purpose: end with an earlier write-back */
 	bool snapshot;
-	struct list waits; /* link in the host's list of jobs that wait for the next write-back */
+	struct list waits; /* link in host.waiting */
 	uint64_t salt;     /* decides which pieces reach the medium first */
 	uint8_t *bytes;
 	uint64_t room;
@@ -56,23 +56,24 @@ struct node {
 	struct qp *qp; /* NULL if the QP is destroyed. The stream owns the QP; checks may read it */
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;
-	/* mem: usually own_mem. With connections in a row all targets use the memory of the first
-	 * one */
+	/* mem: usually own_mem; with connections in a row, the memory of the first target is used
+	 * by all targets */
 	struct memory own_mem, *mem;
 	struct model model; /* what this end requested of its peer */
 	void *buf[2];       /* the stream's buffers, one of each kind */
 	bool lent[2];
-	/* alarm: a reset came, so the peer's end may have arrived, whatever the process does */
+	/* alarm: a reset has arrived, so the peer's end can be known even if the process does not
+	 * run */
 	atomic_uint alarm;
 	bool resumed, pump_due, eof_seen, stopping;
 	unsigned budget;   /* reads and writes that are still permitted in this run of the node */
 	uint64_t deadline; /* the deadline that is scheduled */
 	/* Events that the user has received. */
 	bool requested, answered, established, disconnected;
-	bool ended;   /* the user has no connection and will get none */
+	bool ended;   /* the user has no connection, and will not get one */
 	bool killed;  /* the process has been killed */
 	bool lost;    /* the user got the report that the peer is lost */
-	bool refused; /* the connection was refused, so the user gets none */
+	bool refused; /* the connection was refused, so the user gets no connection */
 	uint64_t paused_until;
 	uint64_t stuck_until; /* until then a store of this node is stuck (stall.h) */
 	uint64_t busy_until;  /* connections in a row: until then the application polls often */
@@ -88,8 +89,8 @@ struct node {
 	unsigned reused;               /* operations whose sources have changed so far */
 	unsigned phase;                /* operations up to this phase may be posted */
 	unsigned posted_at_disconnect; /* number of posted operations when the user disconnected */
-	bool lease_ended;              /* the peer has invalidated the region AREA_LEASE */
-	/* The deregistration under way: its start time and its area. */
+	bool lease_ended;              /* the peer has invalidated the STag of AREA_LEASE */
+	/* The deregistration in progress: its start time and its area. */
 	uint64_t dereg_since;
 	enum area_kind dereg_area;
 	bool dereg_pool;
@@ -110,7 +111,9 @@ struct node {
 		size_t len, next; /* next: offset of the next FPDU */
 	} shown;
 	unsigned long long scrambled; /* headers that the test changed after they were read */
-	/* stream position after the bytes that were parsed in place, taken or not */
+	/*
+	 * stream position after the bytes that were parsed in place, whether or not they were taken
+	 */
 	uint64_t looked_at;
 };
 
@@ -122,8 +125,8 @@ void node_stop(struct node *n);
 void node_free(struct node *n);
 /* Make a new stream, for the first or the next connection. */
 void node_open_stream(struct node *n);
-/* The user destroys the queue pair while operations are under way; after a running write-back, if
- * there is one. */
+/* The user destroys the queue pair while operations are outstanding. If a write-back is running,
+ * wait for its end first. */
 void node_destroy_qp(struct node *n);
 /* returns the queue in which the node's receives complete */
 struct cq *node_recv_cq(struct node *n);
@@ -141,16 +144,15 @@ bool node_start_job(void *owner, struct stream_update *u);
 void node_stop_job(void *owner);
 void node_on_writeback(struct node *n);
 void node_on_copy(struct node *n);
-/* Write back bytes that no request covers, as a cache evicts lines and a kernel writes pages
+/* Write back bytes without a request, like a cache that evicts lines or a kernel that writes pages
  * back. */
 void node_evict(struct node *n);
-/* Check what a power failure at this moment would leave: the medium must have all bytes that it
- * must have. */
+/* Check the content that a power failure at this moment would leave on the medium. */
 void node_check_power(struct node *n);
 /* functions of node_events.c */
 void node_on_reset(struct node *n, int err);
-/* Returns true if the peer has given up the connection, so that earlier bytes do not count any
- * more. */
+/* Returns true if the peer has given up the connection, so that bytes that it sent earlier must not
+ * be placed any more. */
 bool node_is_over(void *owner);
 void node_on_time(struct node *n);
 void node_on_dereg(struct node *n);
@@ -158,7 +160,9 @@ void node_on_dereg(struct node *n);
 struct mr **node_dereg_mr(struct node *n);
 /* The user deregisters the region that its peer has invalidated. */
 void node_end_lease(struct node *n);
-/* Returns true if a completion of a Send of this node means that the peer has its bytes. */
+/*
+ * Returns true if the completion of a Send of this node proves that the peer has the Send's bytes.
+ */
 bool node_is_acknowledged(const struct node *n);
 /* function of broken.c: execute atomic writes before the Flush that precedes them. */
 void node_run_atomics_early(struct node *n);

@@ -88,7 +88,7 @@ static void node_dereg_begin(struct node *n)
 	mr_kill(*node_dereg_mr(n));
 	node_detach_all(n, *node_dereg_mr(n));
 	/* A peer that reads slowly or not at all must not delay the deregistration, so only a
-	 * write-back may hold the region. */
+	 * write-back is allowed to delay it. */
 	running = n->job.running && n->job.wb.mr == *node_dereg_mr(n);
 	if ((*node_dereg_mr(n))->holds > running)
 		sim_violate(sim, "node %d: a deregistered region is held, and not by a write-back",

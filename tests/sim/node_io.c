@@ -13,7 +13,8 @@
 #include "windows.h"
 #include "workload.h"
 
-/* Length and header of a Write: an end that has sent these bytes has finished its start-up. */
+/* Bytes of the MPA length and the header of a Write: an end that has sent them has finished its
+ * start-up. */
 #define FPDU_BEGUN 16
 
 static size_t iov_total(const struct iovec *iov, int n)
@@ -30,7 +31,7 @@ static size_t node_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Returns how many of `max` bytes the link takes now. */
+/* Returns how many of `max` bytes the link accepts now. */
 static size_t node_part_of(struct sim *sim, size_t max)
 {
 	return (size_t)prng_between(&sim->world->rng, 1, node_min(max, sim->sc.chunk_max));
@@ -157,7 +158,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	bytes = malloc(len);
 	n->looked_at = sim->link.pipe[1 - n->index].taken + len;
 	link_peek(&sim->link, n->index, bytes, len);
-	/* with connections in a row a node's run may be stopped in the middle */
+	/* with connections in a row, a node's run can get stuck in the middle */
 	if (!sim->world->reconnect)
 		rings_show(n, bytes, len);
 	taken = stream_rx_in_place(n->stream, bytes, len);
@@ -170,7 +171,8 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	return taken;
 }
 
-/* A reset after the peer's FIN is reported as EPIPE, and the bytes before the reset count. */
+/* A reset after the peer's FIN is reported as EPIPE. The bytes before such a reset are still
+ * placed. */
 bool node_is_over(void *owner)
 {
 	const struct node *n = owner;
@@ -185,8 +187,8 @@ static bool node_sees_end(struct node *n)
 	return atomic_load(&n->alarm) && node_is_over(n);
 }
 
-/* Look for a Terminate as conn_find_terminate() does; with a link in shared memory, as little as it
- * does. */
+/* Search for a Terminate like conn_find_terminate(), which does not search on a link in shared
+ * memory. */
 static void node_find_terminate(struct node *n, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
@@ -247,10 +249,8 @@ static void check_first_word(struct node *n)
 		sim_violate(n->sim, "node 1 spoke first, to a peer that did not consent");
 }
 
-/*
- * With a link in shared memory, write short messages into the link's memory at once. Returns the
- * number of bytes sent.
- */
+/* With a link in shared memory, write short messages directly into the link's memory. Returns the
+ * number of bytes sent. */
 static size_t node_send_in_place(struct node *n, size_t room, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
@@ -326,7 +326,7 @@ static void node_close(void *owner)
 	n->ended = true;
 }
 
-/* The peer demands a plainer request: dial again, and make a new responder. */
+/* The peer demands a request with fewer options: dial again, and make a new responder. */
 static void node_redial(void *owner)
 {
 	struct sim *sim = ((struct node *)owner)->sim;
@@ -370,7 +370,7 @@ const struct stream_host node_host = {
 
 /* --- a run of the node ---------------------------------------------------------------------- */
 
-/* Report a reset to the stream even while the stream receives no bytes. */
+/* Report a reset to the stream even if the stream receives no bytes. */
 static void node_find_reset(struct node *n, struct stream_update *u)
 {
 	struct link *l = &n->sim->link;
@@ -388,7 +388,8 @@ void node_perform(struct node *n, struct stream_update *u)
 
 	if (n->killed || n->paused_until > sim->world->now)
 		return;
-	/* Another thread notifies this node about the SRQ, perhaps a little late. */
+	/* Another thread reports to this node that the SRQ has receives, possibly after a short
+	 * delay. */
 	if (n->resumed && n->resumed_at <= sim->world->now) {
 		n->resumed = false;
 		stream_resume(n->stream, u);
@@ -423,7 +424,7 @@ void node_read(struct node *n, struct stream_update *u)
 		;
 }
 
-/* End the node as kill -9 does: the kernel closes the socket, and the memory of files stays. */
+/* End the node like kill -9: the kernel closes the socket, and the memory of files is preserved. */
 void node_kill(struct node *n)
 {
 	n->killed = n->ended = true;

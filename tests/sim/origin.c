@@ -19,7 +19,7 @@ static struct node *origin_node(struct fence_member *m)
 	return container_of(m, struct node, fenced);
 }
 
-/* A target must not cut a connection that its initiator still has, or that a living process has. */
+/* A target must not cut a connection that its initiator has neither ended nor given up. */
 static void origin_check_cut(const struct node *n)
 {
 	const struct node *initiator = n->peer;
@@ -127,10 +127,8 @@ void origin_arrive(struct node *n)
 		fence_arrive(&fences, &n->fenced);
 }
 
-/*
- * Broken on purpose: the target answers the question before it has cut the former connections, or
- * it accepts a former connection that names itself too late.
- */
+/* Broken on purpose: the target answers the question before it has cut the former connections, or
+ * it accepts a former connection whose Origin arrives too late. */
 enum stream_fence origin_identify(void *owner, const struct ext_origin *origin)
 {
 	struct node *n = owner;
@@ -173,7 +171,9 @@ void origin_on_closed(struct node *n)
 		fence_leave(&fences, &n->fenced);
 }
 
-/* Broken on purpose: a target that ends the connection first does not report that to the peer. */
+/*
+ * Broken on purpose: a target that ends the connection first does not report this end to the peer.
+ */
 bool __real_qp_peer_leaves(const struct qp *qp);
 bool __wrap_qp_peer_leaves(const struct qp *qp);
 bool __wrap_qp_peer_leaves(const struct qp *qp)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * origin.h -- the barrier between former connections and later ones: what io/conn_origin.c does in
- * the product. The initiator's registry and the target's table are the product's code. When a
- * process dies its registry is lost, and the next process begins with an empty one.
+ * origin.h -- the barrier between former connections and later ones, which io/conn_origin.c
+ * implements in the product. The initiator's registry and the target's table are the product's
+ * code. When a process dies, its registry is lost, and the next process begins with an empty
+ * registry.
  */
 #ifndef SIM_ORIGIN_H
 #define SIM_ORIGIN_H
@@ -15,7 +16,7 @@
 /* Begin and end a run, which has one process of targets. */
 void origin_start(enum sim_mode mode);
 void origin_stop(void);
-/* The initiator's process has died; a new one begins. */
+/* The initiator's process has died: start a new process. */
 void origin_next_process(void);
 /* Decide whether this end takes part in the barrier. Call this before its stream is made. */
 void origin_prepare(struct node *n, struct stream_config *cfg);
@@ -26,7 +27,7 @@ void origin_arrive(struct node *n);
 void origin_on_established(struct node *n);
 /* The node's link is closed, and no byte of the link can be placed any more. */
 void origin_on_closed(struct node *n);
-/* Carry out what another connection requested of this one, in the thread that holds this
+/* Carry out requests of other connections to this connection, in the thread that holds this
  * connection's lock. */
 void origin_do(struct node *n, struct stream_update *u);
 /* These are functions of struct stream_host. */

@@ -35,7 +35,9 @@ uint64_t reconnect_unacknowledged_ns(const struct node *n)
 	return r->stopped && p->written > p->arrived ? n->sim->world->now - r->stopped_at : 0;
 }
 
-/* While the network is stopped, it keeps the bytes, in their order if it keeps order at all. */
+/*
+ * A stopped network keeps the bytes. It keeps their order, too, if the run's network is in order.
+ */
 static void network_delay(struct sim *sim, const struct event *e)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -51,8 +53,8 @@ static bool network_is_crossed(const struct event *e)
 	return e->kind == EV_ARRIVE || e->kind == EV_RESET || e->kind == EV_DIALED;
 }
 
-/* The target's kernel takes the bytes, whatever its process does; after a reset it takes no
- * more. */
+/* The target's kernel accepts bytes even if its process does not run. After a reset it accepts no
+ * more bytes. */
 static void network_deliver(struct sim *sim, const struct event *e)
 {
 	int index = e->node % 2;
@@ -80,7 +82,7 @@ static void node_do(struct node *n, const struct event *e)
 		sim_do_event(n->sim, e);
 }
 
-/* Schedule the application's next step, later if it only waits for a time limit. */
+/* Schedule the application's next step. Delay it if the application only waits for a time limit. */
 static void app_again(struct node *n)
 {
 	struct world *w = n->sim->world;
@@ -175,8 +177,8 @@ static void conn_dial(struct sim *sim)
 	sim_at(sim, at, EV_DIALED, 0, 0);
 }
 
-/* A connection of the kind STAY may begin together with the next one; both then name the same
- * former connections. */
+/* A connection of the kind STAY can begin together with the next connection. In this case both name
+ * the same former connections. */
 void reconnect_begin(struct world *w)
 {
 	struct reconnect *r = w->reconnect;

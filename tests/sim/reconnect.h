@@ -3,16 +3,17 @@
  * reconnect.h -- several connections, one after the other, between the same two nodes. Each of them
  * writes to the same area of the target's memory, "the place".
  *
- * While bytes are under way, the initiator ends a connection in any way that an application can, or
- * dies, and then connects again. The bytes under way may be in the network, in the queue of the
- * target's kernel or in the ring, in the target's receive buffer, or in the middle of a stuck
+ * While bytes are in flight, the initiator ends a connection in one of all ways that an application
+ * has, or dies, and then connects again. The bytes in flight can be in the network, in the queue of
+ * the target's kernel or in the ring, in the target's receive buffer, or in the middle of a stuck
  * store. One rule must hold: after a flush of a later connection is acknowledged, no byte of an
  * earlier connection reaches the place, neither in the cache nor on the medium.
  *
  * Every Write fills its range with its version, a number that grows over all connections. So the
  * check needs no history: each byte must have at least the acknowledged version.
  *
- * The product has four protections. The simulation has a mode that switches off each of them:
+ * The product has four protections. For each of them the simulation has a mode that switches it
+ * off:
  *
  *   reset    A connection that does not end in good order ends with a reset, and its end sends no
  *            more bytes.
@@ -22,8 +23,8 @@
  *            them.
  *
  * In a run with a barrier the network loses resets and delivers bytes late, and stores to the place
- * may be stuck. A run without a barrier (the peer is old, or a process without a name died) has
- * none of these faults, so that the other three protections suffice.
+ * can be stuck. A run without a barrier (the peer is old, or a process without an owner's name
+ * died) has none of these faults, because the other three protections do not cover them.
  */
 #ifndef SIM_RECONNECT_H
 #define SIM_RECONNECT_H
@@ -31,18 +32,18 @@
 #include "sim.h"
 
 #define RECONNECT_OPS      40  /* a connection posts at most this many operations */
-#define RECONNECT_STALLS   3   /* stalls of a run */
+#define RECONNECT_STALLS   3   /* number of stuck stores in a run */
 #define RECONNECT_VERSIONS 255 /* versions of all Writes of a run: a version has one byte */
 
 #define RECONNECT_ENDS(X)                                                                          \
 	X(ORDERLY) /* disconnects, and waits for the end of the connection */                      \
-	X(DELETE)  /* deletes a busy connection, perhaps after it got no answer for a while */     \
+	X(DELETE)  /* deletes a busy connection, perhaps after some time without an answer */      \
 	X(HURRIED) /* disconnects, and deletes the connection before it has ended */               \
-	/* disconnects, and continues when the end is reported, perhaps by a time limit */         \
+	/* disconnects, and continues when the end is reported, or at a time limit */              \
 	X(LIMIT)                                                                                   \
 	X(LOST)   /* gets the event that the peer is lost */                                       \
-	X(TARGET) /* the target disconnects first, while Writes are under way */                   \
-	/* does not end: the connection writes to another area, and the target must not cut it */  \
+	X(TARGET) /* the target disconnects first, while Writes are in flight */                   \
+	/* does not end: writes to another area, and the target must not cut the connection */     \
 	X(STAY)                                                                                    \
 	X(KILL) /* the process dies; the next process has a new identity */
 enum reconnect_end {
@@ -63,8 +64,8 @@ struct reconnect_op {
 
 struct reconnect_conn {
 	enum reconnect_end end;
-	unsigned ends_after; /* operations after which the end begins */
-	/* operations after which the network stops; RECONNECT_OPS: it never stops */
+	unsigned ends_after; /* number of operations after which the end begins */
+	/* number of operations after which the network stops; RECONNECT_OPS: it never stops */
 	unsigned stops_after;
 	uint64_t stop_ns;
 	uint64_t delete_ns;    /* time from the last operation to the end */
@@ -80,8 +81,8 @@ struct reconnect_conn {
 
 struct reconnect {
 	unsigned planned; /* number of connections that have to succeed */
-	/* the run has a barrier: the network may lose and delay, and stores to the place may be
-	 * stuck */
+	/* the run has a barrier, so the network can lose and delay bytes, and stores to the place
+	 * can be stuck */
 	bool barrier;
 	bool takes_part[2]; /* whether each end takes part in the barrier */
 	bool named;         /* the initiator's processes have the same owner's name */
@@ -91,8 +92,9 @@ struct reconnect {
 	uint64_t quiet_at;
 	uint64_t done_at; /* time at which the initiator ended the connection; 0: not yet */
 	uint8_t version;
-	/* floor: the acknowledged version of each byte of the arena, for the cache and for the
-	 * medium */
+	/*
+	 * the acknowledged version of each byte of the arena: [0] in the cache, [1] on the medium
+	 */
 	uint8_t *floor[2];
 	uint64_t room;
 	unsigned stalls;
@@ -105,19 +107,19 @@ struct reconnect {
 	X(later) /* connections that begin after another connection */                             \
 	X(rings)                                                                                   \
 	X(acknowledged) /* acknowledged flushes of later connections */                            \
-	/* where bytes of a former connection are at the begin of a later connection */            \
+	/* location of bytes of a former connection when a later connection begins: */             \
 	X(in_network)      /* in the network */                                                    \
 	X(in_queue)        /* in the queue of the target's kernel */                               \
 	X(in_ring)         /* in the ring */                                                       \
 	X(in_buffer)       /* in the target's receive buffer */                                    \
 	X(in_placement)    /* in the middle of a store */                                          \
 	X(atomics_waiting) /* in an atomic Write that waits for a flush */                         \
-	X(questions)       /* connections that name former connections, or their owner */          \
+	X(questions)       /* connections that name former ones or an owner */                     \
 	X(waits)           /* the target has to cut some of the named connections first */         \
 	X(cut)                                                                                     \
-	X(cut_late) /* a connection is named before it has named itself */                         \
+	X(cut_late) /* a connection is named before its own Origin arrives */                      \
 	X(refused)  /* the target could not cut the named connections in time */                   \
-	X(stayed)   /* a connection of the kind STAY lasted until the others were done */          \
+	X(stayed)   /* a STAY connection existed until the others were done */                     \
 	X(network_stops)                                                                           \
 	X(resets_lost)                                                                             \
 	X(lost)                                                                                    \
@@ -148,13 +150,16 @@ void reconnect_seen_run(const struct world *w);
 
 void reconnect_on_event(struct sim *sim, const struct event *e);
 void reconnect_on_stream_event(struct node *n, enum stream_event event, int status);
-/* Called before a store or receive to this memory of the node: the thread may get stuck. */
+/* Called before a store or receive to this memory of the node. The thread can get stuck in this
+ * call. */
 void reconnect_may_stall(struct node *n, const void *dst);
 /* Returns the time for which the target's kernel has not acknowledged sent bytes. */
 uint64_t reconnect_unacknowledged_ns(const struct node *n);
 /* Returns true if the network loses this reset. */
 bool reconnect_loses_reset(struct sim *sim);
-/* reconnect_oracle.c: check that acknowledged data are in memory. The rule holds at any time. */
+/*
+ * reconnect_oracle.c: check that acknowledged data are in memory, which must be true at any time.
+ */
 void reconnect_check(struct world *w);
 void reconnect_oracle_init(struct world *w);
 /* Note that the flush `op` of connection c is acknowledged. */

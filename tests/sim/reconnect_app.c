@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_app.c -- the two applications: one writes, ends its connection and connects again; the
- * other serves. */
+/* reconnect_app.c -- the two applications: the initiator writes, ends its connection and connects
+ * again; the target serves. */
 #include <errno.h>
 #include <string.h>
 
@@ -84,8 +84,8 @@ static void app_over(struct node *n)
 
 /*
  * Do what rpma_conn_delete() does. A connection in full operation is reset. After a disconnect the
- * node waits for an answer that proves that all Writes are placed; the rest of the end needs no
- * application.
+ * node waits for an answer, which proves that all Writes are placed. The connection then ends
+ * without the application.
  */
 static void app_delete(struct node *n)
 {
@@ -129,7 +129,8 @@ static void app_maybe_stop(struct node *n)
 	if (r->stopped || c->posted < c->stops_after)
 		return;
 	c->stops_after = RECONNECT_OPS + 1;
-	if (n->sim->sc.rings) { /* on one host there is no network, so the target's process stops */
+	/* two processes of one host use no network, so the target's process stops instead */
+	if (n->sim->sc.rings) {
 		n->peer->paused_until = w->now + c->stop_ns;
 		return;
 	}
@@ -140,7 +141,7 @@ static void app_maybe_stop(struct node *n)
 	reconnect_seen.network_stops++;
 }
 
-/* Let the target's thread not run for a while. */
+/* Stop the target's thread for some time. */
 static void app_slow_target(struct node *n)
 {
 	static const uint64_t most[] = {NSEC_PER_MS, 20 * NSEC_PER_MS, 800 * NSEC_PER_MS};
@@ -200,7 +201,7 @@ static void app_write(struct node *n)
 		app_begin_end(n);
 }
 
-/* Keep the connection until the others are done. */
+/* Keep the connection until the other connections are done. */
 static void app_stay(struct node *n)
 {
 	bool done = n->sim->world->reconnect->done_at > 0;
@@ -279,7 +280,7 @@ void reconnect_on_stream_event(struct node *n, enum stream_event event, int stat
 	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
 		break;
-	case STREAM_EV_REPLIED: /* this event occurs only where queue pairs meet without rdma_cm */
+	case STREAM_EV_REPLIED: /* this event occurs only if queue pairs connect without rdma_cm */
 		break;
 	case STREAM_EV_ESTABLISHED:
 		n->established = true;

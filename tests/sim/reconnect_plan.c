@@ -6,7 +6,7 @@
 #define INITIATOR_LIMIT_NS (300 * NSEC_PER_MS)
 #define DRAIN_NS           (200 * NSEC_PER_MS)
 
-/* Plan small, busy connections: the bytes under way when a connection ends matter. */
+/* Plan small, busy connections, so that bytes are in flight when a connection ends. */
 static void plan_scenario(struct world *w, struct scenario *sc)
 {
 	struct prng *rng = &w->rng;
@@ -49,7 +49,7 @@ static void plan_stop(struct world *w, struct reconnect_conn *c)
 			     : prng_between(rng, 100 * NSEC_PER_MS, 1500 * NSEC_PER_MS);
 }
 
-/* A mode that tests one kind of end chooses this kind often. */
+/* A mode that tests one kind of end uses this kind often. */
 static enum reconnect_end plan_end(struct world *w)
 {
 	enum sim_mode mode = w->conn[0].sc.mode;
@@ -74,10 +74,8 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 	c->delete_ns = prng_chance(rng, 50)   ? 0
 		       : prng_chance(rng, 70) ? prng_below(rng, NSEC_PER_MS)
 					      : prng_below(rng, 1300 * NSEC_PER_MS);
-	/*
-	 * After these ends the sent bytes may still be under way: a time limit reported the end, or
-	 * no application waited for it.
-	 */
+	/* After these ends the sent bytes can still be in flight, because a time limit reported the
+	 * end, or no application waited for the end. */
 	if (!w->reconnect->barrier &&
 	    (c->end == END_HURRIED || c->end == END_LIMIT || c->end == END_TARGET))
 		c->end = END_ORDERLY;
@@ -90,8 +88,9 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 }
 
 /*
- * Without a barrier, one end does not support it; or both do, and a process that dies has no name.
- * A mode that switches off another protection tests that protection without the barrier.
+ * A run has no barrier if one end does not support it, or if a process that dies has no owner's
+ * name. A mode that switches off another protection also has no barrier, so that it tests that
+ * protection alone.
  */
 static void plan_barrier(struct world *w, struct reconnect *r, enum sim_mode mode)
 {

@@ -4,7 +4,7 @@
 
 #include "reconnect.h"
 
-/* With commit flags the order is: data, flush, flag. */
+/* If the run has commit flags, the order is: data, flush, flag. */
 static enum reconnect_kind post_kind(struct prng *rng, bool commit_flags)
 {
 	static const unsigned most[][RC_FLUSH] = {{55, 65, 73, 80}, {20, 25, 60, 62}};
@@ -37,7 +37,7 @@ static void post_place(struct prng *rng, const struct area *a, struct reconnect_
 	}
 }
 
-/* A large Write has several FPDUs, and all of them but the first may be received straight into
+/* A large Write has several FPDUs, and all FPDUs after the first can be received directly into
  * memory. */
 static uint32_t post_len(struct prng *rng, uint32_t max)
 {

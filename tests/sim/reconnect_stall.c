@@ -5,8 +5,9 @@
 #include "stall.h"
 #include "windows.h"
 
-#define STALL_PERCENT       4
-#define STALL_PERCENT_OTHER 25 /* used if only stores to other areas than the place may be stuck */
+#define STALL_PERCENT 4
+/* used if stores to the place must not be stuck, only stores to other areas */
+#define STALL_PERCENT_OTHER 25
 
 /*
  * Without a barrier a store to the place must not be stuck, because the store would still take
@@ -43,7 +44,7 @@ void reconnect_may_stall(struct node *n, const void *dst)
 	stall_here(n);
 }
 
-/* When a store is stuck, half of its bytes are already stored. */
+/* A store gets stuck after half of its bytes are stored. */
 int __real_place(void *dst, const void *src, size_t len);
 int __wrap_place(void *dst, const void *src, size_t len);
 int __wrap_place(void *dst, const void *src, size_t len)

@@ -10,8 +10,9 @@
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/rnic/qp_impl.h"
 
-/* a move to rings has several steps at which it may fail; probability of this, in percent, at each
- * step */
+/*
+ * a move to rings can fail at each of its steps; this is the probability at each step, in percent
+ */
 #define STOP_PERCENT 15
 
 static bool rings_can(const struct node *n)
@@ -147,8 +148,8 @@ void rings_show(struct node *n, uint8_t *bytes, size_t len)
 	n->shown.next = bytes ? rings_next_fpdu(n) : 0;
 }
 
-/* Change the header of an FPDU, and its length, after both were read. Returns the header's
- * address. */
+/* Change the header of an FPDU and the FPDU's length field, after both were read. Returns the
+ * header's address. */
 static const uint8_t *rings_scramble(const void *header, size_t len)
 {
 	struct node *n = rings_shown;
@@ -199,8 +200,9 @@ static void rings_scramble_rest(size_t len)
 }
 
 /*
- * After the check of a request, change its header in the ring. Messages stay unchanged: their bytes
- * are placed later and read only then. Bytes that have not arrived stay unchanged, too.
+ * After the check of a request, change its header in the ring. Messages are not changed, because
+ * their bytes are read only later, when they are placed. Bytes that have not arrived are not
+ * changed, either.
  */
 unsigned __real_rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr,
 			    const uint8_t *bytes, size_t len, enum rdmap_level level);

@@ -41,8 +41,8 @@ static void scenario_make_consent(struct scenario *sc, struct prng *rng)
 	sc->assumes_7306 = prng_chance(rng, 40);
 }
 
-/* The work of a run is many small operations, some operations of one or few FPDUs, or a few
- * operations of many FPDUs. */
+/* The work of a run consists of many small operations, some operations of one or a few FPDUs each,
+ * or a few operations of many FPDUs each. */
 static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned dice)
 {
 	if (dice < 65) {
@@ -76,7 +76,9 @@ static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned d
 	sc->inline_max = prng_chance(rng, 50) ? 0 : (uint32_t)prng_between(rng, 8, 512);
 }
 
-/* Use messages so large that a part is sent while the rest is still in the user's memory. */
+/*
+ * Use messages so large that often one part is sent while the rest is still in the user's memory.
+ */
 static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 40))
@@ -145,7 +147,9 @@ static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 		else
 			sc->fault_pos = prng_below(rng, 24);
 		/* fall through */
-	/* with CRC a message is copied early, so memory is rarely referenced for long */
+	/*
+	 * with a CRC a message is copied early, so the user's memory is rarely referenced for long
+	 */
 	case FAULT_UNMAP:
 		sc->want_crc[0] = sc->want_crc[1] = sc->want_crc[0] && prng_chance(rng, 30);
 		break;
@@ -207,9 +211,11 @@ static void scenario_make_all(struct scenario *sc, struct prng *rng)
 	scenario_make_medium(sc, rng);
 }
 
-/* Mostly both ends ask for Acks or neither, because the request of one end alone has no effect.
- * With Acks receives are posted early: otherwise two users that each await a Send before they post
- * a receive wait for each other, as on RoCE. */
+/*
+ * In most runs both ends ask for Acks, or neither end does, because the request of one end alone
+ * has no effect. If both ask, receives are posted early. Otherwise two users could wait for each
+ * other, as on RoCE: each posts its receive only after the completion of its own Send.
+ */
 static void scenario_make_acks(struct scenario *sc, struct prng *rng)
 {
 	sc->acks[0] = prng_chance(rng, 50);
@@ -222,7 +228,7 @@ void scenario_make(struct scenario *sc, struct prng *rng)
 	scenario_make_all(sc, rng);
 	scenario_make_fault(sc, rng);
 	scenario_make_habits(sc, rng);
-	/* A blackhole loses bytes on the way, which cannot happen between two ends on one host. */
+	/* A blackhole loses bytes in the network, which two ends on one host do not use. */
 	sc->rings = prng_chance(rng, 50) && sc->fault != FAULT_BLACKHOLE;
 	scenario_make_acks(sc, rng);
 }
@@ -244,10 +250,8 @@ void scenario_make_shared(struct scenario *sc, struct prng *rng)
 {
 	sc->use_srq[0] = prng_chance(rng, 60);
 	sc->use_srq[1] = prng_chance(rng, 60);
-	/*
-	 * A silent connection may take a receive that then never completes; the other connections
-	 * would wait for it.
-	 */
+	/* A silent connection can take a receive that then never completes. The other connections
+	 * would wait for this receive. */
 	sc->bulk_receives = prng_chance(rng, 60) && sc->fault != FAULT_BLACKHOLE;
 }
 

@@ -12,22 +12,22 @@
 
 #define SIM_FAULTS(X)                                                                              \
 	X(NONE)       /* no fault: every operation must succeed */                                 \
-	X(RST)        /* the connection is reset at a byte */                                      \
-	X(FIN)        /* one direction ends, by a FIN, at a byte */                                \
+	X(RST)        /* the connection is reset at a chosen byte */                               \
+	X(FIN)        /* a FIN ends one direction at a chosen byte */                              \
 	X(FLIP)       /* one bit of a message changes on the link */                               \
 	X(POWER)      /* both ends lose power, and only the medium survives */                     \
 	X(DEREG)      /* one end deregisters a region while operations use it */                   \
-	X(ACCESS)     /* one end requests an access that it has no right to */                     \
+	X(ACCESS)     /* one end requests an access without the right */                           \
 	X(WRITEBACK)  /* a write-back to the medium fails */                                       \
 	X(UNMAP)      /* a region's memory is unmapped (EFAULT) */                                 \
 	X(KILL)       /* one end is killed; its memory stays */                                    \
 	X(OVERRUN)    /* one end's completion queue is too small */                                \
 	X(REJECT)     /* the responder rejects the connection */                                   \
 	X(DISCONNECT) /* one end disconnects in the middle of the work */                          \
-	X(STRICT)     /* one end requests a strict flush of memory that cannot persist */          \
-	X(DESTROY)    /* one end destroys its queue pair while operations are under way */         \
-	X(PAUSE)      /* one end does not run for a while, and then continues */                   \
-	X(STOP)       /* one end never runs again; its kernel still takes bytes */                 \
+	X(STRICT)     /* one end requests a strict flush of volatile memory */                     \
+	X(DESTROY)    /* one end destroys its queue pair before all operations end */              \
+	X(PAUSE)      /* one end stops for some time, and then continues */                        \
+	X(STOP)       /* one end never runs again; its kernel accepts bytes */                     \
 	X(BLACKHOLE)  /* from now on the link delivers no byte, no FIN and no RST */
 enum sim_fault {
 #define X(name) FAULT_##name,
@@ -36,7 +36,7 @@ enum sim_fault {
 		FAULT_COUNT
 };
 
-/* Each mode but the first breaks the product on purpose, to show that the checks notice. */
+/* Each mode but the first breaks the product on purpose, to show that the checks detect this. */
 enum sim_mode {
 	SIM_HONEST,
 	SIM_EARLY_ACK,      /* the target acknowledges a write-back before it makes it */
@@ -48,29 +48,29 @@ enum sim_mode {
 	SIM_OLD_LINK,       /* bytes after the end's own SWITCH still go over TCP */
 	SIM_READ_TWICE,     /* the header in a ring is read again after the check */
 	SIM_HASTY_ACK,      /* messages are acknowledged before their placement */
-	/* Connections in a row: one layer, or all of them, is missing. */
+	/* Connections in a row: one protection, or all of them, is missing. */
 	SIM_GRACEFUL_CLOSE, /* an end whose peer has given up continues to send */
 	SIM_NO_MARK,        /* rings have no word "given up" */
-	SIM_NO_LOOK,        /* earlier bytes are placed although the end is known */
+	SIM_NO_LOOK,        /* bytes are placed although the connection's end is known */
 	SIM_NO_BARRIER,     /* the new connection does not name the former ones */
 	SIM_BARRIER_EARLY,  /* the question is answered before the former connections are cut */
-	SIM_LATE_ORIGIN,    /* a former connection that names itself after that is accepted */
+	SIM_LATE_ORIGIN,    /* a former connection whose Origin arrives after the cut is accepted */
 	SIM_NO_LEAVE,       /* any FIN of the target counts as the end of its queue pair */
-	SIM_NAMES_ALL,      /* a new connection also names the living ones */
+	SIM_NAMES_ALL,      /* a new connection also names connections that have not ended */
 	SIM_NO_OWNER,       /* a restarted process does not name its owner */
-	SIM_UNPROTECTED,    /* all layers are missing */
-	SIM_BARRIER_ALONE,  /* the only layer is the barrier, which is enough */
+	SIM_UNPROTECTED,    /* all protections are missing */
+	SIM_BARRIER_ALONE,  /* the barrier is the only protection, which is sufficient */
 	/* Datagrams. */
 	SIM_ANY_KEY,    /* a message with any key is received */
 	SIM_TORN,       /* a message's last byte is not placed */
-	SIM_NO_WINDOW,  /* no packet waits for a credit */
-	SIM_EARLY_SENT, /* a Send completes although the socket did not take its packet */
+	SIM_NO_WINDOW,  /* packets do not wait for credits */
+	SIM_EARLY_SENT, /* a Send completes although the socket did not accept its packet */
 	/* Memory windows. */
-	SIM_LOOSE_WINDOW, /* a window is longer than its Bind */
+	SIM_LOOSE_WINDOW, /* a window is longer than its Bind requested */
 	SIM_ANY_QP,       /* any queue pair may use a window of type 2 */
 	SIM_KEPT_WINDOW,  /* an invalidated window still works */
-	SIM_HALF,         /* only a half of some bytes is placed */
-	SIM_BLIND,        /* bits flip, no CRC is used, and contents are still trusted */
+	SIM_HALF,         /* sometimes only half of the bytes is placed */
+	SIM_BLIND,        /* bits flip and no CRC is used, but contents are still trusted */
 };
 
 struct scenario {
@@ -88,10 +88,10 @@ struct scenario {
 	uint8_t pdata_len[2];
 	bool use_srq[2], one_cq[2];
 	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
-	/* the application flushes, waits, and only then posts the next receive */
+	/* the application flushes, waits, and then posts the next receive */
 	bool late_receives;
-	/* the application posts several receives at once, and the next ones after these are used
-	 * up */
+	/* the application posts several receives in one call, and the next ones after these are
+	 * used up */
 	bool bulk_receives;
 	bool changing;         /* some sources change while their bytes are sent */
 	bool mostly_sends;     /* the work is mostly Sends, with few receives */
@@ -99,7 +99,7 @@ struct scenario {
 	bool assumes_7306;     /* both ends are configured for RFC 7306 without negotiation */
 	bool strict[2];        /* a persistent flush is strict even if its type does not say so */
 	bool half_volatile[2]; /* one of the end's targets has no medium */
-	bool dax[2];           /* write-backs are of cache lines, not of files */
+	bool dax[2];           /* write-backs write cache lines, not pages of a file */
 	bool evicts;           /* the cache also evicts bytes that no request covers */
 	/* Properties of the link and the medium. */
 	uint32_t mss, chunk_max, window;
@@ -127,7 +127,7 @@ static inline uint64_t scenario_frame_len(const struct scenario *sc, int i)
 	return 20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[i];
 }
 
-/* Returns true if the scenario lacks the protection that this mode switches off. */
+/* Returns true if the protection that mode `layer` switches off is missing in this scenario. */
 static inline bool scenario_lacks(const struct scenario *sc, enum sim_mode layer)
 {
 	bool timely = layer == SIM_GRACEFUL_CLOSE || layer == SIM_NO_MARK || layer == SIM_NO_LOOK;
@@ -163,8 +163,9 @@ static inline bool scenario_has_7306(const struct scenario *sc)
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first);
 /* Change the scenario so that connections of a host share their receives. */
 void scenario_make_shared(struct scenario *sc, struct prng *rng);
-/* Make a small scenario, mostly of flushes, for runs in which the power may fail at many
- * moments. */
+/*
+ * Make a small scenario, mostly of flushes, for runs in which the power can fail at many moments.
+ */
 void scenario_make_cut(struct scenario *sc, struct prng *rng);
 const char *scenario_fault_str(enum sim_fault fault);
 void scenario_print(const struct scenario *sc, FILE *to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sched.h -- a queue of events in virtual time: a heap; events of equal time come first in, first
- * out. */
+/* sched.h -- a queue of events in virtual time, as a heap. Events with equal times are first in,
+ * first out. */
 #ifndef SIM_SCHED_H
 #define SIM_SCHED_H
 

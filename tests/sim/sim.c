@@ -67,7 +67,7 @@ static void sim_arm_link(struct sim *sim)
 	}
 }
 
-/* A responder stops listening after the first dial has used its queue pair. */
+/* A responder stops listening after its queue pair has been used by the first dial. */
 static void sim_on_dialed(struct sim *sim)
 {
 	struct node *a = &sim->node[0], *b = &sim->node[1];
@@ -138,7 +138,7 @@ static void sim_on_cut(struct sim *sim)
 	}
 }
 
-/* Check that a consenting end reported its silent peer lost within the limit. */
+/* Check that a consenting end has reported the loss of its silent peer within the limit. */
 static void sim_check_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;

@@ -10,47 +10,50 @@
  * The product's stream, queue pair, CQ, SRQ and STag table run unchanged. The following parts are
  * simulated: the link (link.c), the move to rings in shared memory (rings.c), the medium and its
  * write-backs (memory.c, writeback.c), the time, and the application (workload*.c). model*.c
- * computes what each end's memory, medium and completions may be; verdict.c compares.
+ * computes the permitted content of each end's memory and medium, and the permitted completions;
+ * verdict.c compares.
  *
- * Fault model: the faults that the design must survive, layer by layer, and the rules that must
+ * Fault model: for each layer, the faults that the design must survive, and the rules that must
  * still hold.
  *
  *   layer        fault                              scenario    what must hold
  *   link         any split, delay, window, MSS      every run   everything succeeds
- *                each way over to a ring, or not    half of them everything succeeds
- *                a header in a ring changes once    the same     what was read first counts
+ *                each direction may use a ring      50 %        everything succeeds
+ *                a header in a ring changes after   50 %        the first read counts
  *                it was read
- *                one bit flips                      FLIP        with CRC no byte of it is placed,
+ *                one bit flips                      FLIP        with CRC none of it is placed,
  *                                                               without CRC the bounds hold
  *                a FIN or RST at any byte           FIN, RST    requests complete or are flushed
- *                nothing crosses any more           BLACKHOLE   LOST in time (consenting ends)
+ *                no byte crosses the link any more  BLACKHOLE   LOST in time (consenting ends)
  *   peer         requests without the right         ACCESS      Terminate, and nothing changes
  *                rejects the connection             REJECT      the initiator gets the event
- *                disconnects at any time            DISCONNECT  what was posted before succeeds
+ *                disconnects at any time            DISCONNECT  earlier requests succeed
  *                its process is killed              KILL        its memory stays as it is
- *                its process stops for a while,     PAUSE       no loss, no error
- *                or for ever; its kernel runs on    STOP        LOST in time (consenting ends)
+ *                its process stops for some time,   PAUSE       no loss, no error
+ *                or for ever; its kernel runs       STOP        LOST in time (consenting ends)
  *   application  destroys its queue pair            DESTROY     its memory is not touched later
  *                deregisters a region               DEREG       its memory is not touched later
  *                its completion queue is too small  OVERRUN     an error; no completion is lost
  *                                                               silently
  *                changes a source while sending     every run   the stream stays intact
  *                posts receives late                every run   no deadlock
- *                takes a completion for "placed"    half        with Acks it is
+ *                relies on a completed Write being  50 %        with Acks, it is placed
+ *                placed
  *   memory       a page is gone (EFAULT)            UNMAP       only its connection fails
  *   medium       a write-back fails                 WRITEBACK   the flush fails
- *                takes pieces early, in any order   every run   a successful flush is on it
- *                takes what several streams flush   every run   of each of them
- *                with one write-back
+ *                takes pieces early, in any order   every run   flushed bytes are on the medium
+ *                one write-back serves flushes of   every run   flushed bytes of each stream are
+ *                several streams                                on the medium
  *                is missing                         STRICT      a strict flush fails
- *   power        both hosts lose it at any time     POWER, -p   what was acknowledged as persistent
- *                                                               is on the medium
+ *   power        both hosts lose it at any time     POWER, -p   bytes acknowledged as persistent
+ *                                                               are on the medium
  *
  * Runs of another kind (-r, reconnect.h) have one connection after the other between the same two
- * nodes, with the same memory. Bytes of an ended connection must not overwrite those of a later
- * one.
+ * nodes, with the same memory. Bytes of an ended connection must not overwrite bytes of a later
+ * connection.
  *
- * Runs of a third kind (-w, windows.h) have memory windows, over reliable and unreliable queue pairs.
+ * Runs of a third kind (-w, windows.h) have memory windows, over reliable and unreliable queue
+ * pairs.
  *
  * Runs of a fourth kind (-d, datagram.h) have no connections: their queue pairs exchange datagrams.
  *
@@ -79,7 +82,7 @@
 /* much more than the delays of the link and the medium */
 #define SIM_LIVENESS_NS (600 * NSEC_PER_MS)
 #define SIM_CONNS       4
-#define WORLD_CONNS     8 /* maximum for connections in a row, which are more than SIM_CONNS */
+#define WORLD_CONNS     8 /* maximum for connections in a row */
 
 struct world;
 struct reconnect;
@@ -117,7 +120,7 @@ struct world {
 
 struct coverage;
 
-/* What a run changes in the defaults. */
+/* Options of a run; all zeros are the defaults. */
 struct sim_options {
 	enum sim_mode mode;
 	bool cut_often;
@@ -130,14 +133,12 @@ struct sim_options {
 bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 	       struct coverage *coverage);
 void world_fini(struct world *w);
-/*
- * For connections in a row: start the shared hosts, and run the first w->conns connections to their
- * end.
- */
+/* world_start_hosts() starts the hosts that all connections share. world_stop() stops the first
+ * w->conns connections and the hosts. */
 void world_start_hosts(struct world *w);
 void world_stop(struct world *w);
 
-/* Only the first violation of a run is kept. */
+/* Record a violation. Only the first violation of a run is recorded. */
 void world_violate(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_violate(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Schedule an event at an end of this connection. */
@@ -152,7 +153,7 @@ bool sim_is_over(struct sim *sim);
 void sim_check_memory(struct node *n);
 /* Check the rules for the end of the run. */
 void sim_verdict(struct sim *sim);
-/* Returns true if all operations so far must have succeeded. */
+/* Returns true if all operations until now must have succeeded. */
 bool sim_is_clean(const struct sim *sim);
 
 #endif

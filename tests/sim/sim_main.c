@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim: run two software RNICs on a virtual link thousands of times, each time from another seed.
+ * sim: run two software RNICs on a virtual link, thousands of times, each time with another seed.
  *
  *   sim [-m mode] [-d | -p | -r | -w] [-t seconds] [first seed [count]]
  *
@@ -131,8 +131,8 @@ static void run_seeds(uint64_t first, uint64_t count, const struct sim_options *
 	}
 }
 
-/* With a broken mode a run must violate a rule. With the honest mode no run may, and all cases must
- * be covered. */
+/* With a broken mode a run must violate a rule. With the honest mode no run is allowed to violate
+ * one, and all cases must be covered. */
 static int exit_code(const struct sim_options *opt)
 {
 	if (opt->mode != SIM_HONEST && opt->mode != SIM_BARRIER_ALONE)

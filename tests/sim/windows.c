@@ -37,7 +37,8 @@ static void win_on_completion(struct node *n, const struct ibv_wc *wc)
 			    n->index, (unsigned)wc->wr_id, wc->status);
 }
 
-/* Completions are polled after each event, because they change what the memory may be. */
+/* Poll completions after each event, because they change which contents of the memory are
+ * permitted. */
 static void win_poll(struct node *n)
 {
 	struct ibv_wc wc[8];
@@ -53,7 +54,7 @@ static void win_poll(struct node *n)
 	}
 }
 
-/* The peer of an unreliable queue pair is gone, so posted operations are lost. */
+/* If the peer of an unreliable queue pair has left, posted operations are lost. */
 static void win_give_away(struct node *n)
 {
 	struct stream_update u;
@@ -63,7 +64,7 @@ static void win_give_away(struct node *n)
 	stream_give_away(n->stream, &u);
 }
 
-/* The writer over UC does not notice that its peer is gone. */
+/* A writer over UC does not notice that its peer has left, so it continues. */
 static bool win_goes_on(const struct node *n)
 {
 	const struct win_conn *c = win_of(n);
@@ -108,7 +109,7 @@ void windows_on_stream_event(struct node *n, enum stream_event event)
 	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
 		break;
-	case STREAM_EV_REPLIED: /* only meetings have this event */
+	case STREAM_EV_REPLIED: /* this event occurs only if queue pairs connect without rdma_cm */
 		break;
 	case STREAM_EV_ESTABLISHED:
 		n->established = true;

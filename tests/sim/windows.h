@@ -2,29 +2,30 @@
 /*
  * windows.h -- runs with memory windows, over reliable (RC) and unreliable (UC) queue pairs.
  *
- * Of each connection the second node, the owner, binds windows to its memory, of type 1 and of
- * type 2, with random places and rights. It ends them again: by a Local Invalidate, by another
- * Bind, by giving the window back. The first node, the writer, uses the STags, also those that
- * have ended, beyond their bounds, without the right, or over another connection than a window of
- * type 2 permits. It invalidates some by a Send.
+ * The second node of each connection, the owner, binds windows of type 1 and of type 2 to its
+ * memory, with random places and rights. It ends a window by a Local Invalidate, by another Bind,
+ * or by deallocating the window. The first node, the writer, uses the windows' STags. It also uses
+ * STags of windows that have ended, exceeds the bounds, lacks the right, or uses a window of type 2
+ * over a connection that the window does not permit. It invalidates some windows by a Send.
  *
- * Every Write and every Send has a version of its own, the value of all its bytes. So after each
- * event the owner's memory shows which Writes were placed. What must hold:
+ * Every Write and every Send has its own version, which is the value of all its bytes. So after
+ * each event the owner's memory shows which Writes were placed. These rules must hold:
  *
- * bounds: a byte changes only by a Write that its window permits: place, right, queue pair.
+ * bounds: a byte changes only by a Write that the window permits: its range, its rights and its
+ * queue pair.
  *
  * end: no byte changes through a window after the completion that reports the window's end.
  *
- * hold: a region with a window cannot be deregistered; nothing holds a window that has ended.
+ * hold: a region with a window cannot be deregistered. No object holds a window that has ended.
  *
- * whole: UC loses whole messages only. A Write that a living window permits is there from its
- * first to its last byte, or it changed nothing. A received Send is one of the peer's, whole and
- * in order. A Write with Immediate Data is placed before its receive completes.
+ * whole: UC loses only whole messages. A Write that a live window permits is placed completely or
+ * not at all. A received Send is a Send of the peer, complete and in order. A Write with Immediate
+ * Data is placed before its receive completes.
  *
- * quiet: on UC nothing that the writer does makes an error at either end.
+ * quiet: on UC no action of the writer causes an error at either end.
  *
- * placed: on RC with Acks, a completed Write is in memory. A completed Flush through a window has
- * all earlier Writes of its range on the medium.
+ * placed: on RC with Acks, a completed Write is in memory. After a completed Flush through a
+ * window, all earlier Writes to the Flush's range are on the medium.
  */
 #ifndef SIM_WINDOWS_H
 #define SIM_WINDOWS_H
@@ -33,10 +34,10 @@
 #include "softrnic/rnic/mw.h"
 
 #define WIN_CONNS    2
-#define WIN_WINDOWS  3 /* of an owner */
+#define WIN_WINDOWS  3 /* number of windows of an owner */
 #define WIN_BINDINGS 48
 #define WIN_OPS      60
-#define WIN_VERSIONS 250 /* versions are one byte */
+#define WIN_VERSIONS 250 /* a version has one byte */
 
 enum win_kind { WIN_WRITE, WIN_WRITE_IMM, WIN_SEND, WIN_SEND_INV, WIN_READ, WIN_FLUSH, WIN_KINDS };
 
@@ -47,7 +48,7 @@ struct win_binding {
 	enum ibv_mw_type type;
 	uint32_t stag;
 	enum area_kind area;
-	uint64_t off, len; /* in the owner's arena */
+	uint64_t off, len; /* offset and length in the owner's arena */
 	uint64_t to;
 	int access;
 	enum binding_state state;
@@ -58,19 +59,19 @@ struct win_op {
 	enum win_kind kind;
 	struct win_conn *owner; /* connection of the binding */
 	struct win_binding *b;  /* NULL: a plain Send */
-	uint64_t off;           /* in the owner's arena */
+	uint64_t off;           /* offset in the owner's arena */
 	uint32_t len;
 	uint8_t version;
-	bool forbidden; /* its window never permits it */
-	bool was_dead;  /* its window had ended when it was posted */
-	bool placed;    /* some of its bytes were seen in memory */
+	bool forbidden; /* the window never permits this operation */
+	bool was_dead;  /* the window had ended when the operation was posted */
+	bool placed;    /* some bytes of the Write were seen in memory */
 	bool completed, received;
 };
 
 struct win_window {
 	struct mw *mw;
 	uint32_t key; /* STag of the last Bind */
-	int pending;  /* the binding whose Bind is posted and not complete; -1: none */
+	int pending;  /* the binding whose Bind is posted but not complete; -1: none */
 	int live;     /* the binding in force; -1: none */
 };
 
@@ -80,14 +81,14 @@ struct win_conn {
 	unsigned bindings;
 	struct win_op op[WIN_OPS];
 	unsigned planned, posted, completed;
-	unsigned answered; /* every operation before this one was executed, as an answer proves */
-	unsigned received; /* every message of the writer before this one is received, or lost */
-	unsigned turns;    /* of the writer */
-	uint64_t staged;   /* bytes of the writer's stage in use */
-	bool cut;          /* the owner left while messages were under way */
-	bool may_fail;     /* an error of either end is right */
+	unsigned answered; /* an answer proves that every operation before this one was executed */
+	unsigned received; /* every message of the writer before this one was received or lost */
+	unsigned turns;    /* turns of the writer so far */
+	uint64_t staged;   /* used bytes of the writer's stage */
+	bool cut;          /* the owner disconnected while messages were in flight */
+	bool may_fail;     /* an error at either end is permitted */
 	bool failed;       /* an error was reported */
-	bool given_back;   /* the windows are gone */
+	bool given_back;   /* the windows are deallocated */
 	uint8_t *shadow, *floor;
 	uint64_t room;
 };
@@ -98,7 +99,7 @@ struct windows {
 	struct win_op *of_version[WIN_VERSIONS + 1];
 };
 
-/* Cases that the runs together have reached; each must be positive. */
+/* Cases that the runs together have reached; each count must be positive. */
 #define WINDOWS_COVERAGE(X)                                                                        \
 	X(reliable)                                                                                \
 	X(unreliable)                                                                              \
@@ -144,9 +145,9 @@ bool windows_is_complete(FILE *to);
 
 void windows_on_event(struct sim *sim, const struct event *e);
 void windows_on_stream_event(struct node *n, enum stream_event event);
-/* A message was received; `bytes` has the whole buffer. */
+/* A message was received. `bytes` is the content of the whole buffer. */
 void windows_on_message(struct node *n, const struct ibv_wc *wc, const uint8_t *bytes);
-/* Broken on purpose: is only a half of these bytes placed? */
+/* Broken on purpose: returns true if only half of these bytes must be placed. */
 bool windows_tears(void);
 
 /* --- between the files -------------------------------------------------------------------- */
@@ -165,7 +166,7 @@ void win_verdict(struct sim *sim);
 /* windows_owner.c */
 void win_owner_tick(struct node *n);
 void win_owner_on_completion(struct node *n, const struct ibv_wc *wc);
-/* The binding has ended: its memory is closed. */
+/* Note that the binding has ended: from now on, no byte may change through it. */
 void win_end_binding(struct win_conn *c, struct win_binding *b);
 void win_give_back(struct node *n);
 /* windows_writer.c */

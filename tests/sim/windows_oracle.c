@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* windows_oracle.c -- what the owner's memory may be. */
+/* windows_oracle.c -- checks the content of the owner's memory. */
 #include <endian.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool op_covers(const struct win_op *op, uint64_t off)
 	return off >= op->off && off - op->off < op->len;
 }
 
-/* Returns NULL if the Write may have changed the byte, otherwise the reason why not. */
+/* Returns NULL if the Write was allowed to change the byte, otherwise the reason against it. */
 static const char *cache_refusal(const struct win_conn *c, const struct win_op *op, uint64_t off)
 {
 	if (!op || op->owner != c || (op->kind != WIN_WRITE && op->kind != WIN_WRITE_IMM))
@@ -46,7 +46,7 @@ static bool cache_is_receive(const struct memory *m, uint64_t off)
 
 void win_check_cache(struct sim *sim)
 {
-	/* A Write over one connection may change the memory of another one's owner. */
+	/* A Write over one connection can change the memory of another connection's owner. */
 	for (unsigned i = 0; i < sim->world->conns; i++) {
 		struct sim *other = &sim->world->conn[i];
 		struct win_conn *c = &sim->world->windows->conn[i];
@@ -67,7 +67,8 @@ void win_check_cache(struct sim *sim)
 
 /* --- completions ---------------------------------------------------------------------------- */
 
-/* Versions grow in the order of posts, and one connection has AREA_TARGET0 for itself. */
+/* A later Write can have overwritten the bytes with a higher version: versions grow in the order of
+ * posts, and only one connection writes to AREA_TARGET0. */
 static bool op_is_there(const uint8_t *bytes, const struct win_op *op)
 {
 	for (uint64_t i = op->off; i < op->off + op->len; i++) {
@@ -121,7 +122,7 @@ void win_check_medium(struct node *n)
 	}
 }
 
-/* Success of an operation. */
+/* Check what the success of an operation proves. */
 void win_on_completed(struct node *n, struct win_op *op)
 {
 	bool answered = op->kind == WIN_READ || op->kind == WIN_FLUSH;
@@ -148,7 +149,7 @@ static bool win_is_message(const struct win_op *op)
 	return op->kind == WIN_WRITE_IMM || op->kind == WIN_SEND || op->kind == WIN_SEND_INV;
 }
 
-/* Messages come in order. RC loses none. */
+/* Messages arrive in order. RC loses no message. */
 static void message_advance(struct node *n, struct win_conn *c, unsigned index)
 {
 	for (; c->received < index; c->received++) {
@@ -189,7 +190,7 @@ static void message_check(struct node *n, struct win_op *op, const struct ibv_wc
 	windows_seen.remote_invalidates++;
 }
 
-/* The version of a message is its Immediate Data, or its first byte. */
+/* The Immediate Data or the first byte of a message is its version. */
 void windows_on_message(struct node *n, const struct ibv_wc *wc, const uint8_t *bytes)
 {
 	bool is_imm = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
@@ -215,7 +216,7 @@ void windows_on_message(struct node *n, const struct ibv_wc *wc, const uint8_t *
 
 /* --- the end -------------------------------------------------------------------------------- */
 
-/* A Write may be cut whose window, or whose connection, ends meanwhile. */
+/* A Write can be placed in part only if its window or its connection has ended. */
 static void verdict_on_write(struct sim *sim, const struct win_conn *c, const struct win_op *op)
 {
 	windows_seen.writes++;

@@ -7,10 +7,10 @@
 #include "workload.h"
 
 #define FLUSHES     (VEXT_ACCESS_FLUSH_GLOBAL | VEXT_ACCESS_FLUSH_PERSISTENT)
-#define LEAVES_EACH 100   /* an owner over UC leaves in one of so many turns */
-#define INVALIDATE  1000u /* wr_id of a Local Invalidate: this plus the binding */
+#define LEAVES_EACH 100   /* an owner over UC disconnects in one of this many turns */
+#define INVALIDATE  1000u /* wr_id of a Local Invalidate: this plus the binding's number */
 
-/* May operations of this connection on the binding be under way? */
+/* Returns true if operations of this connection on the binding can be outstanding. */
 static bool owner_is_in_use(const struct sim *sim, const struct win_binding *b)
 {
 	const struct win_conn *c = &sim->world->windows->conn[sim->index];
@@ -23,7 +23,7 @@ static bool owner_is_in_use(const struct sim *sim, const struct win_binding *b)
 	return false;
 }
 
-/* On RC an operation fails whose window has ended, and the connection with it. */
+/* On RC, an operation on a window that has ended fails, and its connection fails, too. */
 static void owner_expect_errors(struct node *n, const struct win_binding *b)
 {
 	for (unsigned i = 0; i < n->sim->world->conns; i++) {
@@ -80,7 +80,7 @@ static int bind_post(struct node *n, struct win_window *win, const struct win_bi
 					  .mw_access_flags = (unsigned)b->access}},
 	};
 	struct ibv_send_wr *bad;
-	struct stream_update u; /* the visit carries this out */
+	struct stream_update u; /* not used: the visit performs the update */
 	int err;
 
 	win->mw->in_call = b->type == IBV_MW_TYPE_1;
@@ -89,7 +89,7 @@ static int bind_post(struct node *n, struct win_window *win, const struct win_bi
 	return err;
 }
 
-/* All connections of the host let the binding go. */
+/* Detach the binding from all connections of the host. */
 static void bind_detach(struct node *n, struct mr *binding)
 {
 	for (unsigned i = 0; i < n->sim->world->conns; i++) {
@@ -105,7 +105,7 @@ static void bind_detach(struct node *n, struct mr *binding)
 		sim_violate(n->sim, "a window that has ended is still held");
 }
 
-/* As ibv_bind_mw(): the former binding ends with the call. */
+/* As in ibv_bind_mw(), the call ends the former binding. */
 static void bind_end_former(struct node *n, struct win_window *win, struct mr *former)
 {
 	struct win_conn *c = win_of(n);
@@ -121,7 +121,7 @@ static void bind_end_former(struct node *n, struct win_window *win, struct mr *f
 		win_end_binding(c, &c->binding[win->live]);
 }
 
-/* A new STag is none of those that the writers may still use. */
+/* The new STag must differ from all STags that the writers can still use. */
 static uint32_t bind_new_stag(const struct node *n, uint32_t stag)
 {
 	const struct windows *all = n->sim->world->windows;
@@ -180,7 +180,7 @@ static void owner_on_bound(struct node *n, struct win_binding *b, bool good)
 	win->live = (int)(b - win_of(n)->binding);
 	windows_seen.binds_1 += b->type == IBV_MW_TYPE_1;
 	windows_seen.binds_2 += b->type == IBV_MW_TYPE_2;
-	/* Broken on purpose. */
+	/* Broken on purpose: the window is longer than requested. */
 	if (n->sim->sc.mode == SIM_LOOSE_WINDOW)
 		win->mw->now->ibv.length += 64;
 	if (n->sim->sc.mode == SIM_ANY_QP)
@@ -197,7 +197,7 @@ static void owner_invalidate(struct node *n, struct win_binding *b)
 				 .send_flags = IBV_SEND_SIGNALED,
 				 .invalidate_rkey = b->stag};
 	struct ibv_send_wr *bad;
-	struct stream_update u; /* the visit carries this out */
+	struct stream_update u; /* not used: the visit performs the update */
 
 	if (n->sim->sc.mode == SIM_ANY_QP || stream_post_send(n->stream, &wr, &bad, &u))
 		return;
@@ -236,7 +236,7 @@ void win_give_back(struct node *n)
 	}
 }
 
-/* Broken on purpose: the STag still opens the memory. */
+/* Broken on purpose: the STag still gives access to the memory. */
 static void owner_keep(struct node *n, const struct win_binding *b)
 {
 	struct mw_bind bind = {.pd = &n->host->pd,
@@ -269,7 +269,7 @@ void win_owner_on_completion(struct node *n, const struct ibv_wc *wc)
 
 /* --- a turn --------------------------------------------------------------------------------- */
 
-/* A region with a window that is bound stays. */
+/* A region with a bound window must not be deregistered. */
 static void owner_try_dereg(struct node *n, const struct win_binding *b)
 {
 	windows_seen.busy_regions++;
@@ -284,7 +284,7 @@ static void owner_end_live(struct node *n, struct win_window *win)
 
 	if (b->state != BIND_LIVE)
 		return;
-	/* Or most connections would end soon. */
+	/* Without this condition most connections would end early. */
 	if (!n->sim->sc.unreliable && owner_is_in_use(n->sim, b) &&
 	    !prng_chance(&n->sim->world->rng, 3))
 		return;

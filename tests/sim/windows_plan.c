@@ -60,7 +60,7 @@ static void plan_memory(struct sim *sim)
 	}
 }
 
-/* Version 0: no Write has changed the areas. */
+/* Set version 0, which means that no Write has changed the areas. */
 static void plan_oracle(struct win_conn *c, struct memory *m)
 {
 	for (int i = AREA_TARGET0; i <= AREA_TARGET1; i++) {
@@ -142,7 +142,7 @@ void win_plan(struct world *w, const struct sim_options *opt)
 		sim->world = w;
 		sim->index = i;
 		sim->redials = 0;
-		sim->fault_hit = true; /* not everything succeeds */
+		sim->fault_hit = true; /* some operations can fail */
 		sim->disconnecting = false;
 		sim->link.up = false;
 		plan_scenario(&sim->sc, &w->rng);

@@ -7,7 +7,7 @@
 #include "windows.h"
 #include "workload.h"
 
-#define WRITER_TURNS 2000 /* after these turns the writer posts nothing more */
+#define WRITER_TURNS 2000 /* after this many turns the writer posts no more operations */
 
 /* --- the operations of a post ----------------------------------------------------------------- */
 
@@ -22,7 +22,8 @@ static enum win_kind op_choose_kind(struct node *n)
 	return (enum win_kind)kind;
 }
 
-/* Mostly a binding that lives. Of the other connection, those that it shares, or must not use. */
+/* Choose a live binding in most cases, and sometimes a binding of the other connection, which may
+ * share the binding or must not use it. */
 static bool op_choose_binding(struct node *n, struct win_op *op)
 {
 	struct world *w = n->sim->world;
@@ -42,15 +43,15 @@ static bool op_choose_binding(struct node *n, struct win_op *op)
 	if (op->owner != win_of(n) && op->b->area == AREA_TARGET0 && op->b->type == IBV_MW_TYPE_1)
 		return false;
 	if (op->owner != win_of(n) &&
-	    op->kind >= WIN_READ) /* write-backs know one owner's memory */
+	    op->kind >= WIN_READ) /* a write-back covers the memory of only one owner */
 		return false;
-	/* A second Bind must find the window bound. */
+	/* A pending second Bind must find the window bound. */
 	if (op->kind == WIN_SEND_INV && op->owner->window[op->b->window].pending >= 0)
 		return false;
 	return op->b->state == BIND_LIVE || prng_chance(&w->rng, rough);
 }
 
-/* One of these rights is enough. */
+/* Returns the rights of which the operation needs one. */
 static int op_rights(const struct win_op *op)
 {
 	switch (op->kind) {
@@ -71,7 +72,7 @@ static bool op_is_inside(const struct win_op *op)
 	return op->off >= op->b->off && op->off + op->len <= op->b->off + op->b->len;
 }
 
-/* Does the window never permit it? */
+/* Returns true if the window never permits this operation. */
 static bool op_is_forbidden(const struct node *n, const struct win_op *op)
 {
 	bool mine = op->owner == win_of(n);
@@ -93,11 +94,11 @@ static void op_choose_place(struct node *n, struct win_op *op)
 
 	op->len = (uint32_t)prng_between(rng, 1, most ? most : 1);
 	op->off = b->off + (b->len ? prng_below(rng, b->len - op->len + 1) : 0);
-	if (prng_chance(rng, n->sim->sc.unreliable ? 15 : 2)) /* perhaps outside */
+	if (prng_chance(rng, n->sim->sc.unreliable ? 15 : 2)) /* possibly outside of the window */
 		op->off = b->off + prng_below(rng, b->len + 32);
 }
 
-/* Messages are as long as a receive, or longer, which UC loses. */
+/* A message fits into a receive. On UC some messages are longer, and are lost. */
 static void op_choose_message(struct node *n, struct win_op *op)
 {
 	struct prng *rng = &n->sim->world->rng;
@@ -121,7 +122,7 @@ static bool op_choose(struct node *n, struct win_op *op)
 	op->was_dead = op->b && op->b->state == BIND_DEAD;
 	if (n->sim->sc.unreliable || !(op->forbidden || (op->b && op->b->state != BIND_LIVE)))
 		return true;
-	/* On RC it ends the connection. */
+	/* On RC this operation ends the connection. */
 	return prng_chance(&n->sim->world->rng, 4);
 }
 
@@ -132,7 +133,7 @@ static bool op_has_version(const struct win_op *op)
 	return op->kind <= WIN_SEND_INV;
 }
 
-/* The bytes of a version stay in the stage until the run ends. */
+/* Write the bytes of a version to the stage, where they stay until the run ends. */
 static bool op_stage(struct node *n, const struct win_op *op, struct ibv_sge *sge)
 {
 	const struct area *a = &n->mem->area[AREA_STAGE];
@@ -187,7 +188,7 @@ static bool op_post(struct node *n, struct win_op *op)
 	struct ibv_sge sge = {.addr = memory_to(n->mem, AREA_SINK, n->mem->area[AREA_SINK].off),
 			      .length = op->len,
 			      .lkey = n->mem->area[AREA_SINK].stag};
-	struct stream_update u; /* the visit carries this out */
+	struct stream_update u; /* not used: the visit performs the update */
 	int posted = 0;
 
 	if (op_has_version(op) && !op_stage(n, op, &sge))
@@ -201,7 +202,9 @@ static bool op_post(struct node *n, struct win_op *op)
 	return posted == 1;
 }
 
-/* A Send may invalidate a window before earlier Reads and Flushes through it were executed. */
+/*
+ * A Send can invalidate a window before earlier Reads and Flushes through this window are executed.
+ */
 static bool writer_overtakes(const struct win_conn *c, const struct win_op *inv)
 {
 	for (unsigned i = c->completed; i < c->posted; i++) {

@@ -58,8 +58,8 @@ static void workload_on_disconnected(struct node *n)
 
 /*
  * Returns true if the length of the end's first FPDU was changed. The peer waits for the rest of
- * that FPDU, perhaps for ever. The peer does not get the HELLO, so it answers no ping and sends
- * none of its own.
+ * that FPDU, perhaps for ever. It does not receive the HELLO, so it neither answers nor sends
+ * pings.
  */
 static bool workload_is_not_understood(const struct node *n)
 {
@@ -162,7 +162,7 @@ static void workload_check_order(struct node *n, unsigned id)
 		sim_violate(n->sim, "node %d: operation %u overtook a message", n->index, id);
 }
 
-/* With Acks, the operation that caused an error is the one that fails with it. */
+/* With Acks, the operation that caused an error must be the one that fails with this error. */
 static void workload_check_blame(struct node *n, const struct ibv_wc *wc)
 {
 	if (wc->status == IBV_WC_REM_ACCESS_ERR && n->sim->sc.fault == FAULT_ACCESS &&
@@ -201,7 +201,7 @@ static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
 		workload_check_blame(n, wc);
 }
 
-/* An operation that has completed or failed needs its source no longer: change the source. */
+/* A completed or failed operation no longer needs its source, so change the source. */
 static void workload_reuse_sources(struct node *n)
 {
 	for (; n->reused < n->model.completed; n->reused++) {
@@ -212,9 +212,8 @@ static void workload_reuse_sources(struct node *n)
 	}
 }
 
-/*
- * A CQ that is armed for solicited completions raises an event only for these and for errors.
- */
+/* A CQ that is armed for solicited completions raises an event only for solicited completions and
+ * for errors. */
 static void workload_check_events(struct node *n)
 {
 	struct cq *cq = node_recv_cq(n);
@@ -302,7 +301,7 @@ static void workload_post(struct node *n)
 		workload_post_recvs(n);
 	if (!n->established)
 		return;
-	/* After its connection has died an application still posts for a while. */
+	/* After the end of its connection an application still posts for some time. */
 	if ((n->disconnecting || n->disconnected || n->model.failed) &&
 	    !prng_chance(&sim->world->rng, 10))
 		return;
@@ -330,10 +329,8 @@ static void workload_maybe_disconnect(struct node *n)
 	workload_disconnect(n);
 }
 
-/*
- * A parked Send may still take a receive from a shared receive queue, so the application has to
- * poll until no Send is parked.
- */
+/* A parked Send can still take a receive from a shared receive queue, so the application must poll
+ * until no Send is parked. */
 static bool workload_is_finished(struct node *n)
 {
 	return n->ended && !n->box->has_srq && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
@@ -347,8 +344,8 @@ static uint64_t workload_tick_ns(const struct node *n)
 	return n->sim->world->now > LONG_NS ? 50 * tick : tick;
 }
 
-/* Send at the time at which the product sends: Writes without a completion may wait for the next
- * post. */
+/* Send at the time at which the product sends: Writes without a completion can be deferred until
+ * the next post. */
 static void workload_send(struct node *n)
 {
 	struct stream_update u;
@@ -395,7 +392,7 @@ static void workload_allow(struct node *n, uint8_t *want, uint64_t off, uint64_t
 	memcpy(want + off, n->mem->cache + off, len);
 }
 
-/* Check that Reads and receives of this end changed exactly the memory that they name. */
+/* Check that Reads and receives of this end changed only memory that they name. */
 void workload_check_areas(struct node *n)
 {
 	const struct area *sink = &n->mem->area[AREA_SINK], *recv = &n->mem->area[AREA_RECV];

@@ -9,12 +9,12 @@
 void workload_plan(struct world *w);
 /* Run the application of this end once. */
 void workload_tick(struct node *n);
-/* returns true if all planned operations are posted and complete, and all messages received */
+/* returns true if all planned operations are posted and complete, and all messages are received */
 bool workload_is_done(const struct node *n);
 void workload_poll(struct node *n, int max);
 void workload_post_ops(struct node *n);
 void workload_post_recvs(struct node *n);
-/* A message with the right content was received. */
+/* Note that a message with the right content was received. */
 void workload_on_message(struct node *n, const struct ibv_wc *wc);
 /* Disconnect, as the user of this end. */
 void workload_disconnect(struct node *n);

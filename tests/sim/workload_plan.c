@@ -14,7 +14,7 @@ struct sizes { /* sizes of the memory that one end's plan needs */
 	uint64_t sink, stage, send_bytes;
 	uint32_t send_max;
 	bool invalidated, flushes_all, by_reading;
-	bool may_lose; /* the peer will deregister a region that may have unflushed bytes */
+	bool may_lose; /* the peer will deregister a region that can have unflushed bytes */
 };
 
 static uint32_t plan_len(struct sim *sim, uint32_t max)
@@ -56,10 +56,8 @@ static enum op_kind plan_atomic_kind(struct sim *sim)
 	return dice < 70 ? OP_FETCH_ADD : OP_CMP_SWAP;
 }
 
-/*
- * A peer that announced native flushes does not flush by reading. No Flush of all bytes is planned
- * if bytes may be lost with AREA_LEASE, because such a Flush fails.
- */
+/* A peer that announced native flushes does not flush by reading. If the end of AREA_LEASE can lose
+ * bytes, no Flush of all bytes is planned, because such a Flush would fail. */
 static enum op_kind plan_flush_kind(struct sim *sim, const struct sizes *need)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
@@ -197,9 +195,9 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 }
 
 /*
- * In a phase requests come before Sends. Otherwise the applications could cause a deadlock: each
- * end has a Flush after a Send that waits for a receive, and the peer posts this receive only after
- * its own Flush.
+ * In each phase, requests precede Sends. Otherwise the applications could cause a deadlock: if each
+ * end posted a Flush after a Send, the Flush would wait until the Send's receive is posted, and the
+ * peer posts this receive only after its own Flush.
  */
 static void plan_phases(struct node *n)
 {
@@ -225,10 +223,8 @@ static void plan_phases(struct node *n)
 	}
 }
 
-/*
- * Signal enough operations that the send queue can always be emptied, and that the application
- * notices the end of a phase.
- */
+/* Signal enough operations, so that the send queue can always be emptied, and the application
+ * notices the end of a phase. */
 static void plan_signals(struct node *n)
 {
 	struct model *m = &n->model;
@@ -328,7 +324,7 @@ static void plan_forbid_atomic(struct node *n, struct op *op)
 	op->off = (n->peer->mem->area[AREA_RECV].off + 7) & ~7ull;
 }
 
-/* Use one FPDU only: of several, the peer may place those before the refused one. */
+/* Use only one FPDU, because the peer is allowed to place FPDUs that precede the refused one. */
 static void plan_forbid_access(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
@@ -343,8 +339,8 @@ static void plan_forbid_access(struct node *n, struct op *op)
 	}
 }
 
-/* Plan an operation that the peer must refuse. An operation of zero bytes may go to any address
- * (RFC 5041 s5.1). */
+/* Plan an operation that the peer must refuse. An operation of zero bytes is permitted at any
+ * address (RFC 5041 s5.1). */
 static void plan_forbidden_op(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];

@@ -194,8 +194,9 @@ static bool post_is_possible(const struct node *n, const struct op *op)
 }
 
 /*
- * A post without consent must be refused at once. If the operation was planned for a consenting
- * peer, before the connection was made again, then an operation of RFC 5040 replaces it.
+ * Without the peer's consent the post call must refuse the operation. The operation was planned for
+ * a consenting peer, but the connection was made again without consent. So replace it by an
+ * operation of RFC 5040.
  */
 static void post_replace_op(struct node *n, struct op *op)
 {
@@ -223,8 +224,8 @@ static void post_replace_op(struct node *n, struct op *op)
 
 /* --- posting ------------------------------------------------------------------------------ */
 
-/* A post may be refused only if the queue pair is stopping, or if a flipped bit has set its ORD to
- * 0. */
+/* A post is allowed to fail only if the queue is full, if the queue pair is stopping, or if a
+ * flipped bit has set its ORD to 0. */
 static void post_check_refusal(struct node *n, const struct post *p, int err)
 {
 	n->refused_lists++;
@@ -263,7 +264,7 @@ static bool post_are_verbs(const struct post *p)
 	return true;
 }
 
-/* ibv_post_send() posts as many requests as fit; the extended call posts all or none. */
+/* ibv_post_send() posts as many requests as fit. The extended call posts all requests or none. */
 static int post_chain(struct node *n, struct post *p, unsigned *count)
 {
 	struct ibv_send_wr wr[CHAIN], *bad = NULL;
@@ -363,7 +364,7 @@ static unsigned post_recvs_wanted(const struct node *n)
 	return wanted;
 }
 
-/* Post no more until all receives are used up: this shows that waiting Sends are resumed. */
+/* Post no receive until all receives are used up. This tests that waiting Sends are resumed. */
 static void post_bulk(struct node *n)
 {
 	if (inbox_is_used_up(n->box))

@@ -97,7 +97,7 @@ static void world_prepare(struct world *w, uint64_t seed, const struct sim_optio
 	for (unsigned i = 0; i < w->conns; i++)
 		world_make_conn(w, i, opt);
 	/* If applications post receives late, a connection that does not wait takes the shared
-	 * receives of one that waits. */
+	 * receives of a connection that waits. */
 	for (unsigned i = 0; i < w->conns && w->conns > 1; i++)
 		w->conn[i].sc.late_receives = false;
 	if (opt->mode != SIM_HONEST && opt->mode != SIM_BLIND && first->fault != FAULT_POWER)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writeback.c -- write-backs from the cache to the medium. The medium takes pieces (a sector of a
- * file, a cache line of DAX) in any order, and each at any moment of the write-back. So after a
- * power cut the medium may have any subset of the pieces.
+ * writeback.c -- write-backs from the cache to the medium. The medium takes pieces (sectors of a
+ * file, cache lines of DAX) in any order, and each piece at any moment of the write-back. So after
+ * a power cut the medium may have any subset of the pieces.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define CUTS_IN_COPY 6
 
-/* Check the medium, which is all that is left after a power cut, against what was reported to the
- * peer so far. */
+/* Compare the medium, which is all that survives a power cut, with the results that the peer has
+ * received so far. */
 void node_check_power(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
@@ -52,7 +52,8 @@ static uint64_t writeback_piece_len(const struct node *n)
 	return n->sim->sc.dax[n->index] ? 64 : 512;
 }
 
-/* A connection may write to the memory of another one of its host, through a window that both share. */
+/* A connection can write to the memory of another connection of its host, through a window that
+ * both share. */
 static struct memory *writeback_memory(const struct node *n)
 {
 	const struct world *w = n->sim->world;
@@ -79,7 +80,9 @@ static bool writeback_is_first_half(const struct node *n, uint64_t piece)
 	return prng_next(&r) & 1;
 }
 
-/* Copy the pieces of one half of the write-back, and check the medium now and then. */
+/*
+ * Copy the pieces of one half of the write-back, and check the medium after each of the first ones.
+ */
 static void writeback_copy_half(struct node *n, bool first)
 {
 	uint64_t off = writeback_off(n), end = off + n->job.wb.len, unit = writeback_piece_len(n);
@@ -168,7 +171,7 @@ static void writeback_keep_bytes(struct node *n)
 	memcpy(job->bytes, memory_pages(writeback_memory(n), writeback_off(n)), job->wb.len);
 }
 
-/* Model a pool that is busy for a while before it begins the job. */
+/* Model a pool that is busy for some time before it begins the job. */
 static void writeback_delay(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -192,8 +195,8 @@ static void writeback_begin(struct node *n, uint64_t delay)
 
 	n->host->writing++;
 	n->host->ends_at = now + delay;
-	/* With several connections in a row the kernel writes back the present content, never an
-	 * older one. */
+	/* With connections in a row, the kernel writes back the present content, never an older
+	 * content. */
 	job->snapshot = job->late || (!sim->world->reconnect && prng_chance(&sim->world->rng, 50));
 	job->salt = prng_next(&sim->world->rng);
 	writeback_keep_bytes(n);
@@ -202,8 +205,8 @@ static void writeback_begin(struct node *n, uint64_t delay)
 	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
 }
 
-/* Broken on purpose: act as if the running write-back included the bytes that were placed after its
- * begin. */
+/* Broken on purpose: act as if the running write-back included bytes that were placed after it
+ * began. */
 static void writeback_join(struct node *n)
 {
 	n->job.joined = true;
