@@ -75,21 +75,21 @@ struct rpmirror; /* one mapped set */
 /* with STALE_OK: map this host's copy even if another host is the primary */
 #define RPMIRROR_MAP_READONLY (1u << 1)
 #define RPMIRROR_MAP_STALE_OK (1u << 2) /* reads may lack acknowledged data */
-/* reads may return older data, which lacks acknowledged flushes */
-#define RPMIRROR_MAP_ISOLATED (1u << 3)
-#define RPMIRROR_MAP_DIRECT   (1u << 4) /* stores reach the file at once */
+#define RPMIRROR_MAP_ISOLATED (1u << 3) /* default: stores reach the file only by flushes */
+#define RPMIRROR_MAP_DIRECT   (1u << 4) /* stores reach the file immediately */
 /* What the library does while the lease does not hold. At most one of these flags; without a flag,
  * the environment variable RPMIRROR_ON_FENCED decides. */
-#define RPMIRROR_MAP_FENCED_ERROR (1u << 5) /* do nothing; only rpmirror_confirm() fails */
+#define RPMIRROR_MAP_FENCED_ERROR (1u << 5) /* do nothing; rpmirror_confirm() fails */
 /* make the mapping inaccessible for reads and writes */
 #define RPMIRROR_MAP_FENCED_PROTECT (1u << 6)
 #define RPMIRROR_MAP_FENCED_KILL    (1u << 7) /* end the process by SIGKILL */
 
 /*
  * Become the primary of the named set on this host's rpmirrord (the environment variable
- * RPMIRROR_SOCKET has the path of its socket), and map the file. hint: the wanted address, or
- * NULL; if that address is not free the call fails. The application may read the mapping as soon
- * as this returns, because every copy that could become primary is then either equal or excluded.
+ * RPMIRROR_SOCKET has the path of its socket), and map the file. hint: the requested address; with
+ * NULL, the address in the set's configuration applies, if there is one. If the requested address
+ * is not free, the call fails. The application may read the mapping as soon as this returns,
+ * because every copy that could become primary is then either equal or excluded.
  *
  * Without WAIT the call fails at once in cases where waiting could help: RPMIRROR_E_BUSY,
  * RPMIRROR_E_QUORUM, RPMIRROR_E_COPIES, and RPMIRROR_E_NOTINSYNC, which another member's primary
@@ -113,10 +113,10 @@ int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **
 		 void **addr_ptr, size_t *len_ptr);
 
 /*
- * Give up the role of primary in good order, so that another member may be promoted at once. The
- * call waits for the flushes that have begun, and flushes nothing more. Afterwards the mapping is
- * gone and *m_ptr is NULL, even if a step failed (the call returns the first failure). A NULL
- * pointer is no error.
+ * Give up the role of primary in good order, so that another member may be promoted immediately.
+ * The call waits for the flushes that have begun. In an isolated mapping unflushed stores are lost;
+ * in a direct mapping the call flushes them. Afterwards the mapping is gone and *m_ptr is NULL,
+ * even if a step failed (the call returns the first failure). A NULL pointer is no error.
  */
 int rpmirror_unmap(struct rpmirror **m_ptr);
 
@@ -153,8 +153,9 @@ struct rpmirror_result {
  * were excluded and min_copies are left. RPMIRROR_E_QUORUM, RPMIRROR_E_COPIES: the flush is
  * neither acknowledged nor undone; the same ranges may be flushed again. These errors are returned
  * after the time in the set's configuration. RPMIRROR_E_FENCED: the flush is undecided; unmap the
- * set. RPMIRROR_E_MEDIUM: the ranges are durable on the members of durable_mask; the local copy
- * has left the set, or has lost stores (rpmirror_get_error()).
+ * set. RPMIRROR_E_MEDIUM: the local copy could not be written back and has left the set; the ranges
+ * are durable on the members of durable_mask. If durable_mask is 0, the flush is not acknowledged:
+ * stores are lost (rpmirror_get_error()), or the ranges cannot be read.
  */
 int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 		   unsigned flags, struct rpmirror_result *res);
@@ -176,15 +177,17 @@ int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
 			struct rpmirror_result *res);
 
 /*
- * Flush, then compare digests of each member's medium. RPMIRROR_E_VERIFY: the members of
- * failed_mask differ and are excluded; the other members have the ranges. No thread may store into
- * or flush the ranges meanwhile.
+ * Flush, then compare the digest of the mapping with digests of each member's medium.
+ * RPMIRROR_E_VERIFY: the members of failed_mask have other bytes, and are excluded unless too few
+ * copies would be left; the ranges are durable on the members of durable_mask. RPMIRROR_E_NOSUPP:
+ * the ranges are flushed, but a copy could not be compared. No thread may store into or flush the
+ * ranges during the call.
  */
 int rpmirror_flush_verify(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			  struct rpmirror_result *res);
 
-/* Flush one range. With addr NULL and len 0, flush everything that was stored since the last
- * flush. */
+/* Flush one range. With addr NULL and len 0, flush all stores: in an isolated mapping each page
+ * with stores since the set was mapped, in a direct mapping each extent with unflushed stores. */
 int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len);
 
 /*
@@ -199,10 +202,10 @@ int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value);
 int rpmirror_confirm(struct rpmirror *m);
 
 /*
- * In a direct mapping, make the range writable for the kernel, until the next flush of the range.
- * Without this call, a store by the kernel into the range, for instance by read(2), fails with
- * EFAULT. RPMIRROR_E_NOMEM: the mapping cannot keep so many bytes writable. In an isolated mapping
- * the call only checks the arguments.
+ * In a direct mapping, make the extents of the range writable. An extent stays writable until a
+ * range of it is flushed. Without this call, a store by the kernel into the range, for instance by
+ * read(2), fails with EFAULT. RPMIRROR_E_NOMEM: the library cannot keep so many extents writable.
+ * In an isolated mapping the call only checks the arguments.
  */
 int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len);
 
@@ -236,10 +239,9 @@ struct rpmirror_member_state {
 	bool connected;
 	uint64_t durable_seq; /* flushes up to this one are durable on the member */
 	uint64_t remainder;   /* bytes that the resync still has to send */
-	uint32_t flush_p50_us,
-		/* 99th percentile over the last flushes, each timed from the post to the
-		 * completion */
-		flush_p99_us;
+	/* 50th and 99th percentile over the last flushes, in us; each flush is timed from the post
+	 * to the completion */
+	uint32_t flush_p50_us, flush_p99_us;
 	char reason[128]; /* the reason why the copy is not in-sync; "" if it is in-sync */
 };
 
@@ -257,9 +259,9 @@ struct rpmirror_state {
 	uint64_t lease_left_ms; /* time until the lease ends; 0: the lease is over */
 	/*
 	 * For a read-only mapping. age_ms: the copy has at least everything that was acknowledged
-	 * this long ago; UINT64_MAX: the daemon does not know the age. flush_seq: the last flush
-	 * of the epoch that has reached the copy. health: FULL; or BLOCKED, if the daemon does not
-	 * answer or cannot find out.
+	 * this long ago; UINT64_MAX: the age is unknown. flush_seq: the last flush of the epoch
+	 * that has begun to reach the copy. health: BLOCKED if the daemon does not answer or cannot
+	 * find out the age, else FULL.
 	 */
 	uint64_t age_ms;
 	struct rpmirror_member_state members[RPMIRROR_MEMBERS_MAX];
@@ -274,13 +276,15 @@ enum rpmirror_event_type {
 	RPMIRROR_EVENT_BLOCKED,  /* flushes have to wait */
 	RPMIRROR_EVENT_UNBLOCKED,
 	RPMIRROR_EVENT_LEASE_OVER,
-	RPMIRROR_EVENT_FENCED,
-	RPMIRROR_EVENT_LOCAL_FAILED,
-	RPMIRROR_EVENT_ERROR, /* an error of the local medium: rpmirror_get_error() returns it */
+	RPMIRROR_EVENT_FENCED,       /* value: the epoch */
+	RPMIRROR_EVENT_LOCAL_FAILED, /* the copy on this host has failed; value: an errno */
+	/* the local medium has an error, which rpmirror_get_error() returns; or the daemon was
+	 * replaced by a version that does not work with this library, as the text states */
+	RPMIRROR_EVENT_ERROR,
 	/* events were dropped because the program did not take them; value: their number */
 	RPMIRROR_EVENT_MISSED,
 	RPMIRROR_EVENT_VERIFIED, /* copies were compared; value: number of different bytes */
-	/* a member makes no progress, or nothing progresses while flushes wait; value: ms */
+	/* a member is not in-sync and makes no progress, or flushes wait; value: time in ms */
 	RPMIRROR_EVENT_STUCK
 };
 
@@ -310,7 +314,7 @@ struct rpmirror_error {
 
 /*
  * Get the oldest error of the local medium that was not returned yet. RPMIRROR_E_NO_EVENT: there
- * is no such error.
+ * is no such error. A failed write-back is also such an error, with repaired false.
  *
  * A page that cannot be read gets its content from another member while the access waits. While an
  * error is pending that reports lost stores (both repaired and dirty are set), no flush begins,
