@@ -108,7 +108,7 @@ const char *rpma_err_last(void);
 
 enum rpma_util_ibv_context_type {
 	RPMA_UTIL_IBV_CONTEXT_LOCAL, /* this machine owns addr */
-	RPMA_UTIL_IBV_CONTEXT_REMOTE /* the device reaches the memory at addr */
+	RPMA_UTIL_IBV_CONTEXT_REMOTE /* another machine owns addr, and the device reaches it */
 };
 
 /*
@@ -205,10 +205,10 @@ struct rpma_mr_remote; /* a region of the other end, made from the region's desc
 #define RPMA_MR_USAGE_RECV                  (1 << 7)
 
 /*
- * Register size bytes at ptr for the uses in `usage` (an OR of RPMA_MR_USAGE_*, not 0). The caller
- * keeps the memory, which must stay mapped until rpma_mr_dereg(). After rpma_mr_dereg() no peer
- * can access the memory. RPMA_E_NOMEM, RPMA_E_PROVIDER. Neither function is guaranteed to be
- * thread-safe.
+ * Register size bytes at ptr for the uses in `usage` (an OR of RPMA_MR_USAGE_*, not 0). Each flush
+ * usage also lets the other end read the memory. The caller keeps the memory, which must stay
+ * mapped until rpma_mr_dereg(). After rpma_mr_dereg() no peer can access the memory. RPMA_E_NOMEM,
+ * RPMA_E_PROVIDER. Neither function is guaranteed to be thread-safe.
  */
 int rpma_mr_reg(struct rpma_peer *peer, void *ptr, size_t size, int usage,
 		struct rpma_mr_local **mr_ptr);
@@ -333,7 +333,9 @@ int rpma_conn_cfg_get_connect_timeout(const struct rpma_conn_cfg *cfg, int *time
 
 /*
  * The connection is lost (RPMA_CONN_LOST) if no byte, not even a heartbeat, came from the peer for
- * this time. 0 (default): the device's limit; the software RNIC's is 15 s. -1: no limit.
+ * this time; the loss is detected at most half of this time later. 0 (default): the device's limit;
+ * the software RNIC's is 15 s. -1: no limit. RDMA devices and peers without heartbeats have no such
+ * limit.
  */
 int rpma_conn_cfg_set_liveness(struct rpma_conn_cfg *cfg, int limit_ms);
 int rpma_conn_cfg_get_liveness(const struct rpma_conn_cfg *cfg, int *limit_ms);
@@ -342,11 +344,11 @@ int rpma_conn_cfg_get_liveness(const struct rpma_conn_cfg *cfg, int *limit_ms);
  * The owner of the connections: a name of 1 to RPMA_CONN_OWNER_MAX bytes that the program keeps
  * when it is started again; len 0 (default): no owner. Only for the connecting end. Before a
  * connection with an owner is established, the target ends each connection that another process
- * has made for this owner, and places no more bytes of the ended connections. Without an owner the
- * same holds for connections that this process has given up.
+ * has made for this owner, and places no more bytes of the ended connections. With and without an
+ * owner, the same holds for connections that this process has given up.
  *
  * rpma_conn_cfg_get_owner() returns a pointer into the configuration. The pointer is valid until
- * the configuration changes.
+ * the owner is set again or the configuration is deleted.
  */
 #define RPMA_CONN_OWNER_MAX 64
 int rpma_conn_cfg_set_owner(struct rpma_conn_cfg *cfg, const void *name, size_t len);
@@ -366,16 +368,16 @@ enum rpma_conn_event {
 	RPMA_CONN_ESTABLISHED, /* operations may be posted */
 	RPMA_CONN_CLOSED,      /* ended by a disconnect */
 	RPMA_CONN_LOST,        /* the connection broke */
-	RPMA_CONN_REJECTED,    /* rejected; rpma_conn_get_rejection() returns by which end */
+	RPMA_CONN_REJECTED,    /* rejected; rpma_conn_get_rejection() returns the cause */
 	RPMA_CONN_UNREACHABLE  /* no answer came within the time limit */
 };
 
 const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
 
-/* The end that rejected a connection. */
+/* The cause of a rejection. */
 enum rpma_rejection {
-	RPMA_REJECTION_NONE,        /* the event RPMA_CONN_REJECTED has not come */
-	RPMA_REJECTION_UNKNOWN,     /* the device does not report which end rejected */
+	RPMA_REJECTION_NONE,        /* the event RPMA_CONN_REJECTED was not returned yet */
+	RPMA_REJECTION_UNKNOWN,     /* the device does not report the cause */
 	RPMA_REJECTION_NO_LISTENER, /* there is no listener */
 	RPMA_REJECTION_REFUSED,     /* the other end's application rejected */
 	RPMA_REJECTION_CLOSED       /* the listener closed the connection without an answer */
@@ -403,20 +405,21 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 
 /*
  * Get the bytes that the other end sent while connecting, or with a rejection; {NULL, 0} if there
- * are none. Available from the event on, and valid until rpma_conn_delete(). Some fabrics pad the
- * bytes with zeros: do not rely on an exact length.
+ * are none. At the connecting end they are available from the event on, at the accepting end from
+ * the beginning; they are valid until rpma_conn_delete(). Some fabrics pad the bytes with zeros: do
+ * not rely on an exact length.
  */
 int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata);
 
 /*
- * Apply the other end's declaration about itself, which decides by which method later rpma_flush()
- * calls flush.
+ * Apply the other end's declaration about itself. Without native flush, later persistent flushes
+ * are permitted if and only if it declares direct write to persistent memory.
  */
 int rpma_conn_apply_remote_peer_cfg(struct rpma_conn *conn, const struct rpma_peer_cfg *pcfg);
 
 int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num);
-/* Get the completion queues, which belong to the connection. *rcq_ptr is NULL if receives have no
- * separate queue. */
+/* Get the completion queues, which belong to the connection, except the queue that
+ * rpma_conn_cfg_set_cq() set. *rcq_ptr is NULL if receives have no separate queue. */
 int rpma_conn_get_cq(const struct rpma_conn *conn, struct rpma_cq **cq_ptr);
 int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr);
 
@@ -464,11 +467,11 @@ int rpma_conn_get_remote_addr(const struct rpma_conn *conn, char *addr, size_t s
  */
 int rpma_conn_cancel(struct rpma_conn *conn);
 
-/* Begin to close; the event RPMA_CONN_CLOSED follows. Operations that were posted before are still
- * sent. */
+/* Begin to close; the event RPMA_CONN_CLOSED follows. With iWARP, operations that were posted
+ * before are still sent; with InfiniBand, unfinished operations fail. */
 int rpma_conn_disconnect(struct rpma_conn *conn);
 /* Release the connection and its queues. Without an earlier disconnect the other end gets
- * RPMA_CONN_LOST. */
+ * RPMA_CONN_CLOSED, and operations that were not acknowledged may or may not be executed. */
 int rpma_conn_delete(struct rpma_conn **conn_ptr);
 
 /* Get the descriptor of the shared completion channel. RPMA_E_NOT_SHARED_CHNL: the connection has
@@ -492,7 +495,9 @@ struct rpma_conn_req;
 /*
  * Make an outgoing request: resolves addr:port and makes the queues. cfg NULL: the defaults. The
  * call sends nothing to the other end's application. RPMA_E_NOMEM, RPMA_E_PROVIDER; RPMA_E_INVAL
- * also for a shared channel together with an SRQ that has a private completion queue.
+ * also for a shared channel together with an SRQ that has a private completion queue, or with a
+ * common completion queue. RPMA_E_NOSUPP: the device cannot do what a liveness limit or an owner in
+ * cfg requires.
  */
 int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port,
 		      const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
@@ -517,8 +522,9 @@ struct rpma_conn_open_attr {
 	/* Time limit for all attempts together; 0: 10 s, -1: no limit. */
 	int timeout_ms;
 	/*
-	 * Time for which to repeat the attempt while there is no listener or no answer, within
-	 * timeout_ms. 0: do not repeat, -1: repeat until timeout_ms.
+	 * Time for which to repeat the attempt, within timeout_ms, while there is no listener or
+	 * no answer, or the connection is lost before it is established. 0: do not repeat, -1:
+	 * repeat until timeout_ms.
 	 */
 	int retry_ms;
 	/* Called with arg before each attempt, e.g. to post receives. A result other than 0 ends
@@ -530,11 +536,11 @@ struct rpma_conn_open_attr {
 /*
  * Connect and wait for the result. 0: *conn_ptr is a connection and *event is
  * RPMA_CONN_ESTABLISHED or RPMA_CONN_REJECTED. With REJECTED, the application at the other end has
- * refused, and its private data may contain the reason. RPMA_E_AGAIN: there is no listener.
- * RPMA_E_NO_EVENT: no answer came in time, or there is no route to that host. RPMA_E_NOSUPP also
- * if the listener does not speak the device's protocol. Other errors are those of
- * rpma_conn_req_new() and rpma_conn_req_connect(). To connect again, delete the connection and
- * call this with the same attr. Thread-safe except for the SRQ of cfg.
+ * refused, and its private data may contain the reason. RPMA_E_AGAIN: there is no listener, or the
+ * connection was lost before it was established. RPMA_E_NO_EVENT: no answer came in time, or there
+ * is no route to that host. RPMA_E_NOSUPP also if the listener does not use the device's protocol.
+ * Other errors are those of rpma_conn_req_new() and rpma_conn_req_connect(). To connect again,
+ * delete the connection and call this with the same attr. Thread-safe except for the SRQ of cfg.
  */
 int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
 		   enum rpma_conn_event *event, struct rpma_conn **conn_ptr);
@@ -614,21 +620,25 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 
 #define RPMA_ATOMIC_WRITE_ALIGNMENT 8
 
-/* Write eight bytes. The call copies them from src, and the other end sees all of them or none.
- * dst_offset must be a multiple of 8. */
+/*
+ * Write eight bytes, which the call copies from src, after earlier reads and flushes. dst_offset
+ * must be a multiple of 8. A reader at the other end sees all bytes or none, also after a crash.
+ * Without RPMA_CAP_ATOMIC_WRITE this depends on the device that places the bytes.
+ */
 int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 		      const char src[8], int flags, const void *op_context);
 
 #define RPMA_ATOMIC_ALIGNMENT 8
 
 /*
- * Treat eight aligned bytes of a remote region as a number in the byte order of both machines.
- * Compare-and-swap replaces the number by swap if it equals compare; fetch-and-add adds to it.
- * result, registered as RPMA_MR_USAGE_READ_DST, gets the former number at its offset. The remote
- * region must be registered both as RPMA_MR_USAGE_READ_SRC and as RPMA_MR_USAGE_WRITE_DST. These
- * operations are atomic with each other on all connections of the target's device, but not with
- * writes. With the software RNIC they are also atomic with the atomic instructions of the target's
- * own program. RPMA_E_NOSUPP without RPMA_CAP_ATOMICS.
+ * Treat eight aligned bytes of a remote region as a number in the byte order of the target's
+ * processor. Compare-and-swap replaces the number by swap if it equals compare; fetch-and-add adds
+ * to it. result, registered as RPMA_MR_USAGE_READ_DST, gets the former number at its offset, in the
+ * byte order of this processor. The remote region must be registered both as RPMA_MR_USAGE_READ_SRC
+ * and as RPMA_MR_USAGE_WRITE_DST. These operations are atomic with each other on all connections of
+ * the target's device, but not with plain writes. With the software RNIC they are also atomic with
+ * rpma_atomic_write() and with the atomic instructions of programs at the target. RPMA_E_NOSUPP
+ * without RPMA_CAP_ATOMICS.
  */
 int rpma_atomic_compare_swap(struct rpma_conn *conn, struct rpma_mr_local *result,
 			     size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
@@ -659,11 +669,11 @@ enum rpma_flush_type {
 #endif
 
 /*
- * Flush a range: the operation completes when earlier writes into the range have reached the state
- * that `type` names. len 0: the whole region. RPMA_E_NOSUPP: the region was not registered for
- * this type. RPMA_E_NOSUPP also for a persistent flush if the peer does not flush natively, and
- * rpma_conn_apply_remote_peer_cfg() has not declared that its writes go directly to persistent
- * memory.
+ * Flush a range: the operation completes when earlier writes of this connection into the range have
+ * reached the state that `type` names. len 0: the whole region. RPMA_E_NOSUPP: the region was not
+ * registered for this type. RPMA_E_NOSUPP also for a persistent flush if the peer does not flush
+ * natively, and rpma_conn_apply_remote_peer_cfg() has not declared that its writes go directly to
+ * persistent memory.
  */
 int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
 	       enum rpma_flush_type type, int flags, const void *op_context) RPMA_FLUSH_SYMBOL;
@@ -692,8 +702,10 @@ int rpma_send_gather(struct rpma_conn *conn, const struct rpma_segment *segments
 		     int flags, const void *op_context);
 
 /*
- * Flush everything that this connection has written before, in all regions. The operation fails if
- * a region with unflushed bytes was deregistered. RPMA_E_NOSUPP without RPMA_CAP_FLUSH_ALL.
+ * Flush everything that this connection has written before, in all regions. A persistent flush
+ * fails (RPMA_REASON_GONE) if a region with unflushed bytes was deregistered, unless the target's
+ * device has opened the file itself and can still write them back. RPMA_E_NOSUPP without
+ * RPMA_CAP_FLUSH_ALL.
  */
 int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
 		   const void *op_context);
@@ -742,7 +754,9 @@ enum rpma_digest_alg {
 /* The place from which the bytes of a digest were read. */
 enum rpma_digest_source {
 	RPMA_DIGEST_FROM_MEMORY, /* memory that is not backed by a medium */
-	RPMA_DIGEST_FROM_CACHE,  /* the page cache: the file system permits no direct read */
+	/* the page cache: the file system permits no direct read, or may answer it from the
+	 * cache */
+	RPMA_DIGEST_FROM_CACHE,
 	RPMA_DIGEST_FROM_MEDIUM, /* the medium, by a direct read */
 	RPMA_DIGEST_FROM_DAX     /* persistent memory, by loads */
 };
@@ -776,10 +790,10 @@ bool rpma_digest_equal(const struct rpma_digest *a, const struct rpma_digest *b)
 
 /*
  * Batches: operations that are collected, then posted together, if possible by one system call.
- * Each rpma_batch_X has the arguments and checks of rpma_X. RPMA_E_AGAIN: the batch is full. The
- * other end's capabilities matter only when the batch is posted, so a batch may be filled before
- * the connection is established. Only rpma_batch_new() allocates memory. Only one thread at a time
- * may use a batch.
+ * Each rpma_batch_X has the arguments and checks of rpma_X. RPMA_E_AGAIN: the batch is full. If the
+ * other end's capabilities are not known yet, they are checked when the batch is posted, so a batch
+ * may be filled before the connection is established. Only rpma_batch_new() allocates memory. Only
+ * one thread at a time may use a batch.
  */
 
 struct rpma_batch;
@@ -842,16 +856,16 @@ int rpma_cq_delete(struct rpma_cq **cq_ptr);
  * non-blocking. The library owns the descriptor. */
 int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd);
 /*
- * Wait for the announcement of completions. Then take all completions, because several may share
- * one announcement. RPMA_E_NO_COMPLETION: the wait ended without an announcement;
- * RPMA_E_SHARED_CHANNEL.
+ * Wait for a notification of completions. Then take all completions, because several may share one
+ * notification, and those that are left in the queue may cause none. RPMA_E_NO_COMPLETION: the wait
+ * ended without a notification; RPMA_E_SHARED_CHANNEL.
  */
 int rpma_cq_wait(struct rpma_cq *cq);
 /*
  * Like rpma_cq_wait(), with a time limit, even if the descriptor is non-blocking. -1: no limit.
- * Signals neither end nor shorten the wait. RPMA_E_NO_COMPLETION: no completion was announced in
- * time; a later one is announced to the next wait. RPMA_E_PROVIDER. An announcement wakes one of
- * several waiting threads, and the other threads go on waiting.
+ * Signals neither end nor shorten the wait. RPMA_E_NO_COMPLETION: there was no notification in
+ * time; the next wait returns for a later completion. RPMA_E_PROVIDER. A notification wakes one of
+ * several waiting threads, and the other threads continue to wait.
  */
 int rpma_cq_wait_timeout(struct rpma_cq *cq, int timeout_ms);
 /*
@@ -868,7 +882,9 @@ enum rpma_reason {
 	/* the target could not write to the medium; code: an errno of the target */
 	RPMA_REASON_WRITE_BACK,
 	RPMA_REASON_VOLATILE, /* the flush is strict, and no flush can persist the range */
-	RPMA_REASON_GONE,     /* the range is past the end of its file, or was deregistered */
+	/* the range is unmapped or past the end of its file, or its region was deregistered with
+	 * unflushed bytes */
+	RPMA_REASON_GONE,
 	/* the peer sent a Terminate; code: 0xLTCC with layer, type, code */
 	RPMA_REASON_TERMINATE_IN,
 	/* this end sent a Terminate; code: 0xLTCC with layer, type, code */
@@ -878,8 +894,8 @@ enum rpma_reason {
 	RPMA_REASON_DEVICE /* the device's own value of vendor_err */
 };
 
-/* Get the reason of a failed completion. code may be NULL. An operation that never ran has the
- * reason of the failure that ended the connection. */
+/* Get the reason of a failed completion. code may be NULL. An operation that was outstanding when
+ * the connection ended has the reason of the failure that ended the connection. */
 enum rpma_reason rpma_wc_get_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 				    uint32_t *code);
 /* Explain a completion in one line, cut to size, without a newline: the failed operation, the

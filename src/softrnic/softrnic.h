@@ -153,7 +153,7 @@ struct ibv_pd *softrnic_alloc_parent_domain(struct ibv_context *context,
 struct ibv_td *softrnic_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int softrnic_dealloc_td(struct ibv_td *td);
 /*
- * On an iWARP device the following calls fail with EOPNOTSUPP, because it has no address handles.
+ * On an iWARP device the next four calls fail with EOPNOTSUPP, because it has no address handles.
  */
 struct ibv_ah *softrnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int softrnic_destroy_ah(struct ibv_ah *ah);
