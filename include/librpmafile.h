@@ -18,10 +18,11 @@
  * - Calls on one file may run in parallel, except rpma_file_close(), rpma_file_claim(),
  *   rpma_file_put_begin() and rpma_file_put_end(). While one thread waits for a sync, others may
  *   write and start syncs. Only one thread at a time uses a server.
- * - When the connection has ended, each call returns RPMA_FILE_E_LOST at once, except
+ * - When the connection has ended, each call returns RPMA_FILE_E_LOST immediately, except
  *   rpma_file_get_undecided(), rpma_file_get_info(), rpma_file_get_generation(), rpma_file_size(),
- *   rpma_file_reopen() and rpma_file_close(). The same holds for RPMA_FILE_E_MEDIUM,
- *   RPMA_FILE_E_GONE and RPMA_FILE_E_TAKEN: the first of these errors stays the result.
+ *   rpma_file_reopen() and rpma_file_close(), and rpma_file_sync_wait() for an operation that was
+ *   answered before. The same holds for RPMA_FILE_E_MEDIUM, RPMA_FILE_E_GONE and
+ *   RPMA_FILE_E_TAKEN: the first of these errors stays the result.
  * - A forked child must not use its parent's files and servers.
  *
  * There is a manual page for each function; librpmafile(7) describes the whole library.
@@ -46,7 +47,8 @@ extern "C" {
 #define RPMA_FILE_E_MEDIUM  (-300004) /* the server could not write back written bytes */
 #define RPMA_FILE_E_GONE    (-300005) /* the file was removed, replaced or truncated */
 #define RPMA_FILE_E_DIFFERS (-300006) /* the medium holds other bytes */
-/* another writer has claimed the range: close the file, open it again, read it */
+/* another writer has claimed a part of the range, or the server cannot exclude this: close the
+ * file, open it again, read it */
 #define RPMA_FILE_E_TAKEN (-300007)
 
 /* Returns a static text for a result; "Unknown error" for other values. */
@@ -77,8 +79,9 @@ struct rpma_file_options {
 	size_t size; /* sizeof(struct rpma_file_options); later versions may add members */
 	uint32_t flags;
 	int timeout_ms; /* time limit for an answer; 0: 60 s, -1: no limit */
-	/* time for which to repeat opening while no server answers, or while another client writes
-	 * the same part; 0: do not repeat, -1: no limit */
+	/* time for which to repeat opening while no server answers, the connection ends before the
+	 * file is open, or another client has claimed a part of the range; 0: do not repeat, -1: no
+	 * limit */
 	int reconnect_ms;
 	const char *secret_file; /* path of the secret that both ends have, or NULL */
 	/* The part that this client writes. No other writer may claim a byte of this part. Length
@@ -86,8 +89,9 @@ struct rpma_file_options {
 	uint64_t write_offset, write_length;
 	/*
 	 * A name of 1 to RPMA_CONN_OWNER_MAX characters that this program keeps when it is started
-	 * again. Before the file opens, the server ends outstanding operations of a former process
-	 * with that name. NULL: no name. Only one process at a time may use a name at a server.
+	 * again. Before the file opens, the server ends each connection that another process has
+	 * made with that name, and places no more bytes of it. NULL: no name. Only one process at a
+	 * time may use a name at a server.
 	 */
 	const char *owner;
 };
@@ -122,11 +126,11 @@ int rpma_file_close(struct rpma_file **file_ptr);
 /*
  * Connect again, as rpma_file_open() did. When this returns 0, the server places no more bytes of
  * the former connection, no other writer has claimed a part of the range since this file was
- * opened, and none can from now on. Undecided ranges stay undecided until a sync: write them
- * again, or read them to find out what arrived. RPMA_FILE_E_TAKEN: another writer has claimed a
- * part of the range meanwhile, or the server cannot exclude this; close the file, open it again,
- * and read its content before any write. Any thread may call this. If the connection is not lost,
- * the call does nothing.
+ * opened, and none can until this connection ends. Undecided ranges stay undecided until a sync:
+ * write them again, or read them to find out what arrived. RPMA_FILE_E_TAKEN: another writer has
+ * claimed a part of the range meanwhile, or the server cannot exclude this; close the file, open it
+ * again, and read its content before any write. Any thread may call this. If the connection is not
+ * lost, the call does nothing.
  */
 int rpma_file_reopen(struct rpma_file *file);
 
@@ -227,9 +231,8 @@ int rpma_file_put_end(struct rpma_file *file, uint64_t length, const uint8_t dig
 
 /*
  * Write len bytes at offset. The caller may reuse the buffer after the return. Later reads through
- * this file return the written bytes at once; a sync makes them durable. Nothing is written if a
- * part of the range is outside the file, or outside the part that the options reserve for this
- * writer.
+ * this file return the written bytes immediately; a sync makes them durable. Nothing is written if
+ * a part of the range is outside the file, or outside the range that this writer has claimed.
  */
 int rpma_file_pwrite(struct rpma_file *file, const void *buf, size_t len, uint64_t offset);
 /* Write from several buffers, one after the other; at most IOV_MAX buffers. */
@@ -241,8 +244,9 @@ int rpma_file_pread_start(struct rpma_file *file, void *buf, size_t len, uint64_
 			  uint64_t *ticket);
 
 /*
- * Make earlier writes into the ranges durable; count 0: all earlier writes. 0: the bytes are on the
- * server's medium. RPMA_FILE_E_MEDIUM: bytes written since the last sync may be lost.
+ * Make earlier writes into the ranges durable; count 0, or more than 8 ranges: all earlier writes
+ * through this file. 0: the bytes are on the server's medium. RPMA_FILE_E_MEDIUM: bytes written
+ * since the last sync may be lost.
  */
 int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count);
 /* Begin a sync and return its ticket. Tickets ascend, and operations with tickets end in the order
@@ -324,7 +328,7 @@ int rpma_file_serve(const char *address, const struct rpma_file_export *exports,
 		    const struct rpma_file_server_options *options,
 		    struct rpma_file_server **server_ptr);
 /* Get a descriptor that is readable when rpma_file_server_step() has work. The library owns the
- * descriptor: do not close it. */
+ * descriptor: do not read or close it. */
 int rpma_file_server_get_fd(struct rpma_file_server *server, int *fd);
 /*
  * Wait for work for at most timeout_ms (-1: no limit; 0: do not wait), and do the work. *next_ms:

@@ -9,8 +9,9 @@
  * These rules hold for every call, except where its comment states otherwise:
  * - On failure a pointer is NULL and an integer is -1, with errno set; rpmem_errormsg() returns the
  *   reason.
- * - A wrong argument is refused with EINVAL and changes nothing. The loss of the target is final:
- *   each later call on the pool fails with the errno of the first failed call.
+ * - A wrong argument is refused with EINVAL and changes nothing. The loss of the target, and a
+ *   failed write-back there, are final: each later call on the pool fails with the errno of the
+ *   first failed call.
  * - No call waits longer than RPMEM_TIMEOUT_MS (30 s) without any progress: ETIMEDOUT, ECONNRESET.
  * - Calls on different pools may run in parallel. Calls on one pool may run in parallel for
  *   different lanes; one lane is used by one thread at a time. No other call on the pool may run
@@ -77,8 +78,8 @@ RPMEMpool *rpmem_create(const char *target, const char *pool_set_name, void *poo
 RPMEMpool *rpmem_open(const char *target, const char *pool_set_name, void *pool_addr,
 		      size_t pool_size, unsigned *nlanes,
 		      struct rpmem_pool_attr *open_attr) RPMEM_DEPR_ATTR;
-/* Write other attributes to the headers. For a pool without headers attr must be NULL or all
- * zero. */
+/* Write other attributes to the headers. For a pool without headers attr must be NULL or all zero;
+ * for a pool with headers it must have attributes. */
 int rpmem_set_attr(RPMEMpool *rpp, const struct rpmem_pool_attr *attr) RPMEM_DEPR_ATTR;
 /* Close the pool. The pool object is gone in any case. -1: the target did not confirm the close.
  * The call does not access the local pool, which may already be unmapped. */
@@ -106,10 +107,10 @@ int rpmem_deep_persist(RPMEMpool *rpp, size_t offset, size_t length, unsigned la
 int rpmem_read(RPMEMpool *rpp, void *buff, size_t offset, size_t length,
 	       unsigned lane) RPMEM_DEPR_ATTR;
 
-#define RPMEM_REMOVE_FORCE    0x1 /* continue after an error */
+#define RPMEM_REMOVE_FORCE    0x1 /* ignore errors of parts; a part in use is not removed */
 #define RPMEM_REMOVE_POOL_SET 0x2 /* also remove the pool set file */
 
-/* Remove the pool of this set at the target; flags: RPMEM_REMOVE_*. On failure errno is rpmemd's
+/* Remove the pool of this set at the target; flags: RPMEM_REMOVE_*. If rpmemd refuses, errno is its
  * exit status. */
 int rpmem_remove(const char *target, const char *pool_set, int flags) RPMEM_DEPR_ATTR;
 
