@@ -38,17 +38,17 @@ def say(text):
 def options():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="quick|full|SUITE",
-                        help=f"how long, and which of {' '.join((*SUITES, *NAMED))} (default: quick, all but {' '.join(NAMED)})")
+                        help=f"the duration, and suites of {' '.join((*SUITES, *NAMED))} (default: quick, all but {' '.join(NAMED)})")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--readme", action="store_true", help="measure nothing: draw what was recorded, and put it into README.md and bench/README.md")
-    parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
+    parser.add_argument("--readme", action="store_true", help="measure nothing: draw the recorded results, and write them into README.md and bench/README.md")
+    parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for the results (%(default)s)")
     parser.add_argument("--peers", default=os.path.join(HERE, "peers"), help=argparse.SUPPRESS)
     parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
     parser.add_argument("--dir2", metavar="FOLDER", help="a folder on another disk, for the files of replicas (without it: loop devices)")
-    parser.add_argument("--rounds", type=int, help="how often each case is measured")
-    parser.add_argument("--ms", type=int, help="for how long, each time")
+    parser.add_argument("--rounds", type=int, help="the number of measurements of each case")
+    parser.add_argument("--ms", type=int, help="the duration of each measurement, in ms")
     parser.add_argument("--minutes", type=float,
-                        help=f"begin no further round that would end later (full: {FULL_MINUTES})")
+                        help=f"begin no further round that would end after this time (full: {FULL_MINUTES})")
     parser.add_argument("--to", metavar="NAME", help="record as NAME.json instead of the suite's name")
     found = parser.parse_args()
     unknown = [word for word in found.words if word not in ("quick", "full", *SUITES, *NAMED)]

@@ -54,7 +54,8 @@ target_link_libraries(hello librpmafile::rpmafile)
 CMAKE
 
 # expect_ours PROGRAM LIBDIR: without any variable the program must load the library in LIBDIR,
-# although the loader knows another library with the same soname (./dev setup installs Debian's).
+# although the loader would also find another library with the same soname (./dev setup installs
+# Debian's).
 expect_ours() {
 	local prog=$1 libdir=$2 path version
 	path=$(LD_TRACE_LOADED_OBJECTS=1 "$prog" | sed -n 's/.*librpma\.so\.0 => \(.*\) (.*/\1/p')

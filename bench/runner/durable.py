@@ -58,23 +58,25 @@ def _one_client(_size, _depth, conns):
 
 _PERSISTENT = "who=ours work=write_flush flush=persistent ini=wait where={dir}"
 _OUR_GUARANTEE = "in the file, on the disk"
+_LOCAL_GUARANTEE = "in the file, on the disk of this machine"
 ROWS = (
-    Row(FLOOR, "who=local work=fdatasync where={dir}", "in the file, on the disk of this machine"),
-    Row("local: pwritev2(RWF_DSYNC)", "who=local work=dsync where={dir}", "the same"),
-    Row("local: store + msync", "who=local work=msync where={dir}", "the same"),
-    Row("local: one fdatasync for all that wait", "who=local work=group where={dir}", "the same", fits=_parallel),
+    Row(FLOOR, "who=local work=fdatasync where={dir}", _LOCAL_GUARANTEE),
+    Row("local: pwritev2(RWF_DSYNC)", "who=local work=dsync where={dir}", _LOCAL_GUARANTEE),
+    Row("local: store + msync", "who=local work=msync where={dir}", _LOCAL_GUARANTEE),
+    Row("local: one fdatasync for all waiting threads", "who=local work=group where={dir}", _LOCAL_GUARANTEE,
+        fits=_parallel),
     Row("librpma over TCP", _PERSISTENT, _OUR_GUARANTEE, ours=True),
     Row("librpma over rings", _PERSISTENT, _OUR_GUARANTEE, link="shm", ours=True),
     Row("librpmafile over TCP", "who=file work=sync", _OUR_GUARANTEE, servers.Served, ours=True),
     Row("librpmafile over rings", "who=file work=sync", _OUR_GUARANTEE, servers.ServedShm, "shm", True),
     Row("mirror, two copies on this disk", "who=mirror work=mirror_flush flush=persistent where={dir}",
-        "in both files, on the disk of each", ours=True, fits=_one_client),
+        "in both files, on their disk", ours=True, fits=_one_client),
     Row("naive: send, pwrite, fdatasync, answer", "who=naive work=sync where={dir}", "in the file, on the disk"),
     Row("nbdkit, file plugin, FUA", "who=nbd work=fua", "in the file, on the disk", servers.Nbdkit),
     Row("tgt, iSCSI, FUA", "who=iscsi work=fua", "in the blocks of 512 B, on the disk", servers.Tgt),
     Row("Redis, appendfsync always", "who=redis work=set", "in a log on the disk, the value in memory", servers.Redis),
-    Row("PostgreSQL, INSERT", "who=postgres work=insert", "a transaction: in a log on the disk", servers.Postgres),
-    Row("etcd, Put", "who=etcd work=put", "agreed upon by the one member, in a log on its disk", servers.Etcd),
+    Row("PostgreSQL, INSERT", "who=postgres work=insert", "as a transaction, in a log on the disk", servers.Postgres),
+    Row("etcd, Put", "who=etcd work=put", "in a log on the disk of etcd's one member", servers.Etcd),
 )
 
 

@@ -80,7 +80,7 @@ def _bold(row, text):
 
 
 def _first(record):
-    yield f"| {cell_name(FIRST)} | acknowledged when it is | seen for each write | median us | p99 us | ops/s | x local | rounds |\n"
+    yield f"| {cell_name(FIRST)} | place of the bytes at the acknowledgement | calls seen for each write | median us | p99 us | ops/s | x local | rounds |\n"
     yield "|---|---|---|---|---|---|---|---|\n"
     for row in _of(record["rows"], FIRST):
         seen = record["seen"].get(row["row"])

@@ -48,7 +48,7 @@ test_protocols() {
 	protocol ud_v,self tag_bw -s 65536
 }
 
-# Open MPI uses UCX only for devices that it knows, unless a setting permits any device.
+# Open MPI uses UCX only for devices in its list, unless a setting permits any device.
 test_open_mpi() {
 	need mpicc mpirun
 	local tls

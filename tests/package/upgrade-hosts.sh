@@ -210,7 +210,7 @@ rolling '' b a c b
 grep -q 'downgrading rpmirrord' "$hosts/dpkg.log" || fail "dpkg names no downgrade: $(cat "$hosts/dpkg.log")"
 passed "downgrade to $first, host by host, below running applications"
 
-# --- nothing that was acknowledged is missing ------------------------------------------------------------
+# --- the acknowledged words are present -------------------------------------------------------------------
 
 touch "$hosts/a/root/root/stop"
 kill_load() { # NAME

@@ -130,7 +130,7 @@ class Durable(unittest.TestCase):
 
     def test_many_at_a_time(self):
         """Cells with several writes under way or several clients: pipelines, threads and parts of the file."""
-        names = (durable.FLOOR, "local: one fdatasync for all that wait", "librpma over TCP", "librpmafile over TCP",
+        names = (durable.FLOOR, "local: one fdatasync for all waiting threads", "librpma over TCP", "librpmafile over TCP",
                  "naive: send, pwrite, fdatasync, answer", "nbdkit, file plugin, FUA", "Redis, appendfsync always")
         durable.CELLS["test"] = ((4096, 4, 8),)
         record = durable.measure("test", PROGRAMS, self.folder.name, 1, 20,

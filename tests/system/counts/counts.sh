@@ -176,7 +176,7 @@ count_polled() {
 	instructions send "$BOUND_POLLED_SEND" both "$SLOW_CLOCK" --separate-threads=yes
 }
 
-# --- librpma's own, beside another librpma's --------------------------------------------------
+# --- instructions in librpma itself, compared with another librpma -----------------------------
 
 # own_of N: prints the instructions in librpma.so itself, of the process that has more of them.
 own_of() {

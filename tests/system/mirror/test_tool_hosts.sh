@@ -23,7 +23,7 @@ on() {
 
 # map_on HOST HOW: starts an application on that host, which executes the commands of tell().
 map_on() { # HOST HOW
-	# 5: the descriptor whose close ends etcd
+	# the close of descriptor 5 ends etcd, so the application must not inherit it
 	coproc APP { RPMIRROR_SOCKET=${sockets[$1]} exec "$app" 2>app.log 5>&-; }
 	started+=("$APP_PID")
 	tell "$2"

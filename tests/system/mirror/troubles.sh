@@ -188,7 +188,7 @@ primary_loses_the_register() { # HOST OF THE NEXT, DIRECTION in|out|both
 	expect_in_sync
 }
 
-# ---- etcd is in trouble ----
+# ---- etcd is slow, or has no majority ----
 
 # All members of etcd answer late.
 etcd_is_slow() {
@@ -243,7 +243,7 @@ test_the_register_is_in_trouble() {
 	finish
 }
 
-# ---- etcd forgets ----
+# ---- etcd is restored from a backup ----
 
 etcd_save() {
 	local i
@@ -311,7 +311,7 @@ links_are_slow() { # HOST THAT RETURNS, AND BECOMES THE NEXT PRIMARY
 	network heal '*' '*'
 }
 
-# ---- by chance ----
+# ---- random failures ----
 
 troubles=(lanes_are_cut answers_of_lanes_are_cut control_is_cut answers_of_control_are_cut bulk_is_cut
 	replica_loses_the_register all_lose_the_register primary_loses_the_register etcd_is_slow etcd_has_no_majority

@@ -122,7 +122,7 @@ on() {
 pull_cable() { ip link set "to-$1" down; }
 plug_in() { ip link set "to-$1" up; }
 
-# ---- what the sections of a page do with it ----
+# ---- functions that the sections of a page call ----
 
 # on_each HOSTS... reads a block of commands. Each host gets the block as if it was pasted into a
 # shell: a program that reads the standard input reads the commands after it.
@@ -243,7 +243,7 @@ equal_copies() {
 	done
 }
 
-# ---- troubles ----
+# ---- failures ----
 
 # sees HOST REGEX: within a minute 'rpmirror explain' must print such a line on that host.
 sees() {

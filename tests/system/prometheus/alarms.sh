@@ -75,7 +75,7 @@ ends() { # ALARM...
 	done
 }
 
-# ---- what is watched ----
+# ---- the watched hosts, disks and programs ----
 
 # watch_host HOST: acts as the timer of one host. It writes the metrics of the host's set; on the
 # first host it also writes the metrics of the other programs. If a program does not run, the
@@ -310,7 +310,7 @@ a_removed_member_runs() {
 	ends RpmirrorRemovedMemberRuns RpmaMetricsStale
 }
 
-# ---- those of rpma serve and of rpmemd ----
+# ---- the alarms of rpma serve and of rpmemd ----
 
 a_server_is_gone() {
 	kill "$serve_pid" && wait "$serve_pid"
@@ -360,10 +360,9 @@ pools_are_lost() {
 	ends RpmemdDown RpmemdPoolDamaged
 }
 
-# ---- the other form of the metrics, which Prometheus reads itself ----
+# ---- OpenMetrics, which Prometheus scrapes directly ----
 
-# A second Prometheus, without rules, reads this form of the metrics, because the texts do not
-# change.
+# A second Prometheus, without rules, scrapes these texts, which do not change during the test.
 openmetrics_is_scraped() {
 	local exporter i
 	exporter=127.0.0.1:$(free_port) scraper=http://127.0.0.1:$(free_port)
@@ -390,7 +389,7 @@ has_series() { # EXPRESSION COUNT
 	curl -sf "$scraper/api/v1/query" --data-urlencode "query=count($1)" | grep -q "\"$2\"\]"
 }
 
-# ---- all of it ----
+# ---- the run of all parts ----
 
 disks_make
 trap unmount_all EXIT

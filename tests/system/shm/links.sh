@@ -133,8 +133,7 @@ test_another_name_space_of_networks_stays_on_tcp() {
 }
 is_in_another_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 
-# --- an end that is killed at any call during the change to rings
-# --------------------------------------
+# --- an end that is killed at any call during the change to rings -----------------------------
 
 # The system calls at which each end is killed, and the number of calls of each kind for which this
 # is tried.

@@ -328,8 +328,8 @@ test_a_server_of_memory_that_was_started_anew_is_noticed() {
 	kill_server
 }
 
-# The test runs in a separate mount namespace. A region has allocated its bytes, so a full disk does
-# not prevent writes to the region once it has a record.
+# The test runs in a separate mount namespace. The bytes of a region are allocated on the disk, so
+# on a full disk a writer can write if its claim has a record.
 alone_test_a_full_disk_keeps_no_writer_out() {
 	local record
 	mkdir disk
