@@ -462,8 +462,8 @@ int rpma_conn_get_remote_addr(const struct rpma_conn *conn, char *addr, size_t s
 
 /*
  * Give up connecting: the event RPMA_CONN_UNREACHABLE follows. The call has no effect if the
- * result came before. Thread-safe, also while another thread waits for the event. RPMA_E_NOSUPP:
- * the device cannot give up, but rpma_conn_delete() can be called.
+ * result came before. Thread-safe, also while another thread waits for the event. With an RDMA
+ * device the kernel continues to connect until rpma_conn_delete(). RPMA_E_PROVIDER.
  */
 int rpma_conn_cancel(struct rpma_conn *conn);
 

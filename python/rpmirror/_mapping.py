@@ -195,8 +195,8 @@ class Mapping:
 
     def sync(self, offset: Optional[int] = None, length: Optional[int] = None) -> None:
         """
-        Flush one range or, without a range, all pages with stores since the last sync() without a range, including
-        stores through views.
+        Flush one range or, without a range, all stores, including stores through views: each page with stores since
+        the set was mapped or, in a direct mapping, each extent with unflushed stores.
         """
         if (offset is None) != (length is None):
             raise InvalidError("sync() takes an offset and a length, or neither")
