@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An MPI program: it sends messages of 4 bytes to 1 MiB to the next process and back, and compares
- * them. */
+/* An MPI program: each process sends messages of 4 bytes to 1 MiB to the next process, which
+ * returns them, and compares them. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_end.c -- find the device and connect queue pairs as NCCL's network module does. */
+/* nccl_end.c -- find the device and connect queue pairs like NCCL's network module. */
 #include "nccl_end.h"
 
 #include <dlfcn.h>
@@ -211,7 +211,7 @@ void pair_connect(struct pair *p)
 
 	for (int i = 0; i < 2; i++)
 		end_open(ends[i], context_of_process(i));
-	/* The receiver's queue pair is ready before the sender's. */
+	/* The receiver's queue pair must be ready before the sender's. */
 	for (int i = 1; i >= 0; i--) {
 		qp_receive_from(ends[i]->qp, ends[!i]->qp->qp_num, &ends[!i]->gid);
 		qp_send(ends[i]->qp);

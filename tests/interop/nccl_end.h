@@ -15,7 +15,7 @@
 #undef ibv_query_port
 #undef ibv_reg_mr
 
-/* The calls that the module cannot do without, each with its version node. */
+/* The calls that the module requires, each with its version node. */
 #define NEEDED(X)                                                                                  \
 	X("IBVERBS_1.1", ibv_get_device_list)                                                      \
 	X("IBVERBS_1.1", ibv_free_device_list)                                                     \
@@ -66,8 +66,8 @@ void device_open(struct device *d);
 void device_close(struct device *d);
 
 enum {
-	REQUESTS = 32,    /* messages that may be under way at once */
-	AT_ONCE = 3,      /* messages that one call may send */
+	REQUESTS = 32,    /* messages that can be outstanding at the same time */
+	AT_ONCE = 3,      /* messages that one call can send */
 	MESSAGE = 1 << 20 /* size of the largest message */
 };
 

@@ -203,7 +203,7 @@ static void inline_data_are_copied_at_once(void **state)
 	assert_string_equal(here.bytes + 16, "two");
 }
 
-/* No request of a list with an error is posted. The next list is posted as usual. */
+/* If a list has an error, none of its requests is posted. The next list is posted as usual. */
 static void assert_refused(struct ends *d, struct ibv_qp_ex *qpx, int err)
 {
 	struct ibv_wc wc;
@@ -293,14 +293,14 @@ static void queue_pairs_for_what_the_device_lacks_are_refused(void **state)
 		assert_int_equal(errno, EOPNOTSUPP);
 	}
 	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
-	/* this queue pair was made without operations to build */
+	/* this queue pair was made without send_ops_flags */
 	assert_null(ibv_qp_to_qp_ex(other->qp));
 	rdma_destroy_qp(other);
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
-/* The queue pair is made by verbs alone. Until its state permits posts, a built request is
- * refused. */
+/* The queue pair is made by verbs alone. A built request is refused until the queue pair's state
+ * permits posts. */
 static void a_queue_pair_without_an_id_has_builders_too(void **state)
 {
 	struct ends *d = *state;

@@ -123,7 +123,8 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, ENOSYS);
 }
 
-/* perftest and qperf send the number of their port before they listen on this port. */
+/* Servers of perftest and qperf send their port number to the client before they listen on this
+ * port. */
 static void a_connect_may_be_a_little_too_early(void **state)
 {
 	struct ends d = {.listener = end_make(RAI_PASSIVE, 0)};
@@ -194,7 +195,7 @@ static void datagram_queue_pairs_need_a_roce_device(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* The port space decides the type. */
+/* The port space of an id determines the type of its queue pair. */
 static void queue_pairs_of_another_type_than_the_ids_are_refused(void **state)
 {
 	static const struct {
@@ -295,7 +296,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
-/* As in rdma-core, a program may read from the id the queues that the library made. */
+/* As in rdma-core, a program can read from the id the queues that the library made. */
 static void queues_made_for_the_program_are_reported(void **state)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();
@@ -325,7 +326,8 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 	ex.comp_mask = IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 	assert_int_equal(rdma_create_qp_ex(id, &ex), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
-	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* the flags exist, and none of them is set */
+	/* create_flags is present, and none of its flags is set */
+	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	assert_int_equal(rdma_create_qp_ex(id, &ex), 0);
 	assert_int_equal(rdma_destroy_id(id), 0);
 }

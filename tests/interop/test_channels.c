@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_channels.c -- event channels and ids as programs of libibverbs and librdmacm use them:
- * destroyed too early, moved to another channel, made again and again, and used by a waiting thread
- * that is cancelled.
+ * test_channels.c -- event channels and ids, used as programs of libibverbs and librdmacm do:
+ * destroyed too early, moved to another channel, made many times, and used by a waiting thread that
+ * is cancelled.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -85,7 +85,7 @@ static void waiter_start(struct waiter *w)
 	usleep(50000);
 }
 
-/* Check that the waiter still waits after a while. Then cancel it where that is possible. */
+/* Check that the thread still waits after a short time. Then cancel the thread if CAN_CANCEL. */
 static void waiter_stays(struct waiter *w)
 {
 	usleep(200000);
@@ -94,8 +94,8 @@ static void waiter_stays(struct waiter *w)
 		waiter_cancel(w);
 }
 
-/* rping ends like this: main destroys the channel while its thread waits in the channel, or is
- * about to wait. */
+/* rping ends like this: main destroys the channel while another thread waits for an event of the
+ * channel, or is about to wait. */
 static void a_thread_in_a_destroyed_channel_stays_there(void **state)
 {
 	static struct waiter w;
@@ -112,13 +112,15 @@ static void a_thread_that_comes_too_late_stays_as_well(void **state)
 
 	w.ch = channel();
 	rdma_destroy_event_channel(w.ch);
-	for (int i = 0; i < 8; i++) /* no later channel may use the destroyed channel's memory */
+	for (int i = 0; i < 8; i++) /* no later channel must use the destroyed channel's memory */
 		rdma_destroy_event_channel(channel());
 	waiter_start(&w);
 	waiter_stays(&w);
 }
 
-/* A thread does not wait in a non-blocking channel, even after the channel is destroyed. */
+/*
+ * A thread does not wait for events of a non-blocking channel, even after the channel is destroyed.
+ */
 static void a_destroyed_channel_that_did_not_block_does_not(void **state)
 {
 	struct rdma_event_channel *ch = channel();
@@ -215,8 +217,8 @@ static struct rdma_cm_id *next(struct rdma_event_channel *ch, enum rdma_cm_event
 	return id;
 }
 
-/* The request came before the listener moved; the request's id now belongs to the listener's new
- * channel. */
+/* The request arrived before the listener moved to another channel. The request's id then belongs
+ * to the listener's new channel. */
 static void a_request_follows_its_listener(void **state)
 {
 	struct rdma_event_channel *from = channel(), *to = channel(), *theirs = channel();

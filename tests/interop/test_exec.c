@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exec.c -- a preloaded program posts a Write and executes another program at once. The device
- * still delays the Write in case another post follows, but the Write must arrive.
+ * test_exec.c -- a preloaded program posts a Write and immediately executes another program. At
+ * this time the device still defers the Write, because another post could follow. The Write must
+ * nevertheless arrive.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -60,7 +61,8 @@ static void post(struct program *p, unsigned flags)
 	must(ibv_post_send(p->id->qp, &wr, &bad) == 0);
 }
 
-/* Post after each Write, so that the device delays later Writes of this connection. */
+/* Post another request directly after each Write, so that the device begins to defer Writes of this
+ * connection. */
 static void teach(struct program *p)
 {
 	struct ibv_wc wc;
@@ -120,7 +122,7 @@ static void by_execlp(void)
 	execlp("true", "true", (char *)NULL);
 }
 
-/* In the call the environment follows the argument list; the other program gets both. */
+/* execle() takes the environment after the argument list. The executed program gets both. */
 static void by_execle(void)
 {
 	static char variable[] = "EXEC_TEST=here";
@@ -160,7 +162,7 @@ static void from_a_signal_handler(void)
 	raise(SIGUSR1);
 }
 
-/* A forked child executes the other program; the connection belongs to the parent. */
+/* A forked child executes the other program; the connection belongs to the parent process. */
 static void after_a_fork(void)
 {
 	pid_t pid = fork();

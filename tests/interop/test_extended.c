@@ -66,7 +66,7 @@ static void ends_close_with_queues(struct ends *d)
 	ends_close(d);
 }
 
-/* Start a poll as soon as there is a completion; the poll's current completion is this one. */
+/* Wait for a completion, and start a poll whose current completion is this one. */
 static void start_poll(struct ibv_cq_ex *cq)
 {
 	struct ibv_poll_cq_attr attr = {0};
@@ -124,7 +124,7 @@ static void an_extended_queue_shows_one_completion_after_the_other(void **state)
 	ends_close_with_queues(&d);
 }
 
-/* A failed work request leaves flushed receives; one poll returns all of them. */
+/* After a failed work request the posted receives are flushed. One poll returns all of them. */
 static void next_poll_goes_on_until_the_queue_is_empty(void **state)
 {
 	struct ends d;

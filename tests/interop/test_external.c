@@ -21,7 +21,7 @@
 struct end {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
-	struct rdma_cm_event *event; /* the one that is not acknowledged yet */
+	struct rdma_cm_event *event; /* the event that is not acknowledged yet */
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
@@ -135,7 +135,7 @@ static void send_text(struct end *e, const char *text)
 	assert_int_equal(ibv_post_send(e->qp, &wr, &bad), 0);
 }
 
-/* Wait at most 10 s. */
+/* Wait at most 10 s for a successful completion. */
 static struct ibv_wc completion(struct end *e)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -252,7 +252,8 @@ static void queue_pairs_of_programs_are_connected_by_rdma_cm(void **state)
 	close_all();
 }
 
-/* The server may send as soon as it is established, before the client has moved its queue pair. */
+/* The server is allowed to send as soon as it is established, even before the client has moved its
+ * queue pair to RTR. */
 static void a_send_waits_for_the_peers_queue_pair(void **state)
 {
 	listen_and_resolve();
@@ -422,7 +423,8 @@ static void post_datagram_recv(struct end *e)
 	assert_int_equal(ibv_post_recv(e->id->qp, &wr, &bad), 0);
 }
 
-/* The initiator learns the path, the number and the key; the answer uses the receive's header. */
+/* The initiator gets the path, the queue pair number and the key from the event. The target answers
+ * to the address in the header of the received datagram. */
 static void ids_for_datagrams_exchange_their_queue_pairs(void **state)
 {
 	const struct rdma_ud_param *ud;

@@ -50,7 +50,7 @@ static int make_one(void)
 	return ret;
 }
 
-/* A child can make ids, whatever the parent's other threads do at the moment of the fork. */
+/* A child can make ids, whatever other threads of the parent do at the time of the fork. */
 static void a_child_can_make_ids_of_its_own(void **state)
 {
 	pthread_t thread;

@@ -95,7 +95,7 @@ static void an_address_that_names_no_peer_is_refused(void **state)
 	assert_int_not_equal(errno, 0);
 }
 
-/* Fill in the 40 bytes before a received datagram, which came over IPv4 from `from` to `to`. */
+/* Fill in the 40 bytes before a received datagram, which was sent over IPv4 from `from` to `to`. */
 static void fill_ipv4(uint8_t *bytes, const union ibv_gid *from, const union ibv_gid *to)
 {
 	struct iphdr ip = {.version = 4, .ihl = 5, .tos = 3};

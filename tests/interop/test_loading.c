@@ -45,7 +45,9 @@ static void the_rest_of_the_libraries_is_there(void **state)
 	assert_non_null(dlvsym(cm, "rdma_create_id", "RDMACM_1.0"));
 }
 
-/* The name without a version number, which the development package has: NCCL looks for it first. */
+/*
+ * The name without a version number, which the development package has: NCCL tries this name first.
+ */
 static void the_name_without_a_number_is_the_same_library(void **state)
 {
 	assert_ptr_equal(must_load("libibverbs.so"), must_load("libibverbs.so.1"));

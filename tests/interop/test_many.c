@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_many.c -- several threads make the calls of libibverbs and librdmacm, again and again.
- */
+/* test_many.c -- several threads call libibverbs and librdmacm many times in parallel. */
 #include <pthread.h>
 #include <rdma/rdma_verbs.h>
 #include <setjmp.h>
@@ -75,7 +73,7 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Connections may end a little after their ids are destroyed, so wait. */
+	/* Connections can end shortly after their ids are destroyed, so wait. */
 	for (int i = 0; i < 200 && open_fds() > before; i++)
 		usleep(50000);
 	assert_true(open_fds() <= before);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_medium.c -- a program that uses only libibverbs and librdmacm writes into a file at the
- * other end, and then reads from the file, which is such a program's only way to flush. When the
- * read completes, no page of the file may be dirty. The test queries a counter of the software RNIC
- * by name.
+ * other end, and then reads from the file: a read is the only way in which such a program can
+ * flush. When the read completes, no page of the file may be dirty. The test queries a counter of
+ * the software RNIC by name.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -292,8 +292,8 @@ static void wait_until_placed(const volatile uint8_t *byte, uint8_t value)
 
 /*
  * Write to the start of this registration until its pages are seen dirty. The kernel, or a sync(1)
- * of another process, may write the pages back before the test looks: then write again. Returns the
- * number of dirty bytes of the file.
+ * of another process, can write the pages back before the test checks them. If so, write again.
+ * Returns the number of dirty bytes of the file.
  */
 static long write_until_dirty(struct medium *d, const struct ibv_mr *mr, uint32_t len)
 {

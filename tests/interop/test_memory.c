@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_memory.c -- memory regions and protection domains as programs of libibverbs make and change
- * them.
- */
+/* test_memory.c -- memory regions and protection domains, made and changed with the calls of
+ * libibverbs. */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
 #include <setjmp.h>

@@ -4,9 +4,9 @@
  * built here.
  *
  * The test is written from the list of calls that the transport makes, and shares no code with it.
- * It checks the node and the path of the device, and chooses the GID by its kind. It moves each
- * queue pair to RESET first, connects queue pairs with other processes and with themselves, and at
- * the end moves each one to ERR and drains it.
+ * It checks the node and the path of the device, and chooses the GID by its kind. It first moves
+ * each queue pair to RESET. It connects queue pairs with other processes and with themselves. At
+ * the end it moves each queue pair to ERR and drains it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +26,9 @@
 #include "ends.h"
 
 /*
- * The amount of data is small because of ThreadSanitizer: over TCP it finds a race in each word
- * that the kernel sends or receives, and suppresses each race alone (cmake/tsan.supp). 80 batches
- * of 1 MiB take more than 60 s there, but 3 s over rings.
+ * The amount of data is small because of ThreadSanitizer. Over TCP it finds a race in each word
+ * that the kernel sends or receives, and has to suppress each race separately (cmake/tsan.supp).
+ * With it, 80 batches of 1 MiB take more than 60 s over TCP, but 3 s over rings.
  */
 enum { PATIENCE_S = 30, SLICE = 16384, SLICES = 16, ENTRIES = 64 };
 
@@ -197,7 +197,7 @@ static void drain(struct node *n, int count, enum ibv_wc_status status)
 	}
 }
 
-/* Post one list of slices; each slice has a completion. */
+/* Post one list of slices. Each slice gets a completion. */
 static void post_slices(struct node *n, const struct node *to, enum ibv_wr_opcode opcode)
 {
 	struct ibv_send_wr *bad, wrs[SLICES] = {0};

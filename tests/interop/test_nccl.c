@@ -38,7 +38,8 @@ static void the_device_is_one_that_the_module_takes(void **state)
 	device_close(&d);
 }
 
-/* The module probes with an invalid descriptor, and accepts either of two errors. */
+/* The module calls the function with an invalid descriptor to find out whether it is supported, and
+ * accepts either of two errors. */
 static void there_are_no_dma_buffers(void **state)
 {
 	struct device d;
@@ -68,7 +69,7 @@ static int teardown(void **state)
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-/* Poll as the module does: repeatedly, and up to four completions a call. */
+/* Poll like the module: repeatedly, with up to four completions for each call. */
 static struct ibv_wc next_completion(struct end *e, enum ibv_wc_opcode opcode)
 {
 	struct ibv_wc wcs[4];
@@ -131,8 +132,9 @@ static const struct slot *wait_for_offer(struct pair *p, int count)
 }
 
 /*
- * The module's isend: send the messages; the last one carries the immediate data. `alone`: an empty
- * message carries the immediate data, as with adaptive routing or several messages.
+ * The module's isend: send the messages; the last one carries the immediate data. If `alone`, an
+ * additional empty message carries the immediate data, as the module does with adaptive routing or
+ * with several messages.
  */
 static void send_offered(struct pair *p, int count, bool alone, uint32_t imm)
 {

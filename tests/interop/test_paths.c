@@ -44,7 +44,7 @@ static void stat_and_its_kin_find_a_file(void **state)
 	assert_int_equal(stx.stx_size, strlen(ACTIVE));
 }
 
-/* Programs built before 2021 call these functions, which today's headers no longer declare. */
+/* Programs built before 2021 call these functions. Today's headers no longer declare them. */
 static void the_calls_of_older_programs_find_a_file(void **state)
 {
 	static const char *const names[] = {"__xstat", "__xstat64", "__lxstat", "__lxstat64"};
@@ -158,7 +158,7 @@ static void real_paths_exist(void **state)
 	assert_reads_active(open(real, O_RDONLY));
 	free(real);
 	assert_true(readlink(DEVICE, target, sizeof(target)) > 0);
-	/* the device has no PCI path, which NCCL looks for */
+	/* the device has no PCI path; NCCL searches for this path */
 	assert_null(realpath(DEVICE "/device", NULL));
 	assert_int_equal(errno, ENOENT);
 }
@@ -206,10 +206,8 @@ static void find_tree(char *root)
 	assert_non_null(realpath(CLASS, root));
 }
 
-/*
- * Runs in a child, which has a tree of its own, and writes the tree's path to the pipe. Afterwards
- * the child ends in one of the ways below.
- */
+/* Runs in a child process, which has its own tree. Writes the tree's path to the pipe. Then the
+ * child ends by one of the functions below. */
 static void child_uses_files(int to)
 {
 	char root[4096];
@@ -363,8 +361,8 @@ static int run_all(void)
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-/* Use a folder of our own: any process that uses the common folder removes the files of killed
- * processes from it. */
+/* Use a separate folder, because any process that uses the common folder removes the files of
+ * killed processes from it. */
 int main(void)
 {
 	char folder[] = "/tmp/paths-XXXXXX";

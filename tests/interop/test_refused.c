@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_refused.c -- calls that the device does not support fail with EOPNOTSUPP. Programs of
- * libibverbs handle this error and do without the call. The device's capabilities show in advance
- * which calls are unsupported.
+ * libibverbs handle this error and continue without the call. The device's capabilities state in
+ * advance which calls are unsupported.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
@@ -213,7 +213,7 @@ static void data_are_not_promised_to_arrive_in_order(void **state)
 	assert_int_equal(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0), 0);
 }
 
-/* The device pins no memory, so it does no harm that a child gets copies of pages. */
+/* The device pins no memory, so copies of pages in a child do no harm. */
 static void fork_needs_no_preparation(void **state)
 {
 	assert_int_equal(ibv_fork_init(), 0);

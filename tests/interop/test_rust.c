@@ -2,9 +2,9 @@
 /*
  * test_rust.c -- the calls of rust-ibverbs and of its tests, which cannot be built here.
  *
- * The test is written from the list of calls that they make, and shares no code with them. It
- * always uses extended completion queues and queue pairs, the GID at index 1, and queue pairs that
- * are connected to themselves.
+ * The test is written from a list of these calls, and shares no code with them. It always uses
+ * extended completion queues and queue pairs, the GID at index 1, and queue pairs that are
+ * connected to themselves.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -28,7 +28,7 @@ struct itself {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qpx;
 	union ibv_gid gid;
-	char *data; /* the first half is sent, the second half receives */
+	char *data; /* the first half is sent, and the second half is received into */
 	struct ibv_mr *mr;
 };
 
@@ -254,7 +254,7 @@ static void a_message_arrives_with_immediate_data(void **state)
 	ibv_wr_send_imm(e->qpx, htobe32(77));
 	ibv_wr_set_sge(e->qpx, e->mr->lkey, half(e, 0), SIZE);
 	assert_int_equal(ibv_wr_complete(e->qpx), 0);
-	for (int i = 0; i < 2; i++) { /* the two completions come in any order */
+	for (int i = 0; i < 2; i++) { /* the two completions arrive in any order */
 		struct completion c = poll_one(e);
 
 		if (c.wr_id == 2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- the owner of a meeting: it carries out what the meeting requests, and passes events to
- * the meeting. */
+/* end.c -- the owner of a meeting: it carries out the meeting's requests, and passes events to the
+ * meeting. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -74,7 +74,7 @@ static void end_fail(struct end *e)
 	end_leave(e, MEETING_LEAVE_ERR);
 }
 
-/* Break the mode's rule, if the mode breaks it by a change of the meeting's state. */
+/* Break the mode's rule, if a change of the meeting's state breaks it. */
 static void end_break(struct end *e, struct meeting_todo *todo)
 {
 	enum sim_mode mode = e->sim->mode;
@@ -261,7 +261,7 @@ void end_on_live(struct end *e, struct conn *c)
 	end_perform(e, &todo);
 	if (e->m.state == MEETING_MET) {
 		sim_note(e->sim, "end %d has met by %d", e->i, c->id);
-		/* The ends have met: send the work that was posted before. */
+		/* The ends have met, so send the work that was posted earlier. */
 		if (e->waits_for_work)
 			end_post(e);
 		e->waits_for_work = false;
@@ -334,7 +334,7 @@ void end_on_reset(struct end *e, struct conn *c)
 		end_awaits_retries(e);
 }
 
-/* An event of an attempt arrives after the attempt was closed. */
+/* Handle an event of an attempt that has been closed. */
 void end_on_late(struct end *e, uint32_t arg, uint64_t which)
 {
 	struct meeting_todo todo;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meeting_sim: run two meetings on a virtual network thousands of times, each time from another
+ * meeting_sim: run two meetings on a virtual network thousands of times, each time with another
  * seed.
  *
  *   meeting_sim [-v] [-m mode] [first seed [count]]
@@ -169,8 +169,8 @@ static enum sim_mode mode_of(const char *name)
 	exit(usage());
 }
 
-/* Returns true if the runs covered every case: if no two ends met, or none was parked or failed,
- * the runs prove nothing. */
+/* Returns true if the runs covered every case. Runs prove nothing if no two ends met, or if no dial
+ * was parked, or if no end failed. */
 static bool covers(void)
 {
 	const uint64_t counts[] = {sim_dials,  sim_accepts,       sim_parked, sim_rejects,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net.c -- connections: data arrive late but in order, and a reset may overtake them. */
+/* net.c -- connections: data arrive late but in order, and a reset can overtake data. */
 #include <stdlib.h>
 
 #include "sim.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oracle.c -- the rules that must hold at every step, and those for the end of a run. */
+/* oracle.c -- the rules that must hold at every step, and the rules for the end of a run. */
 #include "sim.h"
 
 /* Count the open dials and streams of an end. A parked dial counts for the peer. */
@@ -52,8 +52,8 @@ void oracle_check(struct sim *sim)
 	oracle_check_pair(sim, &sim->end[0], &sim->end[1]);
 }
 
-/* Returns the longest time that two ends may need to meet in peace: pauses, the fallback, dials
- * without an answer. */
+/* Returns the longest time that two ends are allowed to need to meet in peace. It includes pauses,
+ * the fallback, and dials without an answer. */
 static uint64_t oracle_limit(const struct sim *sim)
 {
 	bool open = sim->end[0].route == ROUTE_OPEN && sim->end[1].route == ROUTE_OPEN;
@@ -68,7 +68,7 @@ static bool oracle_exchanged(struct end *e)
 	return e->acked && e->received;
 }
 
-/* In peace: returns true if the ends have met, and a message has gone each way. */
+/* In peace: returns true if the ends have met, and a message has arrived in each direction. */
 bool oracle_is_done(struct sim *sim)
 {
 	struct end *a = &sim->end[0], *b = &sim->end[1];

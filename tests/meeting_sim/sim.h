@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sim.h -- two queue pairs without rdma_cm try to connect to each other ("meet"), thousands of
- * times, each time from another seed. The meeting (src/softrnic/stream/meeting.c) is the product's
+ * times, each time with another seed. The meeting (src/softrnic/stream/meeting.c) is the product's
  * code. Its owner, the network, the users and the clock are simulated.
  *
  * First the users move their queue pairs to RTR and back, post, fail, die and start again. Other
  * programs ("strangers") dial, and the network delays, breaks and misdirects connections. Then the
- * trouble ends ("peace"): each user whose queue pair is broken or alone brings it to RTR with the
- * right name. The two must then meet in time, and a message must go each way.
+ * trouble ends ("peace"): each user whose queue pair is broken, or whose peer is gone, brings the
+ * queue pair to RTR with the right name. The two must then meet in time, and a message must arrive
+ * in each direction.
  *
  * oracle.c checks the rules that must hold at every step.
  */
@@ -31,9 +32,9 @@
 	X(UNUSED_LOST, "unused-lost")     /* a stream without messages counts as used */ \
 	X(USED_AGAIN, "used-again")       /* a stream with messages counts as unused */ \
 	X(NO_FALLBACK, "no-fallback")     /* the end that waits for a dial never dials itself */ \
-	/* a dial gives way although its request is already sent */ \
+	/* a dial yields although its request is already sent */ \
 	X(CROSSWISE, "crosswise") \
-	X(NO_YIELD, "no-yield")           /* a dial never gives way */                                           \
+	X(NO_YIELD, "no-yield")           /* a dial never yields to the peer's dial */                           \
 	X(GIVES_UP, "gives-up")           /* an end stops dialing after five minutes */ \
 	X(KEEPS_DIAL, "keeps-dial")       /* a reset does not end the attempt */                   \
 	/* events of an earlier attempt count for the present one */ \
@@ -42,7 +43,7 @@
 	X(REPLACED_STAYS, "replaced-stays") /* a parked dial is replaced, but not ended */ \
 	/* the retry clock has no lower limit for a peer that this end never met */ \
 	X(NO_FLOOR, "no-floor") \
-	X(STOPPED_CLOCK, "stopped-clock") /* a dial that the peer accepts stops the retry clock */ \
+	X(STOPPED_CLOCK, "stopped-clock") /* the retry clock stops when the peer accepts a dial */ \
 	X(LOST_AT_ONCE, "lost-at-once") /* requests fail when their stream ends */ \
 	X(LOST_UNTIMED, "lost-untimed") /* the end of a stream does not start the retry clock */
 /* clang-format on */
@@ -92,7 +93,7 @@ struct end {
 	uint32_t heard;                 /* incarnation of the peer that sent the first message */
 	/* waits_for_work: the user has posted work, and the ends have not met since */
 	bool waits_for_work;
-	bool refused;      /* the peer has refused a message before it reset the connection */
+	bool refused;      /* the peer refused a message, and then reset the connection */
 	uint64_t fails_at; /* limit by which the retry clock must end the wait */
 	uint64_t retry_ns, floor_ns;
 	unsigned troubles_left;
@@ -101,7 +102,7 @@ struct end {
 /* --- the world ---------------------------------------------------------------------------------- */
 
 enum event_kind {
-	EV_CONNECT, /* a dial arrives at the other host */
+	EV_CONNECT, /* a dial reaches the other host */
 	EV_REQUEST,
 	EV_REPLY,
 	EV_HELLO,
@@ -136,7 +137,7 @@ struct sim {
 	/* delay_ns: largest delay of the network; scale_ns: time scale of the users' actions */
 	uint64_t delay_ns, scale_ns;
 	bool peace, verbose;
-	bool calm; /* no trouble: each user moves to RTR once, and all dials get through */
+	bool calm; /* no trouble: each user moves to RTR once, and all dials reach the peer */
 	/* time at which peace began, or of the last reset that earlier trouble caused */
 	uint64_t peace_since;
 	unsigned resets_in_peace;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* user.c -- what the users and the network do before peace begins. */
+/* user.c -- the actions of the users and the network before peace begins. */
 #include <string.h>
 
 #include "sim.h"
@@ -169,7 +169,7 @@ static void user_starts_anew(struct end *e)
 	end_rtr(e, &end_other(e)->name);
 }
 
-/* Messages of the time before peace may still make a queue pair fail: reset it. */
+/* A message that was sent before peace can still cause a queue pair to fail. If so, reset it. */
 void user_repairs(struct end *e)
 {
 	if (user_has_to_reset(e)) {

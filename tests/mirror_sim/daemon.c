@@ -156,7 +156,8 @@ static void daemon_cut_late(struct world *w, struct event *e)
 	daemon_cut_one(w, (uint32_t)e->arg);
 }
 
-/* Cut all connections of other hosts up to this epoch, except the connection that asks. */
+/* Cut the connections of other hosts that have this epoch or an earlier one, except the connection
+ * that sent the request. */
 static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct mirror_epoch epoch)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++) {
@@ -305,7 +306,7 @@ static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, ui
 static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, const struct msg *m)
 {
 	struct conn *c = &w->conns[conn];
-	/* The connection may break in the middle of this message. */
+	/* The connection can break in the middle of this message. */
 	bool torn = c->cut_fwd != NEVER && sim_chance(w, 300);
 
 	oracle_on_place(w, h, c);
@@ -348,7 +349,7 @@ static bool daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 				disk_store(&h->disk, i, m->words[i]);
 		return w->mode == SIM_RESYNC_NOT_DURABLE || daemon_write_back(w, h, conn, m->mask);
 	}
-	/* A digest covers durable bytes only, so write them back first. */
+	/* A digest covers only durable bytes, so write the bytes back first. */
 	if (!daemon_write_back(w, h, conn, m->mask))
 		return false;
 	m->differing = 0;

@@ -44,10 +44,8 @@ static void daemon_try_promote(struct world *w, struct host *h, const struct reg
 		lib_start(w, h, r, false);
 }
 
-/*
- * The operator runs `rpmirror resolve --discard`: in peace, after a promotion by force or a restore
- * of the register, it discards this copy's data.
- */
+/* The operator runs `rpmirror resolve --discard`: in the fault-free part of a run, after a
+ * promotion by force or a restore of the register, this discards the copy's data. */
 static void daemon_resolve(struct world *w, struct host *h, const struct mirror_record *rec,
 			   uint64_t revision)
 {
@@ -90,10 +88,8 @@ static void daemon_polled(struct world *w, struct event *e)
 
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
-	/*
-	 * Ignore a late answer: its record may be older than one that was seen meanwhile, as if the
-	 * register had been restored.
-	 */
+	/* Ignore a late answer: its record can be older than a record that was seen meanwhile, and
+	 * would look like a restored register. */
 	if (r->at < h->shown_at)
 		return;
 	h->shown_at = w->now;

@@ -4,8 +4,8 @@
  * medium.
  *
  * A run uses only some words of the file: three in each of two blocks of each used extent. When a
- * process ends, the cache stays. When power is lost, only the medium stays; words that were not
- * written back may or may not be on it.
+ * process ends, the cache keeps its content. When the power is lost, only the medium keeps its
+ * content: each word that was not written back is on it or not, by chance.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges)
 	return n;
 }
 
-/* Returns true if the mode breaks the rule by which these bytes must be written back. */
+/* Returns true if these bytes must be written back, but the mode breaks this rule. */
 static bool disk_skips(const struct host *h, uint64_t offset)
 {
 	switch (h->world->mode) {
@@ -202,7 +202,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 void disk_store(struct disk *d, unsigned word, uint64_t value)
 {
 	d->cache[word] = value;
-	if (d->dropped) /* a new store makes the kernel write the whole page again */
+	if (d->dropped) /* after a new store the kernel writes the whole page again */
 		d->dropped &= ~words_of_block(1u << word);
 }
 
@@ -222,8 +222,8 @@ bool disk_write_back(struct disk *d, uint32_t words)
 	return !failed;
 }
 
-/* The kernel drops a page. A page that counts as clean is not written back, so its next reader gets
- * the medium's bytes; any other page is written back first. */
+/* The kernel drops a page. A dirty page is written back before the drop. A page that counts as
+ * clean is not written back, so its next reader gets the medium's bytes. */
 void disk_evict(struct world *w, struct disk *d)
 {
 	unsigned i = (unsigned)prng_below(&w->rng, w->words);
@@ -239,8 +239,8 @@ void disk_evict(struct world *w, struct disk *d)
 	}
 }
 
-/* Returns true if there is a superblock. A copy without one belongs to no set, which is a case of
- * its own. */
+/* Returns true if the copy has a superblock. A copy without a superblock belongs to no set, which
+ * is a separate case. */
 static bool disk_is_readable(const struct disk *d)
 {
 	struct meta_store store = {.base = d->meta, .len = d->meta_len};
@@ -253,7 +253,7 @@ static bool disk_is_readable(const struct disk *d)
 	return true;
 }
 
-/* Change a byte of the metadata, which the next load notices. */
+/* Change a byte of the metadata. The next load detects the change. */
 void disk_rot(struct world *w, struct disk *d, bool hot_only)
 {
 	static const struct {
@@ -277,7 +277,7 @@ void disk_rot(struct world *w, struct disk *d, bool hot_only)
 	d->meta_medium[at] = d->meta[at];
 }
 
-/* Lose power for one page of the metadata: each word keeps its old or its new value. */
+/* Apply a loss of power to one page of the metadata: each word gets its old or its new value. */
 static void disk_cut_page(struct world *w, struct disk *d, uint64_t at, uint64_t end, bool none)
 {
 	if (memcmp(d->meta + at, d->meta_medium + at, end - at) == 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * growth.c -- the set grows: operators order a growth at random moments, and daemons carry it out
- * by core/growth.h. Disks may be too small, and files may have other data past the set's end.
+ * growth.c -- the set grows: operators order a growth at random times, and daemons carry the growth
+ * out by core/growth.h. Some disks are too small, and some files have other data past the set's
+ * end.
  *
- * These runs have random numbers of their own, so that runs in which no set grows do not change.
+ * These runs use separate random numbers, so that runs in which no set grows do not change.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 
 #include "sim.h"
 
-#define ANSWERS_MS 1000 /* time for which another daemon's last answer is valid */
+#define ANSWERS_MS 1000 /* the last answer of another daemon is valid for this time */
 
-/* An order to grow, in the daemon that the operator asked. */
+/* An order to grow, in the daemon that got the order from the operator. */
 struct sim_order {
 	uint32_t uid;
 	struct growth_order order;
@@ -78,7 +79,7 @@ static bool growth_is_there(const struct host *h, uint32_t uid)
 	return h->daemon_uid && h->daemon_uid == uid && !h->stopping;
 }
 
-/* Map the copy again, with longer files. An order in the daemon stays in force. */
+/* Map the copy again, with longer files. An order in the daemon remains valid. */
 static void growth_take(struct world *w, struct host *h, uint64_t size)
 {
 	struct growth growth = h->growth;
@@ -106,7 +107,7 @@ struct growth_job {
 	uint64_t keep, size;
 };
 
-/* Runs on a thread of the daemon: first make the files longer, then make them durable. */
+/* Runs on a thread of the daemon: first extend the files, then make the extension durable. */
 static void growth_run(struct world *w, struct event *e)
 {
 	struct host *h = &w->host[e->host];
@@ -207,7 +208,7 @@ static void growth_swap(struct world *w, struct event *e)
 }
 
 struct growth_question {
-	uint32_t host, uid; /* the daemon that asks */
+	uint32_t host, uid; /* the daemon that sent the question */
 	uint64_t size;
 	uint64_t copy_id;      /* the copy that the answer describes */
 	enum growth_room room; /* whether that copy has room */
@@ -341,8 +342,8 @@ static void growth_map_again(struct world *w, struct event *e)
 	host_settle(w, &w->host[e->host]);
 }
 
-/* Make a growth that the register will lack after it is restored, so that another process maps the
- * larger set. */
+/* Let the set grow, so that the restored register will lack this growth, and another process maps
+ * the larger set. */
 void growth_before_restore(struct world *w, struct host *h)
 {
 	unsigned blocks = growth_blocks(w->reg.rec.config.size);
@@ -360,8 +361,8 @@ void growth_before_restore(struct world *w, struct host *h)
 
 /*
  * Do what `rpmirror explain` advises: make room and map the set again, and grow the set again if
- * the restored register lacks the growth. An application whose flushes wait for a copy cannot
- * unmap. If that copy returns only after the growth, end the application.
+ * the restored register lacks the growth. An application whose flushes wait for a copy cannot unmap
+ * the set. If this copy returns only after the growth, end the application.
  */
 void growth_operate(struct world *w)
 {

@@ -61,8 +61,9 @@ void lib_start(struct world *w, struct host *h, const struct register_seen *seen
 		abort();
 	lib->uid = ++w->uids;
 	lib->host = h->id;
-	/* after a restore of the register the same epoch number may occur again, with newer
-	 * stores */
+	/*
+	 * after a restore of the register the same epoch number can occur again, with newer stores
+	 */
 	if (w->restored)
 		lib->app_seq = 1 << 20;
 	if (meta_load(&lib->meta, &store, &err)) {
@@ -159,8 +160,8 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 	struct msg m = {.type = MSG_RETIRE};
 
 	if (slot == lib->host && !lib->served) {
-		/* Keep the record of ranges that may differ at members outside S. */
-		/* If the ranges are unknown, any byte may differ. */
+		/* Record the ranges that can differ at members outside S. If the ranges are
+		 * unknown, any byte can differ. */
 		if (lib->p.members[slot].uncertain)
 			meta_bitmap_drop(&lib->meta, MIRROR_NO_SLOT);
 		for (uint32_t i = 0; i < lib->all_count; i++)
@@ -227,7 +228,7 @@ static void lib_on_end(struct world *w, struct lib *lib, const struct primary_ac
 	lib->ended = true;
 	lease_end(&lib->lease);
 	net_lib_gone(w, lib->uid, false);
-	/* An application may notice the end only after some time. */
+	/* The application can notice the end of its role after a delay. */
 	sched_add(w, sim_between(w, 0, clean ? MS : 300 * MS), lib_end, lib->host, lib->uid, clean,
 		  NULL);
 }
@@ -357,8 +358,8 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 {
 	struct peer *peer = &lib->peers[slot];
 
-	/* From now on readers can see bytes that were placed here without a flush, so write them
-	 * back. */
+	/* From now on readers can see unflushed bytes that were placed in this copy, so write these
+	 * bytes back. */
 	if (slot == lib->host && w->mode != SIM_OWN_COPY_NOT_DURABLE &&
 	    !disk_write_back(&w->host[slot].disk, UINT32_MAX)) {
 		medium_failed(w, lib, 1);

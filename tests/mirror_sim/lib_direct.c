@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib_direct.c -- a direct mapping: stores are in the file at once, flushed or not, and reach the
- * medium at any time. An extent gets a hot slot in the metadata before the application can store to
- * it (rule W2 of doc/mirror-format.md), and the whole extent is flushed before the slot is
- * released.
+ * lib_direct.c -- a direct mapping: stores are immediately in the file, even without a flush, and
+ * reach the medium at any time. An extent gets a hot slot in the metadata before the application
+ * can store to it (rule W2 of doc/mirror-format.md), and the whole extent is flushed before the
+ * slot is released.
  *
  * A resync copies the mapping, including unflushed stores, which other members lack. So the member
- * keeps a record of their extents until these extents have been flushed to all members.
+ * that receives the copy records the extents of these stores, until the extents have been flushed
+ * to all members.
  */
 #include "sim.h"
 
@@ -26,7 +27,7 @@ static uint32_t direct_hot_words(const struct lib *lib)
 	return words;
 }
 
-/* Make an extent read-only; it then has to be flushed. */
+/* Make an extent read-only. The next flush must include this extent. */
 static void direct_cool(struct world *w, struct lib *lib)
 {
 	uint32_t victim;
@@ -86,10 +87,8 @@ void direct_on_acked(struct lib *lib)
 	lib->cooling_seq = 0;
 }
 
-/*
- * A resync has carried unflushed stores to the member: flush their extents. The member keeps the
- * record of them until this flush is acknowledged.
- */
+/* A resync has copied unflushed stores to the member, so flush their extents. The member keeps its
+ * record of these extents until this flush is acknowledged. */
 void direct_settle(struct world *w, struct lib *lib, unsigned slot)
 {
 	uint32_t words = direct_hot_words(lib);
@@ -107,7 +106,9 @@ uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mir
 	return ranges_of_words(direct_hot_words(lib), ranges);
 }
 
-/* The application has stopped: flush its unflushed stores. Returns false if there are none. */
+/*
+ * The application has stopped: flush its unflushed stores. Returns false if all stores are flushed.
+ */
 bool direct_end(struct lib *lib)
 {
 	uint32_t words = direct_hot_words(lib);

@@ -46,7 +46,7 @@ static void flush_miss_ranges(struct lib *lib, unsigned slot, const struct mirro
 		meta_bitmap_set(&lib->meta, (uint8_t)slot, ranges[i]);
 }
 
-/* The member is lost, and may lack every flush that is not yet acknowledged. */
+/* The member is lost. It possibly lacks every flush that is not acknowledged yet. */
 void flush_miss(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->mode == SIM_OLD_BITS)
@@ -129,8 +129,8 @@ static struct flight *flush_free_flight(struct lib *lib)
 	return NULL;
 }
 
-/* Returns true if no resync holds the flush up. Ask every resync, so that none begins to send a
- * block of this flush. */
+/* Returns true if no resync delays the flush. Call every resync, even after one delays the flush,
+ * so that none of them begins to send a block of this flush. */
 static bool flush_may_pass(struct lib *lib)
 {
 	bool pass = true;
@@ -151,10 +151,8 @@ void flush_try(struct world *w, struct lib *lib)
 
 	if (!lib->wants_flush || lib->ended || h->stopping || parts_are_early(w, lib))
 		return;
-	/*
-	 * If the flush waits for anything else than pieces of resyncs, it must not hold the resyncs
-	 * up, because it may wait for their end.
-	 */
+	/* If the flush waits for anything other than pieces of resyncs, it must not delay the
+	 * resyncs, because it possibly waits for their end. */
 	if (!f || !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->stopping ||
 	    !flush_may_pass(lib)) {
 		parts_on_wait(w, lib);
@@ -180,7 +178,7 @@ void flush_try(struct world *w, struct lib *lib)
 	direct_on_flush(lib, f);
 	flush_send(w, lib, f);
 	world_ambush_flush(w, lib->host, 4);
-	/* the process may end before other members have the flush */
+	/* the process can end before other members have the flush */
 	world_ambush_process(w, lib->host, 8, 600);
 	plan_on_flush(w, lib);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib_sync.c -- makes a member equal to the primary's copy, by the product's core/resync.h. (W4, W5
- * and W9 are rules in doc/mirror-format.md; a lane is the connection that carries flushes.)
+ * lib_sync.c -- makes a member equal to the primary's copy, with the product's core/resync.h. (W4,
+ * W5 and W9 are rules in doc/mirror-format.md; a lane is the connection that carries flushes.)
  *
  *   EQUALISE   Record the ranges of all reports (W9), copy them, and open the lane. The member is
  *              then equal.
- *   REPAIR     The member is in S, and the primary serves: record what the member misses, open the
+ *   REPAIR     The member is in S, and the primary serves: record the missing blocks, open the
  *              lane, which carries flushes from now on, and copy. The member is then equal.
  *   CATCH_UP   Begin (W4). Choose the member's own ranges and the bitmap, or compare all bytes by
  *              digests. Copy in passes, open the lane, and join. Copy the rest, clear the bitmap,
@@ -50,7 +50,7 @@ static void sync_record(struct world *w, struct lib *lib, unsigned slot,
 	sync_send(w, lib, slot, &m);
 }
 
-/* The primary's copy also records the ranges, before the first byte is sent, because the target may
+/* The primary's copy also records the ranges before the first byte is sent, because the target can
  * become a candidate later. */
 static void sync_record_here(struct world *w, struct lib *lib, const struct mirror_range *ranges,
 			     uint32_t n)
@@ -117,7 +117,7 @@ void sync_end(struct world *w, struct lib *lib, unsigned slot)
 	peer->sync_id = ++lib->next_sync;
 }
 
-/* Set the bits of the ranges that may differ. */
+/* Set the bits of the ranges that can differ. */
 static void sync_fill(struct lib *lib, unsigned slot)
 {
 	struct peer *peer = &lib->peers[slot];
@@ -207,9 +207,9 @@ static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
 }
 
 /*
- * The resync may have carried parts of unacknowledged flushes, for which the member has no intent.
- * Record these flushes at the member before it may enter S, and keep the records until the flushes
- * are acknowledged.
+ * The resync can have copied parts of unacknowledged flushes, for which the member has no intent.
+ * Record these flushes at the member before it is allowed to enter S, and keep the records until
+ * the flushes are acknowledged.
  */
 static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -278,7 +278,7 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 	}
 }
 
-/* Sometimes delay flushes at the other members, so that only this member has them for a while. */
+/* Sometimes delay flushes at the other members, so that for some time only this member has them. */
 static void sync_stall_others(struct world *w, struct lib *lib, unsigned slot)
 {
 	uint64_t delay = sim_between(w, 20 * MS, 250 * MS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mirror_sim: run a mirror set in trouble thousands of times, each time from another seed.
+ * mirror_sim: run a mirror set with faults thousands of times, each time with another seed.
  *
  *   mirror_sim [-m mode] [-d] [-k] [-r] [-v] [-t seconds] [first seed [count]]
  *

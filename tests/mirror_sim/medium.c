@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * medium.c -- the primary's own medium fails: it refuses to write all words or some of them, for a
- * while or until the copy is replaced. The kernel reports the failure to one write-back, and counts
- * the pages that it could not write as clean. So programs can read the content of such a page until
- * the kernel drops it, but it never reaches the medium.
+ * medium.c -- the primary's own medium fails: it refuses to write some or all words, for some time
+ * or until the copy is replaced. The kernel reports the failure to one write-back. From then on it
+ * counts the pages that it could not write as clean. So programs can read the content of such a
+ * page until the kernel drops the page, but the content never reaches the medium.
  *
  * The library then acts as src/mirror/flush.c and flush_result.c do, with `local_error = continue`.
  * The library's daemon gets the report before any other event or, if the daemon does not run,
@@ -25,7 +25,7 @@ static void medium_recovers(struct world *w, struct event *e)
 		w->host[e->host].disk.failing = 0;
 }
 
-/* Choose whole blocks, because a block is a page of the file here. */
+/* Choose whole blocks, because in this simulation a block is a page of the file. */
 static uint32_t medium_part(struct world *w)
 {
 	uint32_t words = 0;
@@ -94,10 +94,8 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 	lib->failed_seq = first;
 	lib->says_failed = true;
 	medium_on_daemon(w, lib);
-	/*
-	 * Members that joined after the failure have their data from this copy, whose medium may
-	 * lack them.
-	 */
+	/* Members that joined after the failure got their data from this copy, whose medium
+	 * possibly lacks the data. */
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (lib->flush.members[slot].from > first)
 			primary_on_lost(&lib->p, slot);
@@ -107,7 +105,7 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 		lib->p.local_failed = false;
 }
 
-/* The copy of this host has a flush only if its write-back succeeded. */
+/* The copy of this host has a flush only if the write-back of this flush succeeded. */
 uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t acked)
 {
 	bool is_own = primary_must_have(&lib->p) & MIRROR_BIT(lib->host);
@@ -118,9 +116,9 @@ uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t ack
 }
 
 /*
- * Returns true if a copy other than this one has the flush, and not by a resync from this copy.
- * Otherwise the flush returns E_MEDIUM. The same holds in a direct mapping, where a load may return
- * the medium's older content.
+ * Returns true if another copy has the flush, and did not get it by a resync from this copy.
+ * Otherwise the flush returns E_MEDIUM. It always returns E_MEDIUM in a direct mapping, where a
+ * load can return the medium's older content.
  */
 bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t seq)
 {
@@ -151,10 +149,8 @@ static bool medium_is_usable(const struct host *h)
 	return copy != MIRROR_COPY_FAILED && copy != MIRROR_COPY_EMPTY;
 }
 
-/*
- * Returns true if no member of S can be promoted any more: each has failed, or is unequal because a
- * promotion by force ended early.
- */
+/* Returns true if no member of S can be promoted any more: each member has failed, or is unequal
+ * because a promotion by force ended early. */
 static bool medium_is_s_lost(const struct world *w)
 {
 	bool any = w->forced;
@@ -184,9 +180,9 @@ bool medium_is_all_lost(struct world *w)
 }
 
 /*
- * Move the application to another host, and replace the copy. If it is the last copy, keep it as
- * long as its process lives, because that process makes the others equal; then an operator discards
- * the copy.
+ * Move the application to another host, and replace the failed copy. Keep the last copy of S,
+ * because its process makes the other copies equal. If this process has ended, medium_operate()
+ * promotes another copy by force.
  */
 static void medium_replace(struct world *w, struct host *h)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * modes.h -- the rules that a run can break on purpose, one in each mode. A run must detect each
- * breach. W1 to W9 are the rules in doc/mirror-format.md; S is the in-sync set; -r and -d are
- * options of the program.
+ * modes.h -- the rules that a run can break on purpose, one rule in each mode. The runs of a mode
+ * must detect the breach. W1 to W9 are the rules in doc/mirror-format.md; S is the in-sync set; -r
+ * and -d are options of the program.
  */
 #ifndef MIRROR_SIM_MODES_H
 #define MIRROR_SIM_MODES_H
@@ -24,7 +24,7 @@
 	/* --- swaps of the register without an answer --- */ \
 	/* an unchanged register counts as proof that the swap did not happen */ \
 	X(LATE_SWAPS_NAIVE, "late-swaps-naive") \
-	/* the primary does not wait for a member that it may have added */ \
+	/* the primary does not wait for a member that its swap possibly added */ \
 	X(UNKNOWN_IGNORED, "unknown-ignored") \
 	/* --- records of differences --- */ \
 	X(RANGES_NOT_RECORDED, "ranges-not-recorded") /* W9 */ \
@@ -37,7 +37,7 @@
 	X(DAMAGE_TRUSTED, "damage-trusted") \
 	/* with -d: an extent becomes cold although it has unflushed stores */ \
 	X(COOL_UNFLUSHED, "cool-unflushed") \
-	/* with -d: a resync carries unflushed stores */ \
+	/* with -d: a resync copies unflushed stores without a record of them */ \
 	X(DIRECT_JOIN_UNNAMED, "direct-join-unnamed") \
 	/* W2: the writes of hot slots are not durable, or not in order */ \
 	X(HOT_NOT_DURABLE, "hot-not-durable") /* W2 */ \
@@ -46,7 +46,7 @@
 	X(BITS_NOT_DURABLE, "bits-not-durable") /* W3 */ \
 	X(SYNCING_NOT_DURABLE, "syncing-not-durable") /* W4 */ \
 	X(RESYNC_NOT_DURABLE, "resync-not-durable") /* W5 */ \
-	/* W5: a bit is cleared when its block is sent, not when it is durable */ \
+	/* W5: a bit is cleared when its block is sent, not when the block is durable */ \
 	X(BITS_CLEARED_EARLY, "bits-cleared-early") \
 	/* W7: the copy is marked clean before all bytes are flushed */ \
 	X(CLEAN_TOO_EARLY, "clean-too-early") \
@@ -58,23 +58,23 @@
 	X(ORDER_OUTLIVES_REQUEST, "order-outlives-request") \
 	/* an order for one view permits a promotion in any view */ \
 	X(ORDER_OF_ANY_VIEW, "order-of-any-view") \
-	/* the order is not checked again when the swap is sent */ \
+	/* the daemon does not check the order again when the swap is sent */ \
 	X(ORDER_ASKED_ONCE, "order-asked-once") \
 	/* --- other rules --- */ \
 	X(RESTORED_TRUSTED, "restored-trusted") /* with -r */ \
 	/* with -r: a change of the configuration raises seq, which hides the restore */ \
 	X(CONFIG_COUNTS, "config-counts") \
-	/* with -r: a change of the configuration may enlarge S */ \
+	/* with -r: a change of the configuration is allowed to enlarge S */ \
 	X(SEEN_INSYNC_IGNORED, "seen-insync-ignored") \
 	X(LEASE_FROM_ANSWER, "lease-from-answer") \
 	X(NO_LEASE, "no-lease") \
-	/* a member answers a promise while data of earlier epochs may still be placed */ \
+	/* a member answers a promise while data of earlier epochs can still be placed */ \
 	X(FENCE_EARLY, "fence-early") \
 	X(NO_LIVENESS, "no-liveness") /* an end does not notice that its peer is silent */ \
 	X(JOIN_UNSETTLED, "join-unsettled") \
-	X(OLD_BITS, "old-bits") /* when a member is lost, flushes under way get no bits */ \
+	X(OLD_BITS, "old-bits") /* when a member is lost, unacknowledged flushes get no bits */ \
 	/* --- a copy that is filled before its primary serves --- */ \
-	/* the lost member stays in S beside the filled one */ \
+	/* the lost member stays in S together with the filled member */ \
 	X(FILL_KEEPS_LOST, "fill-keeps-lost") \
 	/* the ranges of the primary's own records are not compared */ \
 	X(FILL_BY_BITMAP, "fill-by-bitmap") \
@@ -89,10 +89,10 @@
 	X(GROW_UNRESERVED, "grow-unreserved") \
 	X(GROW_NOT_DURABLE, "grow-not-durable") /* a copy reports room before its files have it */ \
 	X(GROW_NOT_ZERO, "grow-not-zero") /* foreign data past the end become data of the set */ \
-	X(GROW_EARLY, "grow-early") /* a copy takes the new size before the register has it */ \
+	X(GROW_EARLY, "grow-early") /* a copy adopts the new size before the register has it */ \
 	/* a copy is mapped although it is smaller than the register's size */ \
 	X(GROW_IGNORED, "grow-ignored") \
-	X(GROW_SMALLER, "grow-smaller") /* a primary uses copies that are smaller */ \
+	X(GROW_SMALLER, "grow-smaller") /* a primary uses copies that are smaller than the set */ \
 	/* a primary trusts the tail of a larger copy, whose content is in doubt */ \
 	X(GROW_TAIL_TRUSTED, "grow-tail-trusted") \
 	/* --- the primary's medium fails --- */ \

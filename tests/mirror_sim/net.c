@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * net.c -- connections: each keeps the order of its own messages. A cut connection loses its
- * messages from some moment on, and its two ends notice the loss at different times.
- */
+/* net.c -- connections: each connection keeps the order of its messages. A cut connection loses all
+ * messages after some time, and its two ends notice the loss at different times. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,7 +129,7 @@ void conn_cut(struct world *w, uint32_t conn)
 {
 	struct conn *c = &w->conns[conn];
 	uint64_t at = w->now + sim_between(w, 0, 500);
-	bool half = sim_chance(w, 200); /* cut only one direction, for a while */
+	bool half = sim_chance(w, 200); /* cut only one direction, for some time */
 
 	if (c->cut_fwd != NEVER)
 		return;
@@ -150,8 +148,8 @@ void conn_cut(struct world *w, uint32_t conn)
 		  0, 0, conn, NULL);
 }
 
-/* From now on no message on this connection arrives; its ends notice that when the liveness limit
- * has passed. */
+/* From now on no message on this connection arrives. The two ends notice this after the liveness
+ * limit. */
 void conn_silence(struct world *w, uint32_t conn)
 {
 	w->conns[conn].cut_fwd = w->now;
@@ -188,7 +186,7 @@ void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt)
 	}
 }
 
-/* The link of this connection is slow from now on: later messages arrive late. */
+/* From now on the link of this connection is slow, so messages arrive late. */
 void conn_stall(struct world *w, uint32_t conn, uint64_t delay)
 {
 	if (w->conns[conn].fwd_at < w->now + delay)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle.c -- the rules that must hold. Each word identifies its store by epoch, number, and a hash
- * that includes the word's position. So the checks detect a torn, moved or invented word.
+ * oracle.c -- the rules that must hold. The value of each word identifies the store that wrote it:
+ * epoch, number, and a hash that includes the word's position. So the checks detect a torn word, a
+ * misplaced word, and a word that no store wrote.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ void oracle_fail(struct world *w, const char *fmt, ...)
 	sim_trace(w, "VIOLATION: %s", w->violation);
 }
 
-/* A mapping must have the size that the register had when the mapping was permitted. */
+/* A mapping must have the size that was in the register when the mapping was permitted. */
 void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_record *rec)
 {
 	if (lib->size < rec->config.size)
@@ -69,10 +70,8 @@ static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 					    (unsigned long long)rec->view.epoch.number, h, i);
 }
 
-/*
- * The register changes to `serving`: from now on the primary's application may read the whole copy.
- * A promotion by force gives up the data that this copy lacks.
- */
+/* The register changes to `serving`: from now on the primary's application is allowed to read the
+ * whole copy. A promotion by force gives up the data that this copy lacks. */
 void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 {
 	const struct host *primary = &w->host[rec->view.primary];
@@ -210,7 +209,7 @@ void oracle_at_end(struct world *w)
 	for (unsigned h = 0; h < w->hosts; h++)
 		for (unsigned i = 0; i < lib->words; i++)
 			if (w->direct && meta_hot_is(&lib->meta, meta_extent_of(word_offset(i))))
-				continue; /* the mapping may have stores that were not flushed */
+				continue; /* the mapping can have unflushed stores */
 			else if (w->host[h].disk.cache[i] != d->cache[i] ||
 				 w->host[h].disk.medium[i] != d->medium[i])
 				oracle_fail(w,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * orders.c -- `rpmirror promote [--force]`: the tool waits at a host's daemon until its time limit,
- * an interruption, or the daemon's end. If the tool ended without success, its order must have no
- * effect: no promotion that is requested later may follow from it.
+ * orders.c -- `rpmirror promote [--force]`: the tool waits for a host's daemon until its time
+ * limit, an interruption, or the daemon's end. If the tool ended without success, its order must
+ * have no effect: it must not permit any later promotion.
  */
 #include "sim.h"
 
@@ -36,7 +36,7 @@ static void orders_time_is_over(struct world *w, struct event *e)
 	orders_end(w, h);
 }
 
-/* The order is for the view that the daemon read last. */
+/* The order is valid for the view that the daemon read last. */
 void orders_give(struct world *w, struct host *h, enum promotion_kind kind, uint64_t lives)
 {
 	if (!h->daemon_uid || !h->has_polled || h->lib)
@@ -54,7 +54,7 @@ void orders_give(struct world *w, struct host *h, enum promotion_kind kind, uint
 	sched_add(w, lives, orders_time_is_over, h->id, h->daemon_uid, h->operator.number, NULL);
 }
 
-/* The order is only in the daemon's memory, so it ends with the daemon. */
+/* The order exists only in the daemon's memory, so it ends with the daemon. */
 void orders_forget(struct host *h)
 {
 	h->promotion = (struct promotion_order){.is_over = true};
@@ -98,7 +98,8 @@ bool orders_lack(const struct world *w, const struct host *h, const struct prima
 				     promotion_order_permits(&h->promotion, before));
 }
 
-/* A process sends the swap of a promotion. Returns true if an operator still waits for it. */
+/* A process sends the swap of a promotion. Returns true if an operator still waits for this
+ * promotion. */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a)
 {
 	const struct operator* o = & h->operator;
@@ -122,7 +123,7 @@ static bool orders_is_nobody_alive(const struct world *w)
 	return true;
 }
 
-/* Cut the host off from the register as long as the tool waits. */
+/* Give an order that fails: the host cannot reach the register while the tool waits. */
 static void orders_give_in_vain(struct world *w, struct host *h, enum promotion_kind kind)
 {
 	uint64_t lives = ORDER_LIVES_MIN + prng_below(&w->orders_rng, 300 * MS);
@@ -137,9 +138,9 @@ static uint64_t orders_life(struct world *w)
 }
 
 /*
- * With force the order is given while no primary is alive, or while the host cannot reach the
- * register; in the second case the order fails and must have no effect. Without force the lease
- * protects a living primary.
+ * An order with force is given while no primary is alive, or while the host cannot reach the
+ * register. In the second case the order fails, and must have no effect. An order without force can
+ * be given at any time, because the lease protects a live primary.
  */
 void orders_trouble(struct world *w, struct event *e)
 {

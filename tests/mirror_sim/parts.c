@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * parts.c -- flushes in parts, as src/mirror/flush.c makes them. Each part has a number and an
- * intent. After the last of several parts, each lane gets one flush operation, and this host's file
- * is written back once. Between two parts time passes, and another thread may begin a flush.
+ * intent. After several parts, each lane gets one flush operation, and this host's file is written
+ * back once. Time passes between two parts, and another thread can begin a flush.
  *
  * These runs use separate random numbers, so that all other runs do not change.
  */
@@ -19,10 +19,8 @@ static uint32_t parts_extent(uint32_t words)
 	return meta_extent_of(word_offset((unsigned)__builtin_ctz(words)));
 }
 
-/*
- * Take the first of these words, at least one, within one extent, because only few extents may be
- * hot at once.
- */
+/* Take at least one of these words, from the first on, all in one extent, because only a few
+ * extents can be hot at the same time. */
 static uint32_t parts_first(struct world *w, uint32_t words)
 {
 	uint32_t part = 0, extent = parts_extent(words);
@@ -38,7 +36,7 @@ void parts_want(struct world *w, struct lib *lib, uint32_t words)
 {
 	uint32_t first = words;
 
-	/* An extent that becomes cold must be flushed as a whole, so not in parts. */
+	/* An extent that becomes cold must be flushed as a whole, not in parts. */
 	if (w->in_parts && !direct_wants(lib)) {
 		for (unsigned i = (unsigned)prng_below(&w->parts_rng, 8); i; i--)
 			words |= 1u << prng_below(&w->parts_rng, lib->words);
@@ -64,7 +62,7 @@ static const struct flight *parts_last(const struct lib *lib)
 	return last;
 }
 
-/* The thread waits: perhaps until the parts so far are durable. */
+/* The flushing thread has to wait, possibly until the earlier parts are durable, so flush them. */
 void parts_on_wait(struct world *w, struct lib *lib)
 {
 	const struct flight *last = lib->parts.round ? parts_last(lib) : NULL;

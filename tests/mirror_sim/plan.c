@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * plan.c -- chains of trouble that chance alone rarely makes. A run may have one chain. Each step
- * begins when the set is in the right state; every step can happen in reality.
- */
+/* plan.c -- chains of faults that rarely occur by chance. A run has at most one chain. Each step
+ * begins when the set is in the required state. Every step can happen in reality. */
 #include "sim.h"
 
 void plan_choose(struct world *w)
@@ -45,21 +43,21 @@ void plan_on_flush(struct world *w, struct lib *lib)
 	world_ambush_process(w, lib->host, 1000, 40);
 }
 
-/* CHAIN: the host of the ended primary promotes its member again before other hosts promote
- * theirs. */
+/* CHAIN: the host of the ended primary promotes its member again before other hosts promote their
+ * members. */
 bool plan_may_promote(const struct world *w, const struct host *h)
 {
 	return w->healing || w->plan != PLAN_CHAIN || w->plan_step != 1 || w->plan_host == h->id;
 }
 
-/* Returns true if no other trouble may occur during the present step. */
+/* Returns true if no other fault is allowed during the present step. */
 bool plan_is_alone(const struct world *w)
 {
 	return w->plan == PLAN_FENCE && w->plan_step == 1 &&
 	       w->now < w->register_cut_until[w->plan_host];
 }
 
-/* Returns true if nothing else may be slow during the present step. */
+/* Returns true if no other delay is allowed during the present step. */
 bool plan_is_smooth(const struct world *w)
 {
 	return (w->plan == PLAN_CHAIN && w->plan_step == 1) || plan_is_alone(w);
@@ -71,10 +69,8 @@ bool plan_is_eager(const struct world *w, const struct host *h)
 	       ((w->plan == PLAN_LEASE || w->plan == PLAN_FENCE) && w->plan_step == 1);
 }
 
-/*
- * CHAIN: one other member is made equal, the next members get their order late, and the primary's
- * host loses power.
- */
+/* CHAIN: one other member is made equal, the messages to the next members are late, and the
+ * primary's host loses power. */
 void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->plan == PLAN_CHAIN && w->plan_step == 1 && !lib->served && !w->healing &&
@@ -91,10 +87,8 @@ void plan_on_equal(struct world *w, struct lib *lib)
 	}
 }
 
-/*
- * LEASE: the answer to a renewal takes long, and afterwards the register cannot be reached. FENCE:
- * the primary reaches all members but not the register.
- */
+/* LEASE: the answer to a renewal arrives late, and afterwards the register cannot be reached.
+ * FENCE: the primary reaches all members, but not the register. */
 bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay)
 {
 	if ((w->plan != PLAN_LEASE && w->plan != PLAN_FENCE) || w->plan_step || w->healing ||
@@ -121,8 +115,8 @@ void plan_on_promise(struct world *w, struct mirror_epoch epoch)
 		app_hurry(w, lib);
 }
 
-/* JOIN: while a member joins, flushes to the others are late; after it has joined, these flushes
- * are lost. */
+/* JOIN: while a member joins, flushes to the other members are late. After the member has joined,
+ * these flushes are lost. */
 void plan_on_join(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->plan != PLAN_JOIN || w->healing)
@@ -143,7 +137,7 @@ void plan_on_expand(struct world *w, uint32_t host)
 	plan_go(w, 2);
 	plan_silence(w, lib);
 	world_ambush_power(w, host, 2 * MS, 3000 * MS);
-	/* Otherwise the trouble ends at this moment, without a loss of power. */
+	/* Sometimes end the faults now, so that the planned loss of power does not happen. */
 	if (sim_chance(w, 100))
 		w->until = w->now;
 }

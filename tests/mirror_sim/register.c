@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* register.c -- the set's register: answers come late, twice or never, swaps take effect late, and
- * the register is sometimes down. */
+/* register.c -- the set's register: answers arrive late, twice or never, swaps take effect late,
+ * and the register is sometimes unavailable. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
 
-#define SWAP_LIMIT (100 * MS) /* time after which an unanswered swap is unknown */
+#define SWAP_LIMIT (100 * MS) /* after this time the result of an unanswered swap is unknown */
 
 struct swap {
 	struct mirror_record expected, next;
 	uint64_t revision;
 	bool promotion, alive_set;
-	/* the operator of this promotion did not get the answer that it has no effect */
+	/* the operator of this promotion was not told that it has no effect */
 	bool is_wanted;
 	uint64_t alive_revision, alive_counter;
-	/* is_answered: the swap took effect and was answered; otherwise another event reports it as
+	/* the swap took effect and was answered; otherwise another event reports its result as
 	 * unknown */
 	bool is_answered;
 	unsigned landings;
@@ -165,8 +165,8 @@ static void register_land(struct world *w, struct event *e)
 				done ? PRIMARY_SWAP_DONE : PRIMARY_SWAP_CHANGED, s->next.nonce);
 }
 
-/* Breaks a rule: the client reads the register back, finds it unchanged, and treats the swap as not
- * done. */
+/* Breaks a rule: the client reads the register again, finds it unchanged, and concludes that the
+ * swap had no effect. */
 static void register_read_back(struct world *w, struct event *e)
 {
 	struct lib *lib = lib_find(w, e->host, e->uid);
@@ -310,7 +310,7 @@ static void register_renew_now(struct world *w, struct event *e)
 	r->alive_revision++;
 	uint64_t delay = sim_delay(w);
 
-	/* An answer may take long; the renewals after it get no answer. */
+	/* An answer can arrive late, and the next renewals get no answer. */
 	if (!plan_on_renewal(w, e->host, &delay) && !w->healing && sim_chance(w, 20)) {
 		w->register_cut_until[e->host] = w->now + sim_between(w, 0, 3500 * MS);
 		delay = sim_between(w, 0, 999 * MS);

@@ -38,7 +38,7 @@
 #define SIZES      BLOCKS
 #define USUAL_SIZE 6 /* size of a set that does not grow */
 #define FLIGHTS    32
-/* number of past records that are kept, because answers under way may still contain them */
+/* number of past records that are kept, because answers in flight can still contain them */
 #define RECORDS 64
 #define MS      1000ull /* a millisecond; times are in microseconds */
 #define NEVER   UINT64_MAX
@@ -55,11 +55,11 @@ struct event {
 	void *data; /* freed together with the event */
 };
 
-/* ---- media: the content that processes see, and the content that a loss of power leaves ---- */
+/* ---- media: the content that processes see, and the content that survives a loss of power ---- */
 
 struct disk {
 	uint64_t cache[WORDS], medium[WORDS]; /* words past the file's end are zero */
-	uint32_t failing;                     /* words that the medium refuses to write */
+	uint32_t failing;                     /* words that the medium cannot write */
 	/* dropped: words that were not written back although the kernel counts them as clean */
 	uint32_t dropped;
 	uint64_t len, len_medium; /* length of the data file */
@@ -98,7 +98,7 @@ struct msg {
 	uint32_t count;
 	struct mirror_range ranges[MSG_RANGES_MAX];
 	struct primary_report report;
-	uint64_t size; /* size of the copy that reports */
+	uint64_t size; /* size of the reporting copy */
 	bool unknown;
 	struct mirror_epoch copy_epoch; /* epoch in the report */
 	struct mirror_view view;
@@ -134,7 +134,7 @@ struct sim_register {
 
 /* A result of reading the register. */
 struct register_seen {
-	uint64_t at;                /* time of the read */
+	uint64_t at;                /* time of the read operation */
 	uint64_t version, revision; /* version and revision of the record */
 	bool alive_set;
 	struct mirror_epoch alive_epoch;
@@ -150,12 +150,12 @@ struct peer {
 	uint32_t range_count;
 	struct mirror_range ranges[MSG_RANGES_MAX]; /* ranges that the member reported */
 	struct mirror_epoch copy_epoch;
-	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that the member may lack */
+	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that the member possibly lacks */
 	enum sync_kind sync;
 	uint32_t sync_id;
 	bool whole, lane_asked, ending, running;
 	bool retires;     /* drop the member's records after `settled` is acknowledged */
-	uint64_t settled; /* number of the last flush that the resync may have carried */
+	uint64_t settled; /* number of the last flush of which the resync can have copied parts */
 	struct resync rs;
 	uint64_t bits[BITMAP_WORDS], unsure[BITMAP_WORDS];
 };
@@ -178,7 +178,7 @@ struct lib {
 	struct mirror_epoch epoch; /* the epoch that the process has begun; number 0: none */
 	struct meta meta;          /* the process's own state of the metadata */
 	struct lease lease;
-	uint64_t renew_ms; /* when the daemon renews the lease next */
+	uint64_t renew_ms; /* time of the daemon's next renewal of the lease */
 	struct flush_core flush;
 	struct flight flights[FLIGHTS];
 	struct peer peers[MIRROR_MEMBERS_MAX];
@@ -190,8 +190,10 @@ struct lib {
 	bool app_runs, served, ended, quiescing, wants_flush;
 	uint32_t wanted; /* words of the waiting flush, or of its next part */
 	struct parts {
-		uint32_t later; /* words of the parts after that one */
-		/* round: number of the first part that is not written back; 0: all parts are */
+		uint32_t later; /* words of the parts after `wanted` */
+		/*
+		 * number of the first part that is not written back; 0: all parts are written back
+		 */
 		uint64_t round;
 		uint64_t not_before;
 		bool is_between; /* the next flush is another thread's, between two parts */
@@ -203,22 +205,22 @@ struct lib {
 	uint32_t cooling, cooling_extent, mirroring;
 	uint64_t cooling_seq;
 	bool is_ending;
-	uint64_t failed_seq; /* number of the first flush whose local write-back may have failed */
+	uint64_t failed_seq; /* number of the first flush whose local write-back possibly failed */
 	bool says_failed;    /* inform the daemon of the failure as soon as it runs */
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;
-	struct register_seen seen; /* what the candidate read: the register and the alive key */
+	struct register_seen seen; /* the register and the alive key, as the candidate read them */
 };
 
-/* An operator whose tool waits at a daemon: the view that the order is for, and the kind of
+/* An operator whose tool waits for a daemon: the view for which the order is valid, and the kind of
  * order. */
 struct operator
 {
 	bool waits, is_forcing;
 	uint64_t number, since;
-	/* cut_until: until this time the host cannot reach the register, even in peace, so that the
-	 * order fails */
+	/* until this time the host cannot reach the register, even after the faults have ended, so
+	 * that the order fails */
 	uint64_t cut_until;
 	struct mirror_view view;
 };
@@ -250,8 +252,9 @@ struct host {
 	struct mirror_view polled;        /* the view that the daemon read last */
 	struct promotion_order promotion; /* the order for a promotion, in the daemon's memory */
 	struct operator operator;
-	/* changes whenever the medium's condition changes, so that a later event notices the
-	 * change */
+	/*
+	 * changes whenever the medium fails or recovers, so that a later event detects the change
+	 */
 	uint32_t medium_uid;
 };
 
@@ -293,13 +296,13 @@ struct world {
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
-	bool resolving; /* on each host that has a split copy, an operator resolves the split */
+	bool resolving; /* an operator resolves the split on each host that has a split copy */
 	bool may_force;
-	bool forced; /* some epoch began by force */
+	bool forced; /* some epoch began with a promotion by force */
 	/* gave_up: a forced promotion or a discarded copy of S gave up data, and no process has
 	 * served since */
 	bool gave_up;
-	/* when the trouble ends, and when the present part of the run ends */
+	/* times at which the faults end, and at which the present part of the run ends */
 	uint64_t trouble_until, until;
 	struct host host[HOSTS];
 	uint64_t cut_until[HOSTS][HOSTS];
@@ -307,7 +310,6 @@ struct world {
 	struct sim_register reg;
 	/* past records of the register, indexed by version modulo RECORDS */
 	struct mirror_record records[RECORDS];
-	/* for each word: the acknowledged value, and the lowest value that is permitted */
 	/* for each word: the acknowledged value, and the lowest value that is permitted */
 	uint64_t acked[WORDS], floor[WORDS];
 	bool violated;
@@ -340,10 +342,8 @@ uint32_t words_in(const struct mirror_range *range);
 uint32_t words_of_block(uint32_t words);
 uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges);
 void disk_format(struct disk *d, uint64_t size);
-/*
- * Extend both files for a set of that size; bytes past `keep` become zero. disk_settle() makes the
- * extension durable.
- */
+/* Extend the data file and the metadata file for a set of this size; bytes past `keep` become zero.
+ * disk_settle() makes the extension durable. */
 void disk_extend(struct disk *d, uint64_t keep, uint64_t size);
 void disk_settle(struct disk *d, uint64_t keep);
 void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len);
@@ -359,7 +359,8 @@ void disk_evict(struct world *w, struct disk *d);
 uint32_t conn_open(struct world *w, struct lib *lib, uint8_t to, enum member_kind kind);
 void conn_send(struct world *w, uint32_t conn, const struct msg *m);
 void conn_answer(struct world *w, uint32_t conn, const struct msg *m);
-void conn_close(struct world *w, uint32_t conn); /* the connection's source ends it in good order */
+/* the connecting end closes the connection properly */
+void conn_close(struct world *w, uint32_t conn);
 void conn_cut(struct world *w, uint32_t conn);
 void conn_silence(struct world *w, uint32_t conn);
 void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until);
@@ -368,7 +369,7 @@ void conn_stall(struct world *w, uint32_t conn, uint64_t delay);
 void net_daemon_gone(struct world *w, uint32_t daemon_uid);
 
 /* functions of register.c */
-/* Call this after a change of rec: it keeps the former record for reads under way. */
+/* Call this after a change of rec. It keeps the former record for answers in flight. */
 void register_changed(struct world *w);
 /* returns the record of that version, or NULL */
 const struct mirror_record *register_record(const struct world *w, uint64_t version);
@@ -422,22 +423,20 @@ void flush_written_back(struct world *w, struct event *e);
 
 /* functions of parts.c */
 void parts_choose(struct world *w);
-/* Request a flush of these words, perhaps in parts. */
+/* Request a flush of these words, possibly in parts. */
 void parts_want(struct world *w, struct lib *lib, uint32_t words);
-/* Returns true if the thread has not reached the next part yet. */
+/* Returns true if the flushing thread has not reached the next part yet. */
 bool parts_are_early(const struct world *w, const struct lib *lib);
-/* The next part has to wait. */
+/* Called when the next part has to wait. */
 void parts_on_wait(struct world *w, struct lib *lib);
-/* The part has got its number. */
+/* Called after the part has got its number. */
 void parts_on_begin(struct lib *lib, struct flight *f);
-/*
- * The part is being placed at the member. Returns the words that the flush operation after it
- * covers; 0: no flush operation follows.
- */
+/* Called when the part is placed at the member. Returns the words that the flush operation after
+ * this part covers; 0: no flush operation follows. */
 uint32_t parts_cover(const struct world *w, struct lib *lib, unsigned slot, const struct flight *f);
-/* The part has been posted. Returns false if it was the last part. */
+/* Called after the part has been posted. Returns false if it was the last part. */
 bool parts_go_on(struct world *w, struct lib *lib);
-/* Returns the words of the write-back after this part, which is the last one of its round. */
+/* Returns the words of the write-back after this part, which is the last part of its round. */
 uint32_t parts_own(const struct world *w, const struct lib *lib, const struct flight *f);
 
 /* functions of lib_direct.c */
@@ -461,7 +460,7 @@ void growth_look(struct world *w, struct host *h, const struct mirror_record *re
 bool growth_is_in_the_way(const struct world *w, const struct host *h,
 			  const struct mirror_record *rec);
 void growth_before_restore(struct world *w, struct host *h);
-/* In peace, do what an operator does to give every copy the set's size. */
+/* After the faults have ended, do what an operator does to give every copy the set's size. */
 void growth_operate(struct world *w);
 bool growth_is_well(const struct world *w);
 
@@ -475,12 +474,11 @@ enum promotion_kind orders_on_read(struct world *w, struct host *h, const struct
 /* Returns true if the daemon lets a process of this host follow the ended primary. */
 bool orders_may_follow(const struct world *w, const struct host *h, const struct mirror_view *now,
 		       enum promotion_kind order);
-/* Returns true if the daemon refuses the process's swap because it has no order for it. */
+/* Returns true if the daemon refuses the process's swap because the daemon has no order for this
+ * swap. */
 bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a);
-/*
- * A promotion's swap takes effect. Returns true if an operator waited for it when it was sent, or
- * no order was needed.
- */
+/* Called when a promotion's swap takes effect. Returns true if an operator waited for the promotion
+ * when the swap was sent, or if no order was needed. */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a);
 
 /* functions of medium.c */
@@ -495,7 +493,7 @@ bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t se
 bool medium_has_failed(const struct host *h);
 /* Returns true if all copies of S have failed, no process serves, and no other copy can be used. */
 bool medium_is_all_lost(struct world *w);
-/* In peace, do what an operator does about failed copies. */
+/* After the faults have ended, do what an operator does about failed copies. */
 void medium_operate(struct world *w);
 
 /* functions of oracle.c */
@@ -525,25 +523,26 @@ void plan_on_expand(struct world *w, uint32_t host);
 
 /* functions of setup.c */
 void world_make_set(struct world *w);
-/* Make a copy as `rpmirror init` does, or an empty one. */
+/* Make a copy as `rpmirror init` does, or an empty copy. */
 void world_format(struct world *w, struct host *h, const struct mirror_config *config,
 		  uint32_t flags);
 
 /* functions of world.c */
-/* Make trouble at the moments that matter. Each function acts only sometimes. */
-/* The primary's process ends within that many microseconds. */
+/* The next functions cause faults at critical times. Each of them acts with the probability
+ * `permille`, if it has this argument. */
+/* End the primary's process within `within` microseconds. */
 void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uint64_t within);
-/* The primary's host, and perhaps every host, loses power in the middle of a flush. */
+/* Let the primary's host, and sometimes every host, lose power in the middle of a flush. */
 void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
-/* The primary's host loses power within `within` microseconds, for for_us microseconds. */
+/* Let the primary's host lose power within `within` microseconds, for `for_us` microseconds. */
 void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us);
 /* Do what `rpmirror member replace` (an empty copy replaces the present one) and `rpmirror promote
  * --force` do. */
 void world_replace(struct world *w, struct host *h);
 void world_force_now(struct world *w, struct host *h);
 bool world_may_be_forced(const struct host *h);
-/* The operator's tool swaps a new configuration into the register. */
+/* Swap a new configuration into the register, like the operator's tool. */
 bool world_configure(struct world *w, const struct mirror_config *config);
 bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);
 void world_fini(struct world *w);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * world.c -- makes one run: a set, a time of trouble, and then peace, in which the set must recover
- * completely.
- */
+/* world.c -- makes one run: a set, a time with faults ("trouble"), and then a time without faults
+ * ("peace"), in which the set must recover completely. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +41,7 @@ static void world_end_process(struct world *w, struct event *e)
 	}
 }
 
-/* Returns true if no trouble may be made now. */
+/* Returns true if no fault is allowed now. */
 static bool world_is_spared(const struct world *w)
 {
 	return w->healing || plan_is_alone(w);
@@ -132,7 +130,7 @@ static void world_set_config(struct world *w)
 	world_configure(w, &next);
 }
 
-/* Returns true if the set can go on without this copy. */
+/* Returns true if the set can continue without this copy. */
 static bool world_is_spare(const struct world *w, const struct host *h)
 {
 	const struct mirror_record *rec = &w->reg.rec;
@@ -142,8 +140,8 @@ static bool world_is_spare(const struct world *w, const struct host *h)
 }
 
 /*
- * Stop the host's daemon, and damage its metadata, which it finds when it starts again. A copy
- * whose promise is lost cannot be promoted, so the set must not depend on this copy.
+ * Stop the host's daemon and damage its metadata. The daemon detects the damage when it starts
+ * again. A copy whose promise is lost cannot be promoted, so the set must not depend on this copy.
  */
 static void world_rot(struct world *w, struct host *h)
 {
@@ -159,7 +157,7 @@ static void world_rot(struct world *w, struct host *h)
 	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
 }
 
-/* The host's copy is lost, and the operator replaces it by an empty one (`rpmirror member
+/* The host's copy is lost, and the operator replaces it by an empty copy (`rpmirror member
  * replace`). */
 void world_replace(struct world *w, struct host *h)
 {
@@ -295,9 +293,9 @@ static bool world_is_all_discarded(const struct world *w)
 }
 
 /*
- * Do what `rpmirror explain` advises, in two cases. Copies of S cannot be used any more, and
- * min_copies forbids to exclude them. Or the register was restored, and lacks the replacement of a
- * copy.
+ * Do what `rpmirror explain` advises, in two cases. In the first case, copies of S cannot be used
+ * any more, and min_copies forbids their exclusion. In the second case, the register was restored,
+ * and lacks the replacement of a copy.
  */
 static void world_operate(struct world *w, struct event *e)
 {
@@ -409,7 +407,7 @@ static void world_run_peace(struct world *w)
 	world_become_well(w);
 }
 
-/* The operator runs `rpmirror member remove`: S becomes smaller, and no primary made the change. */
+/* The operator runs `rpmirror member remove`: S becomes smaller without a change by the primary. */
 static void world_remove(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
@@ -420,10 +418,10 @@ static void world_remove(struct world *w, struct host *h)
 }
 
 /*
- * When all copies are in-sync, a member loses power; the primary continues without this member, and
- * ends. Then the register is restored to its former content. All members can be reached, so
- * acknowledged data must not go missing silently: the set must report that it is split. Then the
- * operator resolves the split, and the set recovers without the discarded data.
+ * When all copies are in-sync, a member loses power. The primary continues without this member, and
+ * then ends. The register is restored to its former content. All members can be reached, so
+ * acknowledged data must not be lost silently: the set must report that it is split. The operator
+ * then resolves the split, and the set recovers without the discarded data.
  */
 static void world_run_restore(struct world *w)
 {
@@ -445,9 +443,8 @@ static void world_run_restore(struct world *w)
 	if (w->host[primary].lib)
 		lib_crash(w, &w->host[primary]);
 	register_restore(w);
-	/*
-	 * The operator changes unrelated settings, through a daemon that has seen no newer record.
-	 */
+	/* The operator changes unrelated settings, through a daemon that has not read a newer
+	 * record. */
 	for (uint64_t changes = sim_chance(w, 500) ? sim_between(w, 1, 4) : 0; changes; changes--)
 		world_set_config(w);
 	host_power_on(w, lost);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Pool files exchanged with the distribution's PMDK, in both directions: this project opens pools
- * that pmempool and libpmemobj made, and these two read pools that this project made. Exit code 77:
- * PMDK is not installed.
+ * that pmempool and libpmemobj made, and pmempool and libpmemobj open pools that this project made.
+ * Exit code 77: PMDK is not installed.
  */
 #include "unit/poolset/disk.h"
 
@@ -106,7 +106,7 @@ static void pools_of_pmdk_are_opened(void **state)
 	}
 }
 
-/* Make a replica with the same content and the attributes that librpmem passes. */
+/* Make a replica with the same content and the attributes that librpmem passes to a replica. */
 static void replicate(const char *from, const char *to, const struct poolset_attr *attr)
 {
 	struct poolset_pool *source = disk_open(from, NULL), *target = disk_create(to, attr);
@@ -215,7 +215,9 @@ static void pools_of_other_kinds_and_single_files_are_opened(void **state)
 	}
 }
 
-/* libpmemobj is killed while a pool is open: the pool has all committed data. */
+/*
+ * A process of libpmemobj is killed while its pool is open. The pool still has all committed data.
+ */
 static void a_killed_pool_of_pmdk_is_opened(void **state)
 {
 	disk_write_set("a.set", HEAD "8M @/p0\n");

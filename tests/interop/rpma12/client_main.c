@@ -54,8 +54,8 @@ static void connect_to(struct end *e, const char *addr, const char *port)
 	take_offer(e);
 }
 
-/* ANY: the opcode depends on the library. A flush may be a read or a message of its own, an atomic
- * write may be a plain write. */
+/* ANY: the opcode depends on the library. A flush is sent as a read or as a flush message, an
+ * atomic write natively or as a plain write. */
 enum { ANY = -1 };
 static void completes(struct end *e, int opcode, const char *what)
 {

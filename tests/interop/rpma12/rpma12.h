@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpma12.h -- a server and a client that use every operation of librpma 1.2 and nothing newer, so
- * that both run on the distribution's library. The server declares direct write to persistent
- * memory; otherwise the distribution's client does not flush to persistence.
+ * rpma12.h -- a server and a client that use every operation of librpma 1.2 and no newer operation,
+ * so that both run on the distribution's library. The server declares direct write to persistent
+ * memory. Without this declaration the distribution's client cannot flush to persistence.
  */
 #ifndef INTEROP_RPMA12_H
 #define INTEROP_RPMA12_H
@@ -21,9 +21,9 @@ struct offer {
 };
 
 /*
- * Questions to the server. ASK_CHECK: are the bytes [at, +len) of the server's file filled with
- * seed? ASK_DURABLE: are they, and is none of their pages dirty? Each other message is filled with
- * the value of its immediate data.
+ * Questions to the server. ASK_CHECK asks whether the bytes [at, +len) of the server's file are
+ * filled with seed. ASK_DURABLE also asks whether none of their pages is dirty. Each other message
+ * is filled with the value of its immediate data.
  */
 enum { ASK_CHECK = 0x43484b21, ASK_DURABLE = 0x44555221 };
 struct ask {
@@ -41,7 +41,7 @@ struct end {
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn *conn;
 	struct rpma_cq *cq, *rcq;
-	uint8_t *region, *slots; /* slots: the last one is for sending */
+	uint8_t *region, *slots; /* slots: the last slot is for sending */
 	struct rpma_mr_local *mr, *slots_mr;
 };
 

@@ -98,7 +98,7 @@ static bool is_durable(const struct ask *ask)
 	return dirty == 0;
 }
 
-/* Check the bytes in memory, and the bytes of the file as other processes read them. */
+/* Check the bytes in memory, and the same bytes of the file as other processes read them. */
 static bool check(const struct end *e, const struct ask *ask)
 {
 	static uint8_t copy[REGION];
@@ -135,7 +135,8 @@ static void answer_one(struct end *e, const struct ibv_wc *wc)
 		errx(1, "the answer: %s", ibv_wc_status_str(sent.status));
 }
 
-/* Serve until the client disconnects. Receives of a shared queue get no completion at that time. */
+/* Serve until the client disconnects. When the client disconnects, receives of a shared queue get
+ * no completion. */
 static void serve(struct end *e)
 {
 	struct ibv_wc wc;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * no_msync.c -- if this is preloaded into a target, the target acknowledges flushes without any
- * write-back.
- */
+/* no_msync.c -- if this library is preloaded into a target, the target acknowledges flushes without
+ * any write-back. */
 #include <stdio.h>
 #include <sys/mman.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * edges_main.c -- arguments FROM ADDRESS PORT [FIRST]: send FPDUs at the limits of their headers to
- * the program that listens at ADDRESS, each twice: as the first FPDU of a connection, and after an
- * empty Write. Print the name of each FPDU before sending it, in case the other end crashes, and
- * then print the answer. FIRST is the number of the FPDU to begin with.
+ * edges_main.c -- arguments FROM ADDRESS PORT [FIRST]: send the FPDUs of lib/header_edges.c to the
+ * program that listens at ADDRESS. Send each FPDU twice: as the first FPDU of a connection, and
+ * after an empty Write. Print the name of each FPDU before sending it, in case the other end
+ * crashes, and then print the answer. FIRST is the number of the FPDU to begin with.
  */
 #include <err.h>
 #include <errno.h>
@@ -21,7 +21,8 @@
 
 static struct raw peer;
 
-/* After a connection has ended, the other end may accept no new one for a moment: try again. */
+/* After a connection has ended, the other end possibly accepts no new connection for a short time,
+ * so try again. */
 static void connect_to(const char *from, const char *addr, const char *port)
 {
 	int ret = -1;
@@ -41,8 +42,8 @@ static void connect_to(const char *from, const char *addr, const char *port)
 		errx(1, "%s does not accept: %s", addr, strerror(-ret));
 }
 
-/* After a wrong FPDU send many zeros, because a target may compute a negative length and read
- * on. */
+/* After a wrong FPDU send many zeros, because a wrong target could compute a negative length and
+ * continue to read. */
 static int send_edge(const struct header_edge *edge, bool behind_another)
 {
 	static const uint8_t zeros[8192];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * check_main.c -- arguments FILE JOURNAL SLOT [isolated]: check a copy of the set. For each record
- * that was durable in the copy of SLOT, the file must have this record or a later one of the same
- * position, and nothing from a fenced program. With "isolated" the file must not have a store that
- * no flush was about to cover, either.
+ * that was durable in the copy of SLOT, the file must have this record or a later record at the
+ * same position. The file must not have a record of a fenced program. With "isolated" every store
+ * in the file must belong to a flush that at least had begun.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -57,8 +57,8 @@ static void read_file(const char *path)
 	close(fd);
 }
 
-/* Returns true if record n is missing. A later record at the same position may have replaced any of
- * its words, even if that record was never acknowledged. */
+/* Returns true if record n is missing. A later record at the same position can have replaced any of
+ * its words, even if the later record was never acknowledged. */
 static bool is_missing(uint64_t n)
 {
 	const uint64_t *at = words[n % RECORD_COUNT];
@@ -95,8 +95,9 @@ int main(int argc, char **argv)
 	if (fenced)
 		warnx("%u words of a fenced program", fenced);
 	if (argc > 4 && !strcmp(argv[4], "isolated")) {
-		/* The flush of the record after the last one may have begun, so allow this
-		 * record. */
+		/*
+		 * The flush of the record after the last one can have begun, so allow this record.
+		 */
 		read_journal(argv[2], (unsigned)atoi(argv[3]), &last);
 		unflushed = count_beyond(last + 1);
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * no_write_back.c -- if this is preloaded into a daemon or program, it treats the page cache as
- * durable and writes nothing back.
- */
+/* no_write_back.c -- if this library is preloaded into a daemon or program, the process treats the
+ * page cache as durable and writes no page back. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>

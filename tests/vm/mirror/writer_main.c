@@ -5,9 +5,9 @@
  * contains a slash, it is an ordinary file that is written back by msync(), and a layer below the
  * file system makes copies.
  *
- * The file SEEN has the records that an earlier program read from the mapping: no record may become
- * older, and every record in the journal must be in the mapping. A program that is fenced ignores
- * that for a while and continues; it then exits with status 3.
+ * The file SEEN has the records that an earlier program read from the mapping: no record is allowed
+ * to become older, and every record in the journal must be in the mapping. A fenced program ignores
+ * this for some time and continues to write; then it exits with status 3.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #define JOURNAL_BUFFER (256u << 10)
 #define DEFIANCES      200u
 #define FENCED         3 /* exit status of a fenced program */
-/* pause after a record that has only one copy, because no second copy slows the program down */
+/* pause after a record that has only one copy: then no second copy slows the program down */
 #define ALONE_US 2000
 
 struct target {
@@ -107,8 +107,8 @@ static uint64_t *target_words(const struct target *target, uint64_t n)
 	return (uint64_t *)(void *)(target->base + record_offset(n));
 }
 
-/* Flush record n. Returns the copies that have it, a bit for each slot; 0: the program is
- * fenced. */
+/* Flush record n. Returns the copies that have the record, a bit for each slot, or 0 if the program
+ * is fenced. */
 static uint64_t target_flush(const struct target *target, uint64_t n)
 {
 	uint64_t *words = target_words(target, n);
@@ -148,7 +148,7 @@ static void look_at_record(const struct target *target, unsigned i)
 	}
 }
 
-/* Only reads that rpmirror_confirm() confirms count. */
+/* Only reads that rpmirror_confirm() confirms are valid. */
 static void look_back(const struct target *target, const char *journal, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		flags = RPMIRROR_MAP_DIRECT;
 	sigaction(SIGTERM, &action, NULL);
 	target_map(&target, argv[1], flags);
-	/* Another host may have written to the journal meanwhile, so open it only now. */
+	/* Another host can have written to the journal until now, so open it only at this time. */
 	journal = open(argv[2], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (journal < 0)
 		err(1, "%s", argv[2]);

@@ -15,7 +15,7 @@
 /* The last two lengths are too long for InfiniBand. */
 static const uint8_t pdata_lens[] = {2, 56, 196, 251};
 static const uint64_t lens[] = {1, 8, 1427, 1460, 4096, 65537, 1u << 20};
-/* Only long operations cross the end of a page, because siw sends short ones wrong there
+/* Only long operations cross the end of a page, because siw sends short operations wrongly there
  * (doc/wire.md). */
 static const uint64_t begins[] = {0, 3, 4092};
 
@@ -52,10 +52,8 @@ static void open_connection(struct end *e, uint8_t pdata_len)
 	check_answer(e, pdata_len);
 }
 
-/*
- * Even if its answer is here, siw may fail a Send when the peer breaks the connection right after
- * answering: siw's transmitting thread finds the queue pair stopped before it counts the Send.
- */
+/* If the peer breaks the connection right after its answer, siw can report the answered Send as
+ * failed: siw's transmitting thread finds the queue pair stopped before it counts the Send. */
 static void check_send(const struct ibv_wc *wc, uint32_t what)
 {
 	if (wc->status == IBV_WC_SUCCESS)

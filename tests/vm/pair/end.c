@@ -110,10 +110,8 @@ void end_connected(struct end *e)
 	must(rpma_conn_get_cq(e->conn, &e->cq), "completion queue");
 }
 
-/*
- * When siw accepts a connection, it replies before it receives. An FPDU that arrives in between is
- * not processed until the next one arrives (doc/wire.md), so send an empty Write.
- */
+/* When siw accepts a connection, it replies before it receives. An FPDU that arrives between these
+ * two steps is not processed until the next FPDU arrives (doc/wire.md), so send an empty Write. */
 static void end_wake_peer(struct end *e)
 {
 	printf("nothing came for %d ms: the peer is sent an empty Write\n", PAIR_QUIET_MS);
@@ -121,8 +119,8 @@ static void end_wake_peer(struct end *e)
 	     "an empty write");
 }
 
-/* A client wakes the peer if nothing arrives for a while: the last message that it sent may be the
- * first of the connection. */
+/* A client wakes the peer if no message arrives for some time, because its last message is possibly
+ * the first FPDU of the connection. */
 static void end_wait_for_peer(struct end *e, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -156,7 +154,7 @@ void end_expect_wc(struct end *e, enum ibv_wc_opcode opcode, size_t len)
 {
 	struct ibv_wc wc = {0};
 
-	do /* do not wait for the completion of an answer, which may come late */
+	do /* do not wait for the completion of an answer, which can be late */
 		end_next_wc(e, &wc);
 	while (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND && opcode != IBV_WC_SEND);
 	if (wc.status != IBV_WC_SUCCESS)
@@ -195,7 +193,9 @@ static struct rpma_mr_remote *end_remote(struct end *e, const uint8_t *desc)
 	return r;
 }
 
-/* Flush for visibility, in the form in which this implementation sends it to this peer. */
+/*
+ * Flush for visibility, in the form in which this implementation sends such a flush to this peer.
+ */
 static void end_flush(struct end *e, struct rpma_mr_remote *r, uint64_t at, uint64_t len)
 {
 	struct ibv_wc wc = {0};
@@ -260,10 +260,8 @@ static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mi
 	must(rpma_mr_remote_delete(&r), "forget");
 }
 
-/*
- * Do this only until the connection's end is reported: a receive that is posted at the moment when
- * siw's queue pair ends never completes (doc/wire.md).
- */
+/* Post receives only until the connection's end is reported: a receive that is posted while siw's
+ * queue pair ends never completes (doc/wire.md). */
 static void end_show_failures(struct end *e)
 {
 	struct ibv_wc wc = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pair.h -- two programs that try every operation between two different implementations. Neither
- * program depends on the implementation that the other one uses. Both use only features of librpma
- * 1.2, so they also run on Debian's librpma.
+ * program depends on the implementation that the other program uses. Both use only features of
+ * librpma 1.2, so they also run on Debian's librpma.
  *
  * The client requests each step by a message; the server carries it out and answers.
  */
@@ -36,7 +36,9 @@ enum ask {
 enum mistake {
 	MISTAKE_BOUNDS, /* write beyond the end of the region */
 	MISTAKE_KEY,    /* write with an unknown key */
-	/* write to a read-only region; reads do not serve, because siw permits each */
+	/*
+	 * write to a read-only region; a forbidden read is no use, because siw permits every read
+	 */
 	MISTAKE_RIGHT,
 	MISTAKE_LENGTH, /* send more bytes than the receive takes */
 	MISTAKES
@@ -68,7 +70,7 @@ void must(int ret, const char *what);
 void end_open(struct end *e, const char *addr, const char *port, int is_server);
 void end_close(struct end *e);
 void end_connected(struct end *e);
-/* Wait for this connection event; if another one comes, the program ends. */
+/* Wait for this connection event. If another event arrives, the program ends. */
 void end_expect(struct end *e, enum rpma_conn_event event);
 void end_expect_left(struct end *e); /* after the peer was asked to disconnect: wait for CLOSED */
 /* Wait for the next completion, which must have this opcode and length. */
@@ -80,7 +82,7 @@ void end_send(struct end *e, const struct ask_msg *m, size_t len);
 void fill(uint8_t *p, size_t len, uint32_t seed);
 int is_filled(const uint8_t *p, size_t len, uint32_t seed);
 
-/* These operations go to the other end's region, which desc describes. */
+/* These operations access the other end's region, which desc describes. */
 void do_write(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
 void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
 void make_mistake(struct end *e, const struct ask_msg *other, enum mistake m);

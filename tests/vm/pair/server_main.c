@@ -23,7 +23,7 @@ static void check_private_data(const struct rpma_conn_private_data *pdata)
 
 	if (!pdata->len || p[0] > pdata->len || !is_filled(p + 1, p[0] - 1u, p[0]))
 		errx(1, "%u bytes of private data came and are wrong", pdata->len);
-	/* rdma_cm may pad private data with zeros up to the transport's length. */
+	/* rdma_cm can pad private data with zeros up to the transport's length. */
 	for (unsigned i = p[0]; i < pdata->len; i++)
 		if (p[i])
 			errx(1, "private data have more than was given");
@@ -101,7 +101,7 @@ static int serve_one(struct end *e)
 	if (m->what == ASK_ERROR || m->what == ASK_EXPECT_LOSS) {
 		struct ask_msg asked = *m;
 
-		/* The client's mistake may be a Send (MISTAKE_LENGTH), so post a receive for it. */
+		/* The client's mistake can be a Send (MISTAKE_LENGTH), so post a receive for it. */
 		end_receive(e);
 		end_send(e, &done, sizeof(done));
 		if (asked.what == ASK_ERROR)

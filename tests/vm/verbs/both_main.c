@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * both_main.c -- arguments ADDRESS DEVICE ADDRESS DEVICE: one program uses two devices through one
- * event channel. It listens at each address, connects to itself at each address, which must use the
- * named device, and sends a message over both connections before it ends either of them.
+ * event channel. At each address it listens and connects to itself. Each connection must use the
+ * device that is named after its address. The program sends a message over both connections before
+ * it ends either of them.
  */
 #include <arpa/inet.h>
 #include <err.h>

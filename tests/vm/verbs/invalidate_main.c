@@ -103,7 +103,7 @@ static void hear(struct side *s, char what)
 	receive(s);
 }
 
-/* Expect that the operations under way fail. */
+/* Expect that the outstanding operations fail. */
 static void expect_loss(struct side *s)
 {
 	struct ibv_wc wc;
