@@ -62,7 +62,7 @@ def options():
 
 
 def _net(opts, program, count, ms):
-    """Each MTU separately: the namespaces exist only while they are used."""
+    """Measures each MTU separately, so that the namespaces exist only while they are used."""
     outcome = {"goals": [], "rows": []}
     for mtu in (1500, 9000):
         shown = goals.net_goals()
@@ -81,7 +81,7 @@ def _net(opts, program, count, ms):
 
 
 def _peers(opts, program, places, count, ms):
-    """With `full` also between namespaces, if those can be made."""
+    """Measures the peers. `full` also measures them between namespaces, if namespaces can be made."""
     with contextlib.ExitStack() as made:
         for mtu in (1500, 9000) if opts.kind == "full" else ():
             with contextlib.suppress(OSError):

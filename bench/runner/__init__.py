@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `./dev bench` runs; bench/README.md describes it."""
+"""The code of `./dev bench`; bench/README.md describes the benchmarks."""

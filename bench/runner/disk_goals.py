@@ -14,7 +14,7 @@ LOCAL = "who=limit work=disk where={dir}"
 WAYS = (("wait", "initiator waits"), ("poll", "initiator polls"))
 # The blocks are so far apart that neither the block layer nor a write-back merges two of them.
 APART = "apart=65536"
-RINGS_US = 10  # time that a write over rings may take beyond the disk's
+RINGS_US = 10  # us that a write over rings may take in addition to the disk's time
 
 
 def _remote_writes():

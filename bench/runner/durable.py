@@ -214,7 +214,7 @@ def _folder(where):
 
 @contextlib.contextmanager
 def _servers(rows, folder, tools):
-    """For each class of servers the running server, or the reason why it does not run. All are stopped in any case."""
+    """For each class of servers: the server, or the reason why it does not run. The end stops all servers."""
     running = {}
     with contextlib.ExitStack() as made:
         for kind in filter(None, (row.server for row in rows)):

@@ -170,7 +170,7 @@ def all_goals():
 
 
 def net_goals():
-    """The same work over a network of namespaces. It is only shown, because the goals are for loopback."""
+    """The goals' work over a network of namespaces. Its results are only shown, because the goals are for loopback."""
     shown = [goal for goal in [*_round_trips(), *_rates()] if "tmpfs" not in goal.work]
     for goal in shown:
         goal.op = None

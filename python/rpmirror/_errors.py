@@ -24,7 +24,7 @@ class UnknownError(Error, code=-200000):
 
 
 class NotSupportedError(Error, code=-200001):
-    """Not supported for this set or this mapping."""
+    """This set or this mapping does not support the call."""
 
 
 class ProviderError(Error, code=-200002):

@@ -103,7 +103,7 @@ class Mapping:
     def __setitem__(self, index: slice, value: "ReadableBuffer") -> None: ...
 
     def __setitem__(self, index: Union[int, slice], value: Any) -> None:
-        """For a slice: any object with the buffer protocol and the slice's number of bytes."""
+        """A slice accepts any object with the buffer protocol and the slice's number of bytes."""
         if isinstance(index, slice):
             offset, end, step = index.indices(self._size)
             length = max(0, end - offset)
