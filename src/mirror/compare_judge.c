@@ -130,17 +130,6 @@ static bool judge_may_leave(struct rpmirror *m, unsigned slot)
 	return true;
 }
 
-/* Decide how to handle a difference. If the primary's copy may be the wrong one, only an operator's
- * order to repair makes the other copies equal to it. */
-static enum packet_mended judge_mend(struct rpmirror *m, unsigned slot, enum finding_wrong wrong)
-{
-	const struct compare *c = &m->compare;
-
-	if ((!c->repair && wrong != FINDING_MEMBER) || !judge_may_leave(m, slot))
-		return PACKET_DIFFERS_STILL;
-	return c->repair || c->is_automatic ? PACKET_IS_REPAIRED : PACKET_IS_DUE;
-}
-
 void compare_note_difference(struct packet_verified *v, const struct packet_difference *d)
 {
 	v->different += d->range.len;
@@ -156,12 +145,17 @@ static void judge_run(struct rpmirror *m, unsigned slot, const struct mirror_ran
 		      enum finding_wrong wrong)
 {
 	struct compare *c = &m->compare;
-	struct packet_difference d = {
-		.member = (uint8_t)slot, .wrong = (uint8_t)wrong, .range = *range};
+	struct packet_difference d = {.member = (uint8_t)slot,
+				      .wrong = (uint8_t)wrong,
+				      .mended = PACKET_DIFFERS_STILL,
+				      .range = *range};
 
-	d.mended = (uint8_t)judge_mend(m, slot, wrong);
-	if (d.mended != PACKET_DIFFERS_STILL)
+	/* If the primary's copy may be the wrong one, only an operator's order to repair makes the
+	 * other copies equal to it. */
+	if ((c->repair || wrong == FINDING_MEMBER) && judge_may_leave(m, slot)) {
+		d.mended = c->repair || c->is_automatic ? PACKET_IS_REPAIRED : PACKET_IS_DUE;
 		resync_mark(&m->repair->members[slot]->rs, range, 1, false);
+	}
 	c->differ |= MIRROR_BIT(slot);
 	c->undecided |= wrong == FINDING_UNDECIDED;
 	c->primary_differs |= wrong == FINDING_PRIMARY;
@@ -215,28 +209,23 @@ static uint64_t judge_word(const struct rpmirror *m, uint64_t i)
 	return word;
 }
 
-/* Keep an in-sync member that lacks bytes out of the set, because this member must not be promoted.
- * An order that only asks for differences leaves the member's copy unchanged. */
-static void judge_keep_out(struct rpmirror *m, unsigned slot)
+static void judge_let_leave(struct rpmirror *m, unsigned slot)
 {
+	struct compare *c = &m->compare;
 	const char *why;
 
+	c->lost |= MIRROR_BIT(slot);
+	if (c->repair || c->is_automatic) {
+		act_lost(m, slot, "its copy differs from the primary's, and is repaired");
+		return;
+	}
+	/* Keep an in-sync member that lacks bytes out of the set, because this member must not be
+	 * promoted. An order that only asks for differences leaves the member's copy unchanged. */
 	if (primary_exclude(&m->primary, (uint8_t)slot, &why))
 		return; /* judge_may_leave() has checked this before */
 	snprintf(m->members[slot].why, sizeof(m->members[slot].why),
 		 "its copy differs from that of the others: 'rpmirror resume' lets it return, and "
 		 "it gets what it lacks");
-}
-
-static void judge_let_leave(struct rpmirror *m, unsigned slot)
-{
-	struct compare *c = &m->compare;
-
-	c->lost |= MIRROR_BIT(slot);
-	if (c->repair || c->is_automatic)
-		act_lost(m, slot, "its copy differs from the primary's, and is repaired");
-	else
-		judge_keep_out(m, slot);
 }
 
 void compare_judge(struct rpmirror *m)

@@ -212,17 +212,13 @@ void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 			  (unsigned)(len % COPY_WORD));
 }
 
-/* Returns false if the limit on file sizes is too low: a write would then raise a signal. */
-static bool copy_is_within_limit(const struct copy *copy)
+bool copy_takes_writes(const struct copy *copy)
 {
 	struct rlimit limit;
 
-	return !getrlimit(RLIMIT_FSIZE, &limit) && copy->size <= limit.rlim_cur;
-}
-
-bool copy_takes_writes(const struct copy *copy)
-{
-	return copy_has_cache(copy) && copy_is_within_limit(copy) && !ownfd_is_lost(&copy->own);
+	/* If the limit on file sizes is too low, a write raises a signal. */
+	return copy_has_cache(copy) && !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       copy->size <= limit.rlim_cur && !ownfd_is_lost(&copy->own);
 }
 
 bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len)

@@ -97,24 +97,18 @@ static void direct_fill(struct direct *d, uint32_t extent, uint16_t slot)
 	siglock_notify(&d->change);
 }
 
-/* Release the lock during the split, so that stores to other extents need not wait. */
-static void direct_split(struct direct *d, uint32_t extent)
+static int direct_permit(struct direct *d, uint32_t extent)
 {
 	struct mirror_range range = direct_range(d, extent);
 	sigset_t before;
+	bool ok;
 
+	/* Release the lock during the split, so that stores to other extents need not wait. */
 	siglock_pause(&d->lock, &before);
 	folio_split_cached(&d->m->copy.stored, d->m->app + range.offset, range.offset, range.len);
 	siglock_resume(&d->lock, &before);
-}
 
-static int direct_permit(struct direct *d, uint32_t extent)
-{
-	bool ok;
-
-	direct_split(d, extent);
 	ok = direct_protect(d, extent, PROT_READ | PROT_WRITE);
-
 	extents_opened(&d->extents, extent, ok);
 	siglock_notify(&d->change);
 	killpoint(KILLPOINT_direct_opened);

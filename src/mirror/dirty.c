@@ -28,11 +28,6 @@ void dirty_end(struct dirty_scan *scan)
 	close(scan->fd);
 }
 
-static bool dirty_is_private(uint64_t entry)
-{
-	return entry & (DIRTY_PRESENT | DIRTY_SWAPPED) && !(entry & DIRTY_OF_FILE);
-}
-
 /* Read entries of the page table from the scan's position on. Returns their number; 0 or -errno:
  * none were read. */
 static ssize_t dirty_read(const struct dirty_scan *scan, uint64_t *entries)
@@ -77,7 +72,8 @@ int dirty_next(struct dirty_scan *scan, struct rpmirror_range *v, unsigned max)
 		if (count <= 0)
 			return count ? (int)count : -EIO;
 		for (ssize_t i = 0; i < count; i++, scan->at += scan->page)
-			if (dirty_is_private(entries[i]) && !dirty_add(scan, v, max, &n))
+			if (entries[i] & (DIRTY_PRESENT | DIRTY_SWAPPED) &&
+			    !(entries[i] & DIRTY_OF_FILE) && !dirty_add(scan, v, max, &n))
 				return (int)n;
 	}
 	return (int)n;

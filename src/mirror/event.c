@@ -5,9 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "mirror/errmsg.h"
 #include "mirror/restore.h"
 #include "mirror/set.h"
@@ -26,14 +26,6 @@ void events_fini(struct events *e)
 	if (e->fd >= 0)
 		close(e->fd);
 	e->fd = -1;
-}
-
-static uint64_t events_clock_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
 /* Put an event into the queue for the application. */
@@ -55,7 +47,7 @@ void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member
 				       .type = type,
 				       .member = member,
 				       .value = value,
-				       .time_ms = events_clock_ms()};
+				       .time_ms = clock_read_ns(CLOCK_REALTIME) / NSEC_PER_MS};
 	va_list ap;
 
 	va_start(ap, fmt);

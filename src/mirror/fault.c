@@ -29,12 +29,6 @@ struct fault_watch {
 
 static _Atomic(struct fault_watch *) fault_watches;
 
-static bool fault_is_of(const struct fault_watch *w, const struct fault *fault)
-{
-	return w->sig == fault->sig && (uintptr_t)fault->at - w->base < w->len &&
-	       w->pid == getpid();
-}
-
 /* Ask a watch about a fault. fault_unwatch() may run at the same time: either this function finds
  * the watch off, or fault_unwatch() finds this user counted. */
 static bool fault_ask(struct fault_watch *w, struct fault *fault)
@@ -42,7 +36,8 @@ static bool fault_ask(struct fault_watch *w, struct fault *fault)
 	bool is_resolved = false;
 
 	atomic_fetch_add(&w->users, 1);
-	if (atomic_load(&w->is_on) && fault_is_of(w, fault))
+	if (atomic_load(&w->is_on) && w->sig == fault->sig &&
+	    (uintptr_t)fault->at - w->base < w->len && w->pid == getpid())
 		is_resolved = w->fn(w->arg, fault);
 	atomic_fetch_sub(&w->users, 1);
 	return is_resolved;

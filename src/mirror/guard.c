@@ -47,16 +47,6 @@ static void guard_protect(struct rpmirror *m, bool protect)
 	set_notify(m);
 }
 
-static void guard_end(struct rpmirror *m, const char *why)
-{
-	m->lease_over = true;
-	events_add(&m->events, RPMIRROR_EVENT_LEASE_OVER, UINT32_MAX, 0, "%s", why);
-	if (m->guard == GUARD_KILL)
-		raise(SIGKILL);
-	if (m->guard == GUARD_PROTECT)
-		guard_protect(m, true);
-}
-
 void guard_step(struct rpmirror *m, uint64_t now_ms)
 {
 	bool fenced = m->ended == RPMIRROR_E_FENCED || m->has_lost_files;
@@ -64,7 +54,13 @@ void guard_step(struct rpmirror *m, uint64_t now_ms)
 	if (!m->mapped || (!m->lease.valid_until && !fenced))
 		return;
 	if (!m->lease_over && (fenced || now_ms >= m->lease.valid_until)) {
-		guard_end(m, fenced ? "fenced" : "the lease is over: what is read may be stale");
+		m->lease_over = true;
+		events_add(&m->events, RPMIRROR_EVENT_LEASE_OVER, UINT32_MAX, 0, "%s",
+			   fenced ? "fenced" : "the lease is over: what is read may be stale");
+		if (m->guard == GUARD_KILL)
+			raise(SIGKILL);
+		if (m->guard == GUARD_PROTECT)
+			guard_protect(m, true);
 	} else if (m->lease_over && !fenced && now_ms < m->lease.valid_until) {
 		m->lease_over = false;
 		guard_protect(m, false);

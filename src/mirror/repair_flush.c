@@ -115,22 +115,17 @@ uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq)
 	return repair_now_us() - m->repair->sent[seq % FLUSH_MAX].begun_us;
 }
 
-/* Returns true if the flush waited for a copy or the register while the set was blocked: its
- * duration is then no measure. */
-static bool repair_flush_has_waited(const struct rpmirror *m, uint64_t seq)
-{
-	return m->blocked || m->repair->sent[seq % FLUSH_MAX].begun_us <= m->blocked_until_us;
-}
-
 void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
 {
 	struct repair *r = m->repair;
 	uint64_t now = repair_now_us();
 
 	for (uint64_t seq = before + 1; seq <= retired; seq++) {
-		uint64_t took = now - r->sent[seq % FLUSH_MAX].begun_us;
+		uint64_t begun = r->sent[seq % FLUSH_MAX].begun_us, took = now - begun;
 
-		if (!repair_flush_has_waited(m, seq))
+		/* If the flush waited for a copy or the register while the set was blocked, its
+		 * duration is no measure. */
+		if (!m->blocked && begun > m->blocked_until_us)
 			latency_add(&m->latency, took);
 		for (unsigned slot = 0; r->active && slot < MIRROR_MEMBERS_MAX; slot++)
 			if (r->members[slot] && r->members[slot]->stage == REPAIR_RUNNING)

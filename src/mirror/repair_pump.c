@@ -26,17 +26,6 @@ static unsigned repair_pump_free_buffers(const struct repair *r)
 	return n;
 }
 
-static unsigned repair_pump_take_buffer(struct repair *r)
-{
-	unsigned buffer = 0;
-
-	while (r->used[buffer])
-		buffer++;
-	r->used[buffer] = 1;
-	r->filled[buffer] = false;
-	return buffer;
-}
-
 static void repair_pump_free(struct repair *r, struct repair_work *w)
 {
 	r->used[w->buffer]--;
@@ -116,6 +105,8 @@ static void repair_pump_list(struct repair *r, struct turn *t)
 static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
 				   unsigned i)
 {
+	unsigned buffer = 0;
+
 	for (unsigned j = 0; j < i && t->pieces[i].op == RESYNC_OP_COPY; j++) {
 		if (t->steps[j] == RESYNC_HAS_PIECE && t->pieces[j].op == RESYNC_OP_COPY &&
 		    t->pieces[i].offset == t->pieces[j].offset &&
@@ -124,7 +115,11 @@ static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const
 			return buffers[j];
 		}
 	}
-	return repair_pump_take_buffer(r);
+	while (r->used[buffer])
+		buffer++;
+	r->used[buffer] = 1;
+	r->filled[buffer] = false;
+	return buffer;
 }
 
 static void repair_pump_carry_out(struct repair *r, const struct turn *t)

@@ -21,13 +21,6 @@ bool restore_holds_flushes(const struct rpmirror *m)
 	return atomic_load(&m->restore->holds_flushes);
 }
 
-static bool restore_choose_signals(void)
-{
-	const char *text = getenv("RPMIRROR_ON_MEDIUM");
-
-	return text && !strcmp(text, "signal");
-}
-
 static int restore_start(struct restore *r)
 {
 	int rc = restore_watch(r);
@@ -43,6 +36,7 @@ static int restore_start(struct restore *r)
 
 int restore_open(struct rpmirror *m)
 {
+	const char *on_medium = getenv("RPMIRROR_ON_MEDIUM");
 	struct restore *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -50,7 +44,7 @@ int restore_open(struct rpmirror *m)
 	m->restore = r;
 	r->m = m;
 	r->serial = atomic_fetch_add(&restore_serials, 1) + 1;
-	r->signals = restore_choose_signals();
+	r->signals = on_medium && !strcmp(on_medium, "signal");
 	r->patience_ns = m->primary.rec.config.replica_timeout_ms * NSEC_PER_MS;
 	r->place = m->control_place;
 	r->place.sq_size = LINK_SENDS;

@@ -225,39 +225,28 @@ static bool restore_is_readable(const struct restore *r, uint8_t *page)
 	       __atomic_load_n(&r->m->is_protected, __ATOMIC_RELAXED);
 }
 
-static uint64_t restore_look(const struct restore *r, const uint8_t *page)
-{
-	uint64_t entry = PAGEMAP_SWAPPED; /* if the entry is unknown, the page counts as lost */
-	off_t at = (off_t)((uintptr_t)page / MIRROR_BLOCK * sizeof(entry));
-
-	if (pread(r->pagemap_fd, &entry, sizeof(entry), at) != sizeof(entry))
-		entry = PAGEMAP_SWAPPED;
-	return entry;
-}
-
-/* Drop a page of the application's mapping whose memory is bad, so that the mapping shows the
- * file's page. */
-static enum restore_verdict restore_drop_page(struct restore *r, uint64_t offset)
-{
-	if (madvise(r->m->app + offset, MIRROR_BLOCK, MADV_DONTNEED))
-		return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NO_SLOT);
-	return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_LOST, r->m->self);
-}
-
 static enum restore_verdict restore_page_of_app(struct restore *r, const struct restore_request *q)
 {
+	uint8_t *page = r->m->app + q->offset;
 	enum restore_verdict verdict;
 	uint64_t entry;
+	off_t at = (off_t)((uintptr_t)page / MIRROR_BLOCK * sizeof(entry));
 
-	if (restore_is_readable(r, r->m->app + q->offset))
+	if (restore_is_readable(r, page))
 		return restore_remember(r, q->offset, MIRROR_BLOCK, RESTORE_WHOLE) ? RESTORE_WHOLE
 										   : RESTORE_FAILED;
-	entry = restore_look(r, r->m->app + q->offset);
-	if (entry & PAGEMAP_SWAPPED || (entry & PAGEMAP_PRESENT && !(entry & PAGEMAP_FILE)))
-		return restore_drop_page(r, q->offset);
+	if (pread(r->pagemap_fd, &entry, sizeof(entry), at) != sizeof(entry))
+		entry = PAGEMAP_SWAPPED; /* if the entry is unknown, the page counts as lost */
+	if (entry & PAGEMAP_SWAPPED || (entry & PAGEMAP_PRESENT && !(entry & PAGEMAP_FILE))) {
+		/* The page's memory is bad: drop the page, so that the mapping shows the file's. */
+		if (madvise(page, MIRROR_BLOCK, MADV_DONTNEED))
+			return restore_settle(r, q->offset, MIRROR_BLOCK, RESTORE_FAILED,
+					      MIRROR_NO_SLOT);
+		return restore_settle(r, q->offset, MIRROR_BLOCK, RESTORE_LOST, r->m->self);
+	}
 	verdict = restore_copy_page(r, q->offset);
 	if (verdict == RESTORE_WHOLE && q->flags & RESTORE_POISON)
-		madvise(r->m->app + q->offset, MIRROR_BLOCK, MADV_DONTNEED);
+		madvise(page, MIRROR_BLOCK, MADV_DONTNEED);
 	return verdict;
 }
 

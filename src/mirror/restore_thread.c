@@ -14,29 +14,21 @@ void restore_wake(struct restore *r)
 	ownfd_wake(r->wake_fd);
 }
 
-static void restore_answer(struct restore_request *q, enum restore_verdict verdict)
-{
-	unsigned state = RESTORE_SERVED;
-
-	q->verdict = verdict;
-	if (atomic_compare_exchange_strong(&q->state, &state, RESTORE_DONE))
-		syscall(SYS_futex, &q->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	else
-		atomic_store(&q->state, RESTORE_FREE);
-}
-
 static bool restore_serve_one(struct restore *r, struct restore_request *q)
 {
-	enum restore_verdict verdict;
 	unsigned state = RESTORE_ASKED;
 
 	if (!atomic_compare_exchange_strong(&q->state, &state, RESTORE_SERVED))
 		return false;
-	verdict = restore_page(r, q);
+	q->verdict = restore_page(r, q);
 	/* The flush that made the request takes the report before the flush ends. */
 	if (q->flags & RESTORE_LIBRARY)
 		restore_send_held(r);
-	restore_answer(q, verdict);
+	state = RESTORE_SERVED;
+	if (atomic_compare_exchange_strong(&q->state, &state, RESTORE_DONE))
+		syscall(SYS_futex, &q->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	else
+		atomic_store(&q->state, RESTORE_FREE);
 	atomic_fetch_add(&r->progress, 1);
 	return true;
 }

@@ -55,16 +55,10 @@ static enum rpmirror_health state_health(const struct rpmirror *m)
 	return primary_is_whole(&m->primary) ? RPMIRROR_HEALTH_FULL : RPMIRROR_HEALTH_DEGRADED;
 }
 
-static uint64_t state_lease_left(const struct rpmirror *m)
-{
-	uint64_t now = clock_boot_ms();
-
-	return lease_holds(&m->lease, now) ? m->lease.valid_until - now : 0;
-}
-
 static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 {
 	const struct mirror_record *rec = &m->primary.rec;
+	uint64_t now = clock_boot_ms();
 
 	st->role = RPMIRROR_ROLE_PRIMARY;
 	if (set_end_code(m) == RPMIRROR_E_FENCED)
@@ -78,7 +72,7 @@ static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 	st->insync_mask = rec->view.insync;
 	st->config_mask = mirror_config_members(&rec->config);
 	st->min_copies = rec->config.min_copies;
-	st->lease_left_ms = state_lease_left(m);
+	st->lease_left_ms = lease_holds(&m->lease, now) ? m->lease.valid_until - now : 0;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		state_fill_member(m, slot, &st->members[slot]);
 }

@@ -28,28 +28,21 @@ static int store_sync_isolated(struct rpmirror *m)
 	return rpmirror_flush(m, &all, !n ? 0 : 1, 0, NULL);
 }
 
-/* Wait if the set is being given up. From then on, stores to a direct mapping are private and mark
- * no extent, so a list of extents that is made later lacks them. Called with the set's lock, which
- * is released meanwhile. */
-static int store_await_list(struct rpmirror *m)
-{
-	uint64_t since_ms = clock_boot_ms();
-	int rc;
-
-	while (!(rc = wait_check(m, since_ms)) && m->quiescing)
-		wait_step(m, CLOCK_NEVER);
-	return rc;
-}
-
 /* Flush the extents that may have unflushed stores. Other extents are equal in all copies. */
 static int store_sync_direct(struct rpmirror *m)
 {
 	struct mirror_range *v = NULL;
+	uint64_t since_ms;
 	uint32_t n;
 	int rc;
 
 	set_lock_in_turn(m);
-	rc = store_await_list(m);
+	/* Wait (without the lock) if the set is being given up. From then on, stores to a direct
+	 * mapping are private and mark no extent, so a list of extents that is made later lacks
+	 * them. */
+	since_ms = clock_boot_ms();
+	while (!(rc = wait_check(m, since_ms)) && m->quiescing)
+		wait_step(m, CLOCK_NEVER);
 	if (!rc)
 		v = direct_list(m->direct, &n);
 	if (!rc)

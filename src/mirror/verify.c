@@ -50,14 +50,6 @@ static bool verify_read(struct rpmirror *m, uint64_t offset, size_t len, uint8_t
 	return n == (ssize_t)size || restore_touch(m, *bytes, len);
 }
 
-static bool verify_local(struct rpmirror *m, const struct verify_chunk *c)
-{
-	const uint8_t *bytes;
-
-	return verify_read(m, c->offset, c->len, c->room + VERIFY_CHUNK, &bytes) &&
-	       !memcmp(bytes, c->room, c->len);
-}
-
 /* ---- the mapping ---- */
 
 static void verify_load(void *arg)
@@ -159,6 +151,7 @@ static int verify_range(struct rpmirror *m, struct verify_chunk *c, mirror_mask 
 			mirror_mask *differ)
 {
 	mirror_mask own = MIRROR_BIT(m->self);
+	const uint8_t *bytes;
 	int rc = 0;
 
 	for (; len && !rc; c->offset += c->len, len -= c->len) {
@@ -169,7 +162,9 @@ static int verify_range(struct rpmirror *m, struct verify_chunk *c, mirror_mask 
 		if (rc)
 			break;
 		*differ |= verify_members(m, c, who & (mirror_mask)~own);
-		if (who & own && !verify_local(m, c))
+		if (who & own &&
+		    (!verify_read(m, c->offset, c->len, c->room + VERIFY_CHUNK, &bytes) ||
+		     memcmp(bytes, c->room, c->len)))
 			*differ |= own;
 	}
 	return rc;

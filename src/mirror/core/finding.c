@@ -66,17 +66,15 @@ bool findings_on_insync(struct findings *f, mirror_mask insync)
 	return any;
 }
 
-static bool findings_is_same(const struct finding *a, const struct finding *b)
-{
-	return a->wrong == b->wrong && a->is_due == b->is_due &&
-	       a->range.offset == b->range.offset && a->range.len == b->range.len;
-}
-
 void findings_add(struct findings *f, const struct finding *finding)
 {
 	for (unsigned i = 0; i < f->count; i++) {
-		if (findings_is_same(&f->list[i], finding)) {
-			f->list[i].members |= finding->members;
+		struct finding *known = &f->list[i];
+
+		if (known->wrong == finding->wrong && known->is_due == finding->is_due &&
+		    known->range.offset == finding->range.offset &&
+		    known->range.len == finding->range.len) {
+			known->members |= finding->members;
 			return;
 		}
 	}

@@ -19,16 +19,6 @@ static uint32_t intent_sum(const uint8_t *slot, uint32_t count)
 	return crc32c_final(crc32c_update(CRC32C_INIT, slot + INTENT_SUMMED, len - INTENT_SUMMED));
 }
 
-/* Offset and length have 6 bytes each. An 8-byte store of the last range's length still ends
- * within the slot. */
-static void intent_put_range(uint8_t *at, const struct mirror_range *range)
-{
-	uint64_t offset = htole64(range->offset), len = htole64(range->len);
-
-	memcpy(at, &offset, 8);
-	memcpy(at + 6, &len, 8);
-}
-
 size_t intent_encode(uint8_t slot[INTENT_BYTES], const struct intent_head *head,
 		     const struct mirror_range *ranges)
 {
@@ -45,8 +35,15 @@ size_t intent_encode(uint8_t slot[INTENT_BYTES], const struct intent_head *head,
 	wcursor_le(&c, head->acked, 8);
 	wcursor_le(&c, head->count, 4);
 	wcursor_le(&c, 0, 4);
-	for (uint32_t i = 0; i < head->count; i++)
-		intent_put_range(slot + INTENT_HEADER + (size_t)i * INTENT_RANGE, &ranges[i]);
+	/* Offset and length have 6 bytes each. An 8-byte store of the last range's length still
+	 * ends within the slot. */
+	for (uint32_t i = 0; i < head->count; i++) {
+		uint8_t *at = slot + INTENT_HEADER + (size_t)i * INTENT_RANGE;
+		uint64_t offset = htole64(ranges[i].offset), len = htole64(ranges[i].len);
+
+		memcpy(at, &offset, 8);
+		memcpy(at + 6, &len, 8);
+	}
 	c = wcursor_init(slot + INTENT_SUM_AT, 4);
 	wcursor_le(&c, intent_sum(slot, head->count), 4);
 	return INTENT_HEADER + (size_t)head->count * INTENT_RANGE;

@@ -81,24 +81,18 @@ bool member_has_bitmaps(const struct member *m)
 	return false;
 }
 
-static bool member_uuid_is_zero(const struct mirror_uuid *uuid)
-{
-	static const struct mirror_uuid zero;
-
-	return !memcmp(uuid, &zero, sizeof(zero));
-}
-
 /* If the host has restarted, its former holder is gone and placed intents may be lost: record
  * both. */
 static int member_note_boot(struct member *m)
 {
+	static const struct mirror_uuid none;
 	struct meta_super super = m->meta->super;
 	const struct mirror_uuid *used = &super.used_boot;
 
 	if (super.holder.pid && memcmp(&super.holder.boot, &m->boot, sizeof(m->boot)))
 		super.holder = (struct meta_holder){0};
 	/* Intents are placed without being flushed, so a restart of the host loses them. */
-	if (!member_uuid_is_zero(used) && memcmp(used, &m->boot, sizeof(m->boot)))
+	if (memcmp(used, &none, sizeof(none)) && memcmp(used, &m->boot, sizeof(m->boot)))
 		super.flags |= META_UNCERTAIN;
 	return member_set_super(m, &super);
 }
@@ -125,18 +119,14 @@ void member_distrust(struct meta_super *super)
 	super->source_id = 0;
 }
 
-static bool member_is_other_file(const struct meta_files *was, const struct meta_files *is)
-{
-	return (was->meta_inode && was->meta_inode != is->meta_inode) ||
-	       (was->data_inode && was->data_inode != is->data_inode) ||
-	       (was->data_time_ns && was->data_time_ns != is->data_time_ns);
-}
-
 void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v)
 {
 	struct meta_super super = m->meta->super;
+	const struct meta_files *was = &super.files;
 
-	if (member_is_other_file(&super.files, files))
+	if ((was->meta_inode && was->meta_inode != files->meta_inode) ||
+	    (was->data_inode && was->data_inode != files->data_inode) ||
+	    (was->data_time_ns && was->data_time_ns != files->data_time_ns))
 		member_distrust(&super);
 	super.files = *files;
 	super.files.data_time_ns = 0; /* the file changes from now on */

@@ -151,16 +151,6 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	return rc ? rc : member_keep_seen(m, rec, revision);
 }
 
-/* Raise the format of the copy's files. This is permitted because all daemons and processes of the
- * set understand the format. */
-static int member_raise_format(struct member *m, uint32_t format)
-{
-	struct meta_super super = m->meta->super;
-
-	super.format = format;
-	return meta_set_super(m->meta, &super);
-}
-
 void member_on_record(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		      struct member_verdict *v)
 {
@@ -180,8 +170,14 @@ void member_on_record(struct member *m, const struct mirror_record *rec, uint64_
 		member_done(v, m->meta->broken);
 	else
 		member_done(v, member_keep(m, rec, revision));
-	if (v->answer == MEMBER_YES && rec->config.format > m->meta->super.format)
-		member_done(v, member_raise_format(m, rec->config.format));
+	/* Raise the format of the copy's files. This is permitted because all daemons and processes
+	 * of the set understand the format. */
+	if (v->answer == MEMBER_YES && rec->config.format > m->meta->super.format) {
+		struct meta_super super = m->meta->super;
+
+		super.format = rec->config.format;
+		member_done(v, meta_set_super(m->meta, &super));
+	}
 }
 
 void member_on_view(struct member *m, const struct mirror_view *view, struct member_verdict *v)

@@ -191,11 +191,6 @@ static bool member_is_in_doubt(const struct member *m)
 	       meta->super.flags & (META_SYNCING | META_FAILED | META_UNKNOWN | META_EMPTY);
 }
 
-static bool member_is_in_use(const struct member *m)
-{
-	return m->meta->super.holder.pid || m->lanes || m->bulks;
-}
-
 static bool member_has_ended_well(const struct member *m, const struct mirror_record *rec)
 {
 	const struct mirror_view *view = &rec->view;
@@ -214,9 +209,9 @@ void member_end_clean(struct member *m, const struct mirror_record *rec, struct 
 	struct mirror_epoch epoch = rec->view.epoch;
 	bool is_recorded = super->retired_below > epoch.number && super->flags & META_CLEAN &&
 			   !(super->flags & META_UNCERTAIN);
+	bool is_in_use = super->holder.pid || m->lanes || m->bulks;
 
-	if (is_recorded || member_is_in_use(m) || member_is_in_doubt(m) ||
-	    !member_has_ended_well(m, rec))
+	if (is_recorded || is_in_use || member_is_in_doubt(m) || !member_has_ended_well(m, rec))
 		member_yes(v);
 	else
 		member_retire(m, epoch, MEMBER_CLEAN_END, v);

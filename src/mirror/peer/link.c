@@ -214,16 +214,6 @@ static void link_on_receive(struct link *l, const struct ibv_wc *wc)
 	link_on_message(l, &m);
 }
 
-static void link_on_event(struct link *l, enum rpma_conn_event event)
-{
-	if (event == RPMA_CONN_ESTABLISHED)
-		link_on_established(l);
-	else if (event == RPMA_CONN_CLOSED)
-		link_fail(l, "its daemon closed the connection");
-	else
-		link_fail(l, rpma_err_last());
-}
-
 void link_step(struct link *l, uint64_t now_ms)
 {
 	enum rpma_conn_event event;
@@ -236,8 +226,14 @@ void link_step(struct link *l, uint64_t now_ms)
 	while (l->state > LINK_CONNECTING && l->state != LINK_ENDED &&
 	       !rpma_cq_get_wc(l->rcq, 1, &wc, NULL))
 		link_on_receive(l, &wc);
-	while (l->state != LINK_ENDED && !rpma_conn_next_event_timeout(l->conn, 0, &event))
-		link_on_event(l, event);
+	while (l->state != LINK_ENDED && !rpma_conn_next_event_timeout(l->conn, 0, &event)) {
+		if (event == RPMA_CONN_ESTABLISHED)
+			link_on_established(l);
+		else if (event == RPMA_CONN_CLOSED)
+			link_fail(l, "its daemon closed the connection");
+		else
+			link_fail(l, rpma_err_last());
+	}
 	if (l->state < LINK_READY && now_ms >= l->deadline_ms)
 		link_fail(l, "its daemon does not answer");
 }

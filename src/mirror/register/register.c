@@ -110,11 +110,6 @@ static void register_set_alive(struct backend_value *value, const struct registe
 	value->len = strlen(value->text);
 }
 
-static bool register_is_put(const struct backend_value *now, const char *put)
-{
-	return now->revision && now->len == strlen(put) && !memcmp(now->text, put, now->len);
-}
-
 /*
  * Send a change, and find out whether it was made although its comparison failed. A request without
  * an answer is sent again, by this file or by etcd_http.c, and then finds its own value. The
@@ -126,10 +121,11 @@ static enum register_result register_send(struct mirror_register *r, const struc
 {
 	enum register_result result =
 		r->ops->txn(r, register_deadline(r), txn, revision, &r->now, err);
+	const struct backend_value *now = &r->now.key[key];
 
-	if (result == REGISTER_CHANGED && txn->change[key] == BACKEND_PUT &&
-	    register_is_put(&r->now.key[key], txn->put[key])) {
-		*revision = r->now.key[key].revision;
+	if (result == REGISTER_CHANGED && txn->change[key] == BACKEND_PUT && now->revision &&
+	    now->len == strlen(txn->put[key]) && !memcmp(now->text, txn->put[key], now->len)) {
+		*revision = now->revision;
 		return REGISTER_DONE;
 	}
 	return result;

@@ -133,14 +133,6 @@ static void value_add_view(struct value_text *t, const struct mirror_view *view)
 	value_add(t, "}");
 }
 
-static void value_add_ended(struct value_text *t, const struct mirror_ended *ended)
-{
-	value_add_epoch(t, ended->epoch, ended->seq);
-	if (ended->insync)
-		value_add_insync(t, ended->insync);
-	value_add(t, "}");
-}
-
 int value_encode(const struct mirror_record *record, char *text, struct error *err)
 {
 	struct value_text t = {.text = text};
@@ -153,8 +145,13 @@ int value_encode(const struct mirror_record *record, char *text, struct error *e
 	value_add_view(&t, &record->view);
 	value_add(&t, ",\"nonce\":\"%016" PRIx64 "\",\"history\":[", record->nonce);
 	for (uint32_t i = 0; i < record->history_count; i++) {
+		const struct mirror_ended *ended = &record->history[i];
+
 		value_add(&t, "%s", i ? "," : "");
-		value_add_ended(&t, &record->history[i]);
+		value_add_epoch(&t, ended->epoch, ended->seq);
+		if (ended->insync)
+			value_add_insync(&t, ended->insync);
+		value_add(&t, "}");
 	}
 	value_add(&t, "]}");
 	if (t.full)
