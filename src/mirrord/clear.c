@@ -118,21 +118,16 @@ static int clear_begin(struct set *s, struct mirror_range range)
 	return 0;
 }
 
-static bool clear_is_answered(const struct clearing *c, struct mirror_epoch epoch,
-			      const struct mirror_range *range)
-{
-	return c->is_done && mirror_epoch_is_equal(c->epoch, epoch) &&
-	       c->range.offset == range->offset && c->range.len == range->len;
-}
-
 void clear_on_request(struct set *s, struct mirror_epoch epoch, struct mirror_range range,
 		      struct message_cleared *answer)
 {
 	struct clearing *c = &s->clearing;
 	struct badblocks none = {.offset = range.offset};
+	bool is_answered = c->is_done && mirror_epoch_is_equal(c->epoch, epoch) &&
+			   c->range.offset == range.offset && c->range.len == range.len;
 	int rc;
 
-	if (!c->is_busy && !clear_is_answered(c, epoch, &range)) {
+	if (!c->is_busy && !is_answered) {
 		*c = (struct clearing){.is_busy = true, .epoch = epoch, .range = range};
 		rc = clear_begin(s, range);
 		if (rc)

@@ -75,16 +75,6 @@ static int copy_check_names(const struct set *s, struct error *err)
 	return 0;
 }
 
-static int copy_check_size(const struct set *s, struct error *err)
-{
-	if (s->data.size >= s->meta.super.size)
-		return 0;
-	return error_set(err, ERROR_LOCAL, EFBIG,
-			 "%s has %llu bytes, the set has %llu: the file was truncated",
-			 s->conf->data, (unsigned long long)s->data.size,
-			 (unsigned long long)s->meta.super.size);
-}
-
 /* Report a missing file: the disk was exchanged or is not mounted, or the copy was never made. */
 static int copy_missing(const struct set *s, struct error *err)
 {
@@ -210,7 +200,11 @@ static int copy_open_data(struct set *s, struct error *err)
 
 	if (rc)
 		return copy_missing(s, err);
-	rc = copy_check_size(s, err);
+	if (s->data.size < s->meta.super.size)
+		rc = error_set(err, ERROR_LOCAL, EFBIG,
+			       "%s has %llu bytes, the set has %llu: the file was truncated",
+			       s->conf->data, (unsigned long long)s->data.size,
+			       (unsigned long long)s->meta.super.size);
 	if (!rc)
 		rc = place_begin(s, err);
 	if (!rc && rpma_mr_reg(s->daemon->peer, s->data.addr, s->data.size, RPMA_MR_USAGE_WRITE_SRC,

@@ -17,13 +17,6 @@
 #include "service/peer.h"
 #include "service/process.h"
 
-static void daemon_reload(struct daemon *d)
-{
-	manager_reloading();
-	reload(d);
-	manager_reloaded();
-}
-
 static void daemon_on_signal(struct watch *w)
 {
 	struct daemon *d = w->owner;
@@ -31,10 +24,13 @@ static void daemon_on_signal(struct watch *w)
 
 	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (info.ssi_signo == SIGHUP)
-		daemon_reload(d);
-	else
+	if (info.ssi_signo != SIGHUP) {
 		d->is_ending = true;
+		return;
+	}
+	manager_reloading();
+	reload(d);
+	manager_reloaded();
 }
 
 static void daemon_on_answer(struct watch *w)

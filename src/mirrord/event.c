@@ -15,12 +15,6 @@ static const char *const event_words[EVENT_WHAT_END] = {
 	"lease", "lost",  "medium", "on-promote", "primary", "slow",   "stuck",  "verify",
 };
 
-static void event_count(struct set *s, const char *what)
-{
-	for (unsigned i = 0; i < EVENT_WHAT_END; i++)
-		s->event_counts[i] += !strcmp(event_words[i], what);
-}
-
 json_t *event_counts(const struct set *s)
 {
 	json_t *out = json_object();
@@ -85,7 +79,8 @@ void event_emit(struct set *s, const char *member, const char *what, const char 
 {
 	json_t *event = event_new("change", s, member);
 
-	event_count(s, what);
+	for (unsigned i = 0; i < EVENT_WHAT_END; i++)
+		s->event_counts[i] += !strcmp(event_words[i], what);
 	LOG_NOTICE("set %s: %s", s->conf->name, text);
 	json_object_set_new(event, "what", json_string(what));
 	if (from)

@@ -142,16 +142,6 @@ static const char *findings_verdict(const struct findings *f)
 	return "a majority of the copies is against it";
 }
 
-static void findings_print_time(const struct findings *f, char text[32])
-{
-	time_t when = (time_t)f->time_s;
-	struct tm tm;
-
-	text[0] = '\0';
-	if (gmtime_r(&when, &tm))
-		strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
 static const char *findings_name(const struct set *s, mirror_mask members)
 {
 	const struct mirror_config *config = &s->entry.record.config;
@@ -164,9 +154,12 @@ static void findings_print_own(const struct set *s, char *text, size_t size)
 {
 	const struct findings *f = findings_own(s);
 	const struct finding *first = &f->list[0];
-	char when[32];
+	time_t found = (time_t)f->time_s;
+	struct tm tm;
+	char when[32] = "";
 
-	findings_print_time(f, when);
+	if (gmtime_r(&found, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	if (!f->count)
 		snprintf(text, size, "%" PRIu64 " bytes of the copies differ (found %s)",
 			 findings_bytes(f), when);

@@ -92,19 +92,16 @@ enum mirror_health health_by_register(const struct set *s)
 		       : MIRROR_HEALTH_DEGRADED;
 }
 
-/* Returns true if the primary serves from a copy that is no longer in-sync. */
-static bool health_lacks_own(const struct primary_words *words)
-{
-	return words->copy != MIRROR_COPY_INSYNC && words->copy != MIRROR_COPY_UNKNOWN;
-}
-
 static enum mirror_health health_by_words(const struct set *s, const struct primary_words *words)
 {
+	/* true if the primary serves from a copy that is no longer in-sync */
+	bool lacks_own = words->copy != MIRROR_COPY_INSYNC && words->copy != MIRROR_COPY_UNKNOWN;
+
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
 	/* Without the register no member can be excluded, and no member can take over. */
 	if (words->status && words->status->health == MIRROR_HEALTH_HEALTHY &&
-	    (health_lacks_own(words) || !s->register_answers || reg_refusal(s)))
+	    (lacks_own || !s->register_answers || reg_refusal(s)))
 		return MIRROR_HEALTH_DEGRADED;
 	if (words->status)
 		return (enum mirror_health)words->status->health;

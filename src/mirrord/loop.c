@@ -48,15 +48,6 @@ static int loop_wait_ms(struct daemon *d)
 	return wait;
 }
 
-static unsigned loop_count_open(const struct daemon *d)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < d->conf->set_count; i++)
-		count += d->sets[i].is_open;
-	return count;
-}
-
 /*
  * Report to the service manager. READY is sent after the first attempt to open each set: a set
  * whose medium is absent must not keep other sets from being served. The status text shows such a
@@ -65,9 +56,11 @@ static unsigned loop_count_open(const struct daemon *d)
 static void loop_report(struct daemon *d)
 {
 	static const char fmt[] = "at %s, %u of %u sets have their copies open";
-	unsigned open = loop_count_open(d);
+	unsigned open = 0;
 	char at[ADDRESS_TEXT];
 
+	for (unsigned i = 0; i < d->conf->set_count; i++)
+		open += d->sets[i].is_open;
 	if (d->is_ready && open == d->reported_open)
 		return;
 	address_show(&d->listen, at);

@@ -114,14 +114,6 @@ static bool main_check_secrets(const struct conf *conf)
 	return all;
 }
 
-static int main_check(const struct main_opts *opts, const struct conf *conf)
-{
-	if (!main_check_secrets(conf))
-		return MAIN_FAILED;
-	printf("%s: %u sets\n", opts->config, conf->set_count);
-	return 0;
-}
-
 static int main_serve(const struct main_opts *opts)
 {
 	static struct conf conf;
@@ -132,8 +124,12 @@ static int main_serve(const struct main_opts *opts)
 		return MAIN_USAGE;
 	}
 	main_set_log(conf.log_level);
-	if (opts->checks)
-		return main_check(opts, &conf);
+	if (opts->checks) {
+		if (!main_check_secrets(&conf))
+			return MAIN_FAILED;
+		printf("%s: %u sets\n", opts->config, conf.set_count);
+		return 0;
+	}
 	if (daemon_run(&conf, opts->config, main_set_log, &err)) {
 		LOG_ERROR("%s", err.text);
 		return MAIN_FAILED;

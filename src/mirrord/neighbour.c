@@ -99,12 +99,6 @@ static bool neighbour_ask(struct neighbour_link *n, struct message *m, struct me
 	return link_send(&n->link, m) && neighbour_wait(&n->link, answer) && answer->id == m->id;
 }
 
-static bool neighbour_means_no_copy(unsigned status)
-{
-	return status == GREETING_NO_SET || status == GREETING_NOT_MEMBER ||
-	       status == GREETING_WRONG_COPY;
-}
-
 static const char *neighbour_refusal(const struct link *l)
 {
 	if (l->lacks_secret || l->status == GREETING_SECRET_WRONG)
@@ -121,7 +115,9 @@ static bool neighbour_connect(struct neighbour_link *n, const struct neighbour_p
 	}
 	if (neighbour_wait(&n->link, NULL))
 		return true;
-	answer->lacks_copy = neighbour_means_no_copy(n->link.status);
+	answer->lacks_copy = n->link.status == GREETING_NO_SET ||
+			     n->link.status == GREETING_NOT_MEMBER ||
+			     n->link.status == GREETING_WRONG_COPY;
 	answer->refusal = neighbour_refusal(&n->link);
 	text_cut(answer->why_not, sizeof(answer->why_not),
 		 n->link.state == LINK_ENDED ? n->link.why : "it does not answer");

@@ -155,14 +155,6 @@ static void request_on_resolve(struct request *r)
 	request_resolve(r->client, r->set, r->discard);
 }
 
-static uint8_t request_free_slot(const struct mirror_config *config)
-{
-	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		if (!config->members[slot].id)
-			return slot;
-	return MIRROR_NO_SLOT;
-}
-
 /* Returns false after a refusal. */
 static bool request_read_member(const struct request *r, struct mirror_member *member)
 {
@@ -191,11 +183,12 @@ static bool request_read_member(const struct request *r, struct mirror_member *m
 static void request_on_member_add(struct request *r)
 {
 	static struct mirror_config config;
-	uint8_t slot;
+	uint8_t slot = 0;
 
 	config = r->set->entry.record.config;
-	slot = request_free_slot(&config);
-	if (slot == MIRROR_NO_SLOT) {
+	while (slot < MIRROR_MEMBERS_MAX && config.members[slot].id)
+		slot++;
+	if (slot == MIRROR_MEMBERS_MAX) {
 		request_refuse(r->client, CODE_CONFIG, NULL, "a set has at most %d members",
 			       MIRROR_MEMBERS_MAX);
 		return;
