@@ -16,15 +16,6 @@ static enum client_state accept_state(enum hello_status status, enum hello_acces
 	return access == HELLO_LIST ? CLIENT_LISTING : CLIENT_SERVED;
 }
 
-static int accept_open_messages(struct server *s, struct client *client, struct rpma_conn_req *req)
-{
-	if (client_arrival(client) == ARRIVAL_PENDING)
-		clients_make_room(s, client->addr);
-	else if (client->state != CLIENT_SERVED || client->request.access != HELLO_WRITE)
-		return 0;
-	return message_open(s, client, req);
-}
-
 static int accept_answer(struct client *client, struct rpma_conn_req **req,
 			 enum hello_status status)
 {
@@ -72,13 +63,18 @@ static bool accept_was_left(void)
 static int accept_request(struct server *s, struct client *client, struct rpma_conn_req **req)
 {
 	enum hello_status status = accept_check(s, client, *req);
-	int rc;
+	bool is_pending = client_arrival(client) == ARRIVAL_PENDING;
+	bool is_writer = client->state == CLIENT_SERVED && client->request.access == HELLO_WRITE;
+	int rc = 0;
 
 	if (client->state == CLIENT_REFUSED &&
 	    s->arrivals.count[ARRIVAL_REFUSED] >= SERVER_REFUSED_MAX)
 		return RPMA_E_AGAIN; /* rejected without a reason */
-	rc = accept_open_messages(s, client, *req);
-	if (!rc && client->state == CLIENT_SERVED && client->request.access == HELLO_WRITE)
+	if (is_pending)
+		clients_make_room(s, client->addr);
+	if (is_pending || is_writer)
+		rc = message_open(s, client, *req);
+	if (!rc && is_writer)
 		rc = region_export_new(s, client->region, HELLO_WRITE, &client->own);
 	if (!rc)
 		rc = accept_answer(client, req, status);

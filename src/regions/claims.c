@@ -10,13 +10,6 @@ static void claims_remove(struct claims *c, unsigned at)
 	memmove(&c->list[at], &c->list[at + 1], (c->count - at) * sizeof(c->list[0]));
 }
 
-static void claims_forget_covered(struct claims *c, uint64_t from, uint64_t to)
-{
-	for (unsigned i = c->count; i-- > 0;)
-		if (from <= c->list[i].from && c->list[i].to <= to)
-			claims_remove(c, i);
-}
-
 static void claims_make_room(struct claims *c)
 {
 	struct claim *oldest = &c->list[0], *next = &c->list[1];
@@ -35,7 +28,9 @@ struct claim_id claims_add(struct claims *c, uint64_t from, uint64_t to, uint64_
 {
 	struct claim_id id = {++c->newest, key};
 
-	claims_forget_covered(c, from, to);
+	for (unsigned i = c->count; i-- > 0;)
+		if (from <= c->list[i].from && c->list[i].to <= to)
+			claims_remove(c, i); /* the new claim covers it */
 	claims_make_room(c);
 	c->list[c->count++] = (struct claim){from, to, id, now_ns};
 	return id;

@@ -179,13 +179,10 @@ static int content_answer_taken(struct server *s, struct client *client)
 
 static struct claim_id content_claim(struct region *r, struct content_range range)
 {
-	struct timespec now;
 	uint64_t key;
 
 	rand_bytes(&key, sizeof(key));
-	clock_gettime(CLOCK_REALTIME, &now);
-	return claims_add(&r->claims, range.from, range.to, key,
-			  (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec);
+	return claims_add(&r->claims, range.from, range.to, key, clock_read_ns(CLOCK_REALTIME));
 }
 
 /* Returns the content to store with a claim that does not change the content: the content that is
@@ -301,13 +298,6 @@ bool content_confirm(struct client *client)
 	return true;
 }
 
-static void content_note_failure(struct server *s, const struct region *r, int error)
-{
-	server_note_limited(s, LOG_LVL_ERROR, &s->not_recorded,
-			    "region '%s': what it holds cannot be kept in %s: %s", r->name,
-			    r->place.path, strerror(error));
-}
-
 static void content_answer_begun(struct server *s, struct client *client, int error)
 {
 	/* The writer was refused and does not write, so the former content stays. */
@@ -321,7 +311,9 @@ static void content_take_answer(struct server *s, struct region *r,
 				const struct lookup_answer *answer)
 {
 	if (answer->store_error)
-		content_note_failure(s, r, answer->store_error);
+		server_note_limited(s, LOG_LVL_ERROR, &s->not_recorded,
+				    "region '%s': what it holds cannot be kept in %s: %s", r->name,
+				    r->place.path, strerror(answer->store_error));
 	if (answer->ticket < r->store_ticket)
 		return; /* a later record is being stored */
 	r->store_ticket = 0;

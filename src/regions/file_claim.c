@@ -31,12 +31,6 @@ int file_sync_rest(struct rpma_file *f)
 	return is_needed ? rpma_file_sync(f, NULL, 0) : 0;
 }
 
-/* Wait for the completions of all posts, so that the next completion belongs to a question. */
-static int file_wait_for_all(struct rpma_file *f)
-{
-	return file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
-}
-
 static int file_claim_refuse(const struct rpma_file *f, const char *function, uint64_t from,
 			     uint64_t to)
 {
@@ -52,8 +46,10 @@ static int file_claim_refuse(const struct rpma_file *f, const char *function, ui
 static int file_claim_now(struct rpma_file *f, const struct hello_begin *begin, uint64_t to)
 {
 	struct error err;
-	int rc = file_wait_for_all(f);
+	int rc;
 
+	/* Wait for the completions of all posts, so that the next completion belongs to a question. */
+	rc = file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
 	if (rc)
 		return rc;
 	f->begin = *begin;

@@ -113,20 +113,15 @@ static bool file_may_pass(const struct error *err)
 		(err->cause == HELLO_BEING_WRITTEN || err->cause == HELLO_FILE_UNKNOWN));
 }
 
-static int file_attempt_ms(const struct rpma_file *f)
-{
-	bool long_one = f->timeout_ms < 0 || f->timeout_ms > OPEN_ATTEMPT_MS;
-
-	return f->reconnect_ms && long_one ? OPEN_ATTEMPT_MS : f->timeout_ms;
-}
-
 static int file_connect(struct rpma_file *f, struct error *err)
 {
 	uint64_t deadline = poll_deadline(f->reconnect_ms);
+	bool is_long = f->timeout_ms < 0 || f->timeout_ms > OPEN_ATTEMPT_MS;
+	int attempt_ms = f->reconnect_ms && is_long ? OPEN_ATTEMPT_MS : f->timeout_ms;
 	int rc;
 
 	for (;;) {
-		rc = file_connect_once(f, file_attempt_ms(f), err);
+		rc = file_connect_once(f, attempt_ms, err);
 		if (!rc || !file_may_pass(err) || poll_ms_left(deadline) == 0)
 			return rc;
 		poll(NULL, 0, OPEN_PAUSE_MS);

@@ -24,21 +24,6 @@ static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t 
 	return file_post_direct(f);
 }
 
-/* The call may begin two posts: one of the collected operations, then one of the read, which
- * completes last. */
-static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
-{
-	int rc = file_reserve(f, 2, len);
-
-	/* Post before taking ring memory for the read: completions of the earlier posts free
-	 * everything up to their ring_end. */
-	if (!rc)
-		rc = file_post_collected(f);
-	if (!rc)
-		rc = file_read_post(f, f->ring_mr, file_ring_take(f, len), len, offset, buf);
-	return rc;
-}
-
 static int file_read_registered(struct rpma_file *f, struct rpma_mr_local *mr, size_t len,
 				uint64_t offset)
 {
@@ -73,16 +58,20 @@ static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t of
 
 static int file_read_start(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
+	int rc;
+
 	if (len >= FILE_BIG)
 		return file_read_big(f, buf, len, offset);
-	return file_read_small(f, buf, len, offset);
-}
-
-static int file_read(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
-{
-	int rc = len ? file_read_start(f, buf, len, offset) : 0;
-
-	return rc || !len ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
+	/* The call may begin two posts: one of the collected operations, then one of the read, which
+	 * completes last. */
+	rc = file_reserve(f, 2, len);
+	/* Post before taking ring memory for the read: completions of the earlier posts free
+	 * everything up to their ring_end. */
+	if (!rc)
+		rc = file_post_collected(f);
+	if (!rc)
+		rc = file_read_post(f, f->ring_mr, file_ring_take(f, len), len, offset, buf);
+	return rc;
 }
 
 int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offset)
@@ -96,7 +85,11 @@ int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offs
 		return rc;
 	if (!file_is_inside(file, offset, len))
 		rc = file_error_invalid(__func__, "a part of the range is outside the file");
-	return file_leave(file, rc ? rc : file_read(file, buf, len, offset));
+	else if (len)
+		rc = file_read_start(file, buf, len, offset);
+	if (!rc && len)
+		rc = file_wait(file, &file->completed, file->posted, CLOCK_NEVER);
+	return file_leave(file, rc);
 }
 
 int rpma_file_pread_start(struct rpma_file *file, void *buf, size_t len, uint64_t offset,

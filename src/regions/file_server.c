@@ -41,28 +41,24 @@ static const char *file_server_copy(struct rpma_file_server *s, const char *text
 	return copy;
 }
 
-static bool file_server_export_is_valid(const struct rpma_file_export *e)
-{
-	return e->name && (e->path ? !e->addr && !e->length : e->addr && e->length);
-}
-
 static int file_server_take_exports(struct rpma_file_server *s,
 				    const struct rpma_file_export *exports, size_t count,
 				    struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
+		const struct rpma_file_export *e = &exports[i];
 		struct server_file *file = &s->files[i];
 
-		if (!file_server_export_is_valid(&exports[i]))
+		if (!e->name || (e->path ? e->addr || e->length : !e->addr || !e->length))
 			return error_set(err, ERROR_ARGUMENT, EINVAL,
 					 "rpma_file_serve: export %zu needs a name, and either a "
 					 "path or an address and a length",
 					 i);
-		file->name = file_server_copy(s, exports[i].name);
-		file->path = exports[i].path ? file_server_copy(s, exports[i].path) : NULL;
-		file->addr = exports[i].addr;
-		file->length = exports[i].length;
-		if (!file->name || (exports[i].path && !file->path))
+		file->name = file_server_copy(s, e->name);
+		file->path = e->path ? file_server_copy(s, e->path) : NULL;
+		file->addr = e->addr;
+		file->length = e->length;
+		if (!file->name || (e->path && !file->path))
 			return error_set(err, ERROR_LOCAL, ENOMEM,
 					 "rpma_file_serve: out of memory");
 	}

@@ -27,18 +27,6 @@ static inline int file_collect(struct rpma_file *f, const void *buf, size_t len,
 	return 0;
 }
 
-static inline int file_write_small(struct rpma_file *f, const void *buf, size_t len,
-				   uint64_t offset)
-{
-	int rc = file_reserve(f, 2, len);
-
-	if (!rc)
-		rc = file_collect(f, buf, len, offset);
-	if (!rc && (f->unposted >= FILE_COLLECT || f->operations - f->left >= FILE_BATCH_WRITE))
-		rc = file_post_collected(f);
-	return rc;
-}
-
 static int file_write_piece(struct rpma_file *f, const struct rpma_mr_local *mr, size_t at,
 			    size_t len, uint64_t offset)
 {
@@ -82,9 +70,18 @@ static int file_write_big(struct rpma_file *f, const void *buf, size_t len, uint
 
 static inline int file_write(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
+	int rc;
+
 	if (len >= FILE_BIG)
 		return file_write_big(f, buf, len, offset);
-	return len ? file_write_small(f, buf, len, offset) : 0;
+	if (!len)
+		return 0;
+	rc = file_reserve(f, 2, len);
+	if (!rc)
+		rc = file_collect(f, buf, len, offset);
+	if (!rc && (f->unposted >= FILE_COLLECT || f->operations - f->left >= FILE_BATCH_WRITE))
+		rc = file_post_collected(f);
+	return rc;
 }
 
 /* Refuse a range with the reason. Returns 0 for an empty range inside the file. */

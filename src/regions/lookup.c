@@ -163,13 +163,6 @@ static int lookup_set_path(struct lookup *l, const char *path)
 	return -1;
 }
 
-static void lookup_init_conds(struct lookup *l)
-{
-	thread_cond_init(&l->asked);
-	thread_cond_init(&l->answered);
-	pthread_mutex_init(&l->lock, NULL);
-}
-
 struct lookup *lookup_new(const char *path, int fd, uint64_t size,
 			  const struct file_record_place *place, int notify_fd)
 {
@@ -180,7 +173,9 @@ struct lookup *lookup_new(const char *path, int fd, uint64_t size,
 	l->size = size;
 	l->place = *place;
 	l->notify_fd = notify_fd;
-	lookup_init_conds(l);
+	thread_cond_init(&l->asked);
+	thread_cond_init(&l->answered);
+	pthread_mutex_init(&l->lock, NULL);
 	l->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if ((fd < 0 || l->fd >= 0) && !lookup_set_path(l, path)) {
 		errno = -thread_start(&l->thread, 0, lookup_run, l);

@@ -85,20 +85,16 @@ static int protocol_on_proof(struct server *s, struct client *client, size_t len
 	return message_send(client, hello_grant_encode(&answer, client->messages.out));
 }
 
-static int protocol_on_ask_counts(struct server *s, struct client *client)
-{
-	struct hello_counts counts;
-
-	counts_make(s, &counts);
-	return message_send(client, hello_counts_encode(&counts, client->messages.out));
-}
-
 static int protocol_on_ask(struct server *s, struct client *client, size_t len)
 {
 	struct hello_list list = {.count = (uint8_t)s->region_count};
 
-	if (hello_ask_counts_decode(client->messages.in, len))
-		return protocol_on_ask_counts(s, client);
+	if (hello_ask_counts_decode(client->messages.in, len)) {
+		struct hello_counts counts;
+
+		counts_make(s, &counts);
+		return message_send(client, hello_counts_encode(&counts, client->messages.out));
+	}
 	if (!hello_ask_decode(client->messages.in, len))
 		return RPMA_E_INVAL;
 	for (unsigned i = 0; i < s->region_count; i++) {
@@ -110,16 +106,6 @@ static int protocol_on_ask(struct server *s, struct client *client, size_t len)
 		list.entries[i].content = r->content;
 	}
 	return message_send(client, hello_list_encode(&list, client->messages.out));
-}
-
-static int protocol_on_confirm(struct client *client, size_t len)
-{
-	if (!hello_confirm_decode(client->messages.in, len) || client->begin_ticket ||
-	    client->waits_ms || client->confirm)
-		return RPMA_E_INVAL;
-	if (!content_confirm(client))
-		name_confirm(client);
-	return 0;
 }
 
 /* Only a client with write access may send announcements. */
@@ -134,7 +120,12 @@ static int protocol_on_writer(struct server *s, struct client *client, size_t le
 		return content_begin(s, client, &begin);
 	if (hello_end_decode(client->messages.in, len, &content))
 		return content_end(client, &content);
-	return protocol_on_confirm(client, len);
+	if (!hello_confirm_decode(client->messages.in, len) || client->begin_ticket ||
+	    client->waits_ms || client->confirm)
+		return RPMA_E_INVAL;
+	if (!content_confirm(client))
+		name_confirm(client);
+	return 0;
 }
 
 static int protocol_on_message(struct server *s, struct client *client, size_t len)

@@ -22,14 +22,6 @@
 /* The epoll tags of the descriptors that belong to no client. */
 static char server_tag_listener, server_tag_names;
 
-static int server_open_device(struct server *s, struct error *err)
-{
-	struct ibv_context *context;
-	int rc = peer_open_at(s->listen.host, &context, &s->peer, err);
-
-	return rc ? rc : regions_register(s, context, err);
-}
-
 static int server_listen(struct server *s, struct error *err)
 {
 	int fd, rc = peer_listen(s->peer, &s->listen, &s->ep, &fd, err);
@@ -45,6 +37,7 @@ static int server_listen(struct server *s, struct error *err)
 
 static int server_open(struct server *s, struct error *err)
 {
+	struct ibv_context *context;
 	int rc = listen_check(&s->listen, err);
 
 	if (!rc)
@@ -54,7 +47,9 @@ static int server_open(struct server *s, struct error *err)
 	if (!rc)
 		rc = names_open(s, err);
 	if (!rc)
-		rc = server_open_device(s, err);
+		rc = peer_open_at(s->listen.host, &context, &s->peer, err);
+	if (!rc)
+		rc = regions_register(s, context, err);
 	return rc ? rc : server_listen(s, err);
 }
 
@@ -147,22 +142,18 @@ static void server_on_client_event(struct server *s, struct client *client)
 	client_forget(s, client);
 }
 
-static void server_on_client(struct server *s, struct client_watch *watch)
-{
-	if (watch->is_message)
-		protocol_on_ready(s, watch->client);
-	else
-		server_on_client_event(s, watch->client);
-}
-
 static void server_on_event(struct server *s, void *tag)
 {
+	const struct client_watch *watch = tag;
+
 	if (tag == &server_tag_listener)
 		accept_on_request(s);
 	else if (tag == &server_tag_names)
 		names_on_answer(s);
+	else if (watch->is_message)
+		protocol_on_ready(s, watch->client);
 	else
-		server_on_client(s, tag);
+		server_on_client_event(s, watch->client);
 }
 
 static int server_sooner(int a_ms, int b_ms)

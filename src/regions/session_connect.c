@@ -11,11 +11,6 @@
 #define CONNECT_PAUSE_MS  50
 #define CONNECT_REFUSED   1 /* a result of this file; librpma's results are negative */
 
-static bool connect_has_messages(const struct session_opts *opts)
-{
-	return opts->secret || opts->access == HELLO_LIST || opts->access == HELLO_WRITE;
-}
-
 struct connect_attempt {
 	struct session *s;
 	const struct session_opts *opts;
@@ -26,10 +21,11 @@ struct connect_attempt {
 static int connect_prepare(struct rpma_conn_req *req, void *arg)
 {
 	const struct connect_attempt *attempt = arg;
+	const struct session_opts *opts = attempt->opts;
 	int rc;
 
 	attempt->s->is_requested = true;
-	if (!connect_has_messages(attempt->opts))
+	if (!opts->secret && opts->access != HELLO_LIST && opts->access != HELLO_WRITE)
 		return 0;
 	rc = session_messages_register(attempt->s);
 	return rc ? rc : session_messages_receive(attempt->s, req);

@@ -36,20 +36,11 @@ static size_t target_port_len(const char *text)
 	return digits && (!text[1 + digits] || text[1 + digits] == ':') ? 1 + digits : 0;
 }
 
-static int target_take_region(const char *name, struct target *target, struct error *err)
-{
-	if (!name[0] || strlen(name) > HELLO_NAME_MAX)
-		return error_set(err, ERROR_ARGUMENT, EINVAL,
-				 "'%s' is not a region's name of 1 to %d characters", name,
-				 HELLO_NAME_MAX);
-	strcpy(target->region, name);
-	return 0;
-}
-
 int target_parse(const char *text, struct target *target, struct error *err)
 {
 	char address[ADDRESS_TEXT + 16];
 	size_t len = target_host_len(text);
+	const char *region;
 	int rc;
 
 	target->region[0] = '\0';
@@ -58,5 +49,13 @@ int target_parse(const char *text, struct target *target, struct error *err)
 		len = strlen(text); /* not a valid address; the parser reports the reason */
 	snprintf(address, sizeof(address), "%.*s", (int)len, text);
 	rc = address_parse(address, TARGET_PORT, &target->server, err);
-	return rc || !text[len] ? rc : target_take_region(text + len + 1, target, err);
+	if (rc || !text[len])
+		return rc;
+	region = text + len + 1;
+	if (!region[0] || strlen(region) > HELLO_NAME_MAX)
+		return error_set(err, ERROR_ARGUMENT, EINVAL,
+				 "'%s' is not a region's name of 1 to %d characters", region,
+				 HELLO_NAME_MAX);
+	strcpy(target->region, region);
+	return 0;
 }
