@@ -188,30 +188,26 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 	return ret ? ret : conn_event_take(conn, cm_event, event);
 }
 
-/* Returns the connection's queue that has this ibv_cq, or NULL. */
-static struct rpma_cq *conn_queue_of(const struct queues *q, const struct ibv_cq *ibv)
-{
-	if (ibv == q->cq->ibv)
-		return q->cq;
-	return q->rcq && ibv == q->rcq->ibv ? q->rcq : NULL;
-}
-
 static int conn_take_announcement(struct rpma_conn *conn, struct ibv_cq *announced,
 				  struct rpma_cq **cq, bool *is_rcq)
 {
+	const struct queues *q = &conn->queues;
 	struct rpma_cq *queue;
 	int ret;
 
 	conn->prov->ack_cq_events(announced, 1);
-	queue = conn_queue_of(&conn->queues, announced);
-	if (!queue) {
+	if (announced == q->cq->ibv) {
+		queue = q->cq;
+	} else if (q->rcq && announced == q->rcq->ibv) {
+		queue = q->rcq;
+	} else {
 		LOG_ERROR("a completion of a queue that is not the connection's was announced");
 		return RPMA_E_UNKNOWN;
 	}
 	ret = cq_arm(queue);
 	*cq = ret ? NULL : queue;
 	if (!ret && is_rcq)
-		*is_rcq = queue == conn->queues.rcq;
+		*is_rcq = queue == q->rcq;
 	return ret;
 }
 

@@ -8,24 +8,6 @@
 #include "rpma/err.h"
 #include "rpma/peer.h"
 
-static int cq_channel_open(struct rpma_cq *cq, struct ibv_context *ctx,
-			   struct ibv_comp_channel *shared)
-{
-	cq->channel_is_shared = shared != NULL;
-	cq->channel = shared ? shared : cq->prov->create_comp_channel(ctx);
-	return cq->channel ? 0 : PROVIDER_FAILED(errno, "%s", "ibv_create_comp_channel()");
-}
-
-static int cq_channel_close(struct rpma_cq *cq)
-{
-	int err;
-
-	if (cq->channel_is_shared || !cq->channel)
-		return 0;
-	err = cq->prov->destroy_comp_channel(cq->channel);
-	return err ? PROVIDER_FAILED(err, "%s", "ibv_destroy_comp_channel()") : 0;
-}
-
 static int cq_queue_open(struct rpma_cq *cq, struct ibv_context *ctx, uint32_t size)
 {
 	int cqe = size > INT_MAX ? INT_MAX : (int)size;
@@ -45,9 +27,10 @@ int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
 	if (!cq)
 		return err_set(RPMA_E_NOMEM, "there is no memory for a completion queue");
 	cq->prov = prov;
-	ret = cq_channel_open(cq, ctx, shared);
-	if (!ret)
-		ret = cq_queue_open(cq, ctx, size);
+	cq->channel_is_shared = shared != NULL;
+	cq->channel = shared ? shared : prov->create_comp_channel(ctx);
+	ret = cq->channel ? cq_queue_open(cq, ctx, size)
+			  : PROVIDER_FAILED(errno, "%s", "ibv_create_comp_channel()");
 	if (ret)
 		cq_delete(&cq);
 	else
@@ -66,7 +49,10 @@ int cq_delete(struct rpma_cq **cq_ptr)
 	err = cq->ibv ? cq->prov->destroy_cq(cq->ibv) : 0;
 	if (err)
 		ret = PROVIDER_FAILED(err, "%s", "ibv_destroy_cq()");
-	ret = first_error(ret, cq_channel_close(cq));
+	err = cq->channel && !cq->channel_is_shared ? cq->prov->destroy_comp_channel(cq->channel)
+						    : 0;
+	if (err)
+		ret = first_error(ret, PROVIDER_FAILED(err, "%s", "ibv_destroy_comp_channel()"));
 	free(cq);
 	*cq_ptr = NULL;
 	return ret;

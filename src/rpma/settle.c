@@ -23,11 +23,6 @@ static const struct {
 	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "report durability classes"},
 };
 
-static uint32_t settle_cap_needed(enum vext_op op)
-{
-	return op < sizeof(needs) / sizeof(needs[0]) ? needs[op].cap : 0;
-}
-
 /*
  * Returns the peer's capabilities. Before they are known, assume that every operation is possible.
  */
@@ -53,7 +48,7 @@ static bool settle_can_persist(const struct rpma_conn *conn, uint32_t caps)
 
 static int settle_check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_t caps)
 {
-	if (settle_cap_needed(wr->op) & ~caps) {
+	if (wr->op < sizeof(needs) / sizeof(needs[0]) && needs[wr->op].cap & ~caps) {
 		LOG_ERROR("the other end cannot %s (see rpma_conn_get_remote_caps)",
 			  needs[wr->op].what);
 		return RPMA_E_NOSUPP;
