@@ -164,24 +164,17 @@ static int control_start_ssh(struct control *c, const struct target *target, boo
 	return rc;
 }
 
-static int control_start_direct(struct control *c, const struct target *target, uint64_t deadline)
-{
-	int rc = direct_connect(target, deadline, &c->fd);
-
-	if (!rc)
-		wire_stream_init(&c->stream, c->fd, c->fd);
-	return rc;
-}
-
 static int control_start(struct control *c, const struct target *target, bool ipv4)
 {
 	uint64_t deadline = control_deadline(c);
 	int rc;
 
-	rc = c->direct ? control_start_direct(c, target, deadline)
+	rc = c->direct ? direct_connect(target, deadline, &c->fd)
 		       : control_start_ssh(c, target, ipv4);
 	if (rc)
 		return rc;
+	if (c->direct)
+		wire_stream_init(&c->stream, c->fd, c->fd);
 	pthread_mutex_lock(&controls_lock);
 	list_add_tail(&controls, &c->node);
 	pthread_mutex_unlock(&controls_lock);

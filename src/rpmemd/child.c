@@ -117,15 +117,6 @@ void child_kill(struct child *child, int sig)
 	child->is_killed |= sig == SIGKILL;
 }
 
-static void child_report_end(const struct child *child, int status)
-{
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		LOG_ERROR("process %d, which served %s, was ended by signal %d", (int)child->pid,
-			  child->addr, WTERMSIG(status));
-	else
-		LOG_DEBUG("process %d, which served %s, has ended", (int)child->pid, child->addr);
-}
-
 void children_reap(struct children *c)
 {
 	struct child **at = &c->first;
@@ -138,7 +129,12 @@ void children_reap(struct children *c)
 			at = &child->next;
 			continue;
 		}
-		child_report_end(child, status);
+		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+			LOG_ERROR("process %d, which served %s, was ended by signal %d",
+				  (int)child->pid, child->addr, WTERMSIG(status));
+		else
+			LOG_DEBUG("process %d, which served %s, has ended", (int)child->pid,
+				  child->addr);
 		*at = child->next;
 		free(child);
 	}

@@ -145,14 +145,6 @@ void data_delete(struct data **data)
 	*data = NULL;
 }
 
-static void data_check_deserted(struct data *d)
-{
-	if (!d->announced || d->expected || d->came > d->ended)
-		d->deserted = 0;
-	else if (!d->deserted)
-		d->deserted = poll_deadline(d->opts.deserted_ms);
-}
-
 bool data_is_deserted(const struct data *d)
 {
 	return d->deserted && !poll_ms_left(d->deserted);
@@ -380,7 +372,10 @@ int data_step(struct data *d)
 	}
 	if (d->ep && !poll_ms_left(d->deadline))
 		data_give_up_expected(d);
-	data_check_deserted(d);
+	if (!d->announced || d->expected || d->came > d->ended)
+		d->deserted = 0;
+	else if (!d->deserted)
+		d->deserted = poll_deadline(d->opts.deserted_ms);
 	if (d->deserted)
 		return data_is_deserted(d) ? -1 : poll_ms_left(d->deserted);
 	return d->ep ? poll_ms_left(d->deadline) : -1;

@@ -80,16 +80,6 @@ int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **
 	return rc;
 }
 
-static void lane_log_counters(const struct lane *lane)
-{
-	char text[COUNTERS_TEXT];
-
-	if (log_threshold < LOG_LVL_INFO)
-		return;
-	counters_text(lane->conn, text, sizeof(text));
-	LOG_INFO("lane %u ended:%s", lane->number, text);
-}
-
 /*
  * Wake the lane's worker by a Write of no bytes, which the other end does not notice. If the post
  * fails, the connection is broken, and its receives have already completed.
@@ -98,7 +88,12 @@ void lane_end(struct lane *lane)
 {
 	if (!lane->conn)
 		return;
-	lane_log_counters(lane);
+	if (log_threshold >= LOG_LVL_INFO) {
+		char text[COUNTERS_TEXT];
+
+		counters_text(lane->conn, text, sizeof(text));
+		LOG_INFO("lane %u ended:%s", lane->number, text);
+	}
 	if (lane->persist)
 		rpma_write(lane->conn, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL);
 	rpma_conn_disconnect(lane->conn);

@@ -51,25 +51,19 @@ static bool persist_has_older(const struct persist *p, uint64_t number)
 	return false;
 }
 
-static void persist_unlink(struct persist *p, const struct persist_turn *turn)
-{
-	struct persist_turn **at = &p->turns;
-
-	while (*at != turn)
-		at = &(*at)->next;
-	*at = turn->next;
-}
-
 /* End a write-back. Returns the pool's failure if a write-back that began before this call has
  * failed. */
 static int persist_end(struct persist *p, struct persist_turn *turn, int rc)
 {
+	struct persist_turn **at = &p->turns;
 	uint64_t now;
 
 	pthread_mutex_lock(&p->lock);
 	if (rc && !p->failed)
 		p->failed = rc;
-	persist_unlink(p, turn);
+	while (*at != turn)
+		at = &(*at)->next;
+	*at = turn->next;
 	pthread_cond_broadcast(&p->ended);
 	now = p->begun;
 	while (!p->failed && persist_has_older(p, now))
