@@ -50,26 +50,21 @@ void pool_complete_attr(struct poolset_attr *attr)
 	pool_fill_zero(attr->user_flags, fresh);
 }
 
-/* Link the headers of the parts into a ring. */
-static void pool_link(struct poolset_pool *pool)
+void pool_apply_attr(struct poolset_pool *pool, const struct poolset_attr *attr)
 {
 	unsigned count = pool->parts.nheaders;
 
+	for (unsigned i = 0; i < count; i++)
+		header_set_attr(&pool->headers[i], attr);
+	if (count)
+		memcpy(pool->headers[0].uuid, attr->uuid, HEADER_UUID);
+	/* Link the headers of the parts into a ring. */
 	for (unsigned i = 0; i < count; i++) {
 		struct header *h = &pool->headers[i];
 
 		memcpy(h->prev_part, pool->headers[(i + count - 1) % count].uuid, HEADER_UUID);
 		memcpy(h->next_part, pool->headers[(i + 1) % count].uuid, HEADER_UUID);
 	}
-}
-
-void pool_apply_attr(struct poolset_pool *pool, const struct poolset_attr *attr)
-{
-	for (unsigned i = 0; i < pool->parts.nheaders; i++)
-		header_set_attr(&pool->headers[i], attr);
-	if (pool->parts.nheaders)
-		memcpy(pool->headers[0].uuid, attr->uuid, HEADER_UUID);
-	pool_link(pool);
 }
 
 int poolset_set_attr(struct poolset_pool *pool, const struct poolset_attr *attr, struct error *err)

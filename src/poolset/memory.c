@@ -10,25 +10,17 @@
 /* Huge pages of DAX need an alignment of 2 MiB, which is harmless for other mappings. */
 #define MEMORY_ALIGN ((uint64_t)2 << 20)
 
-static uint64_t memory_align(const struct parts *parts)
+/* Reserve address space for all parts, so that they can be mapped next to each other. */
+static void *memory_reserve(const struct parts *parts)
 {
-	uint64_t align = MEMORY_ALIGN;
+	uint64_t align = MEMORY_ALIGN, size = parts->pool_size, before;
+	char *start, *base;
 
 	for (unsigned i = 0; i < parts->count; i++)
 		if (parts->list[i].align > align)
 			align = parts->list[i].align;
-	return align;
-}
-
-/* Reserve address space for all parts, so that they can be mapped next to each other. */
-static void *memory_reserve(const struct parts *parts)
-{
-	uint64_t align = memory_align(parts), size = parts->pool_size;
-	char *start = mmap(NULL, size + align, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	char *base;
-	uint64_t before;
-
+	start = mmap(NULL, size + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		     0);
 	if (start == MAP_FAILED)
 		return NULL;
 	before = (align - (uintptr_t)start % align) % align;

@@ -42,16 +42,6 @@ int part_get_size(const struct part *part, uint64_t *size, struct error *err)
 	return 0;
 }
 
-static int part_check_linked(const struct part *part, struct error *err)
-{
-	struct stat st;
-
-	/* Another process may have unlinked the file between open() and flock(). */
-	if (!fstat(part->fd, &st) && !st.st_nlink)
-		return error_set(err, ERROR_LOCAL, ENOENT, "%s was just removed", part->path);
-	return 0;
-}
-
 /* Report a limit on file sizes as a full disk, because EFBIG has another meaning here. */
 static int part_no_room(int rc, struct error *err)
 {
@@ -105,6 +95,7 @@ void part_close(struct part *part)
 
 int part_open(struct part *part, struct error *err)
 {
+	struct stat st;
 	int rc;
 
 	/*
@@ -116,8 +107,9 @@ int part_open(struct part *part, struct error *err)
 	if (part->fd < 0)
 		return part_failed(part, "open", err);
 	rc = part_lock(part, err);
-	if (!rc)
-		rc = part_check_linked(part, err);
+	/* Another process may have unlinked the file between open() and flock(). */
+	if (!rc && !fstat(part->fd, &st) && !st.st_nlink)
+		rc = error_set(err, ERROR_LOCAL, ENOENT, "%s was just removed", part->path);
 	if (rc)
 		part_close(part);
 	return rc;

@@ -74,21 +74,15 @@ static int parts_add_from_text(struct parts *parts, const struct settext_part *t
 	return rc;
 }
 
-static bool parts_is_directory(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 static int parts_from_text(struct parts *parts, const struct settext *set, struct error *err)
 {
 	unsigned ndirectories = 0;
+	struct stat st;
 	int rc = 0;
 
 	parts->options = set->options;
 	for (unsigned i = 0; i < set->nparts; i++)
-		ndirectories += parts_is_directory(set->parts[i].path);
+		ndirectories += !stat(set->parts[i].path, &st) && S_ISDIR(st.st_mode);
 	if (ndirectories && ndirectories < set->nparts)
 		return error_set(err, ERROR_LOCAL, EINVAL,
 				 "%s: directories and files in one pool set", parts->name);
