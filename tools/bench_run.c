@@ -17,29 +17,15 @@ struct run {
 	bool is_warm_up;
 };
 
-static bool run_is_over(const struct run *r)
-{
-	return r->posted >= r->count || r->now_ns - r->begun_ns >= r->limit_ns;
-}
-
 static int run_post(struct bench *b, struct run *r)
 {
 	int rc = CLI_OK;
 
-	while (!rc && r->posted - r->done < r->depth && !run_is_over(r)) {
+	while (!rc && r->posted - r->done < r->depth && r->posted < r->count &&
+	       r->now_ns - r->begun_ns < r->limit_ns) {
 		b->started_ns[r->posted % r->depth] = latency_now_ns();
 		rc = r->row->work->post(b, r->row, r->posted++);
 	}
-	return rc;
-}
-
-static int run_reap(struct bench *b, struct run *r)
-{
-	int rc = client_reap(&b->s, b->opts->spin_us);
-
-	r->now_ns = latency_now_ns();
-	if (!rc)
-		latency_add(&b->samples, r->now_ns - b->started_ns[r->done++ % r->depth]);
 	return rc;
 }
 
@@ -63,7 +49,10 @@ static int run_rounds(struct bench *b, struct run *r)
 	r->begun_ns = r->now_ns = r->shown_ns = latency_now_ns();
 	rc = run_post(b, r);
 	while (!rc && r->done < r->posted) {
-		rc = run_reap(b, r);
+		rc = client_reap(&b->s, b->opts->spin_us);
+		r->now_ns = latency_now_ns();
+		if (!rc)
+			latency_add(&b->samples, r->now_ns - b->started_ns[r->done++ % r->depth]);
 		run_show(b, r);
 		if (!rc)
 			rc = run_post(b, r);

@@ -185,11 +185,6 @@ int cli_options(int argc, char **argv, const struct option *options, const char 
 	}
 }
 
-static bool cli_continues(unsigned char c)
-{
-	return (c & 0xc0) == 0x80;
-}
-
 /* Returns the length of the UTF-8 character (RFC 3629) at the beginning of text, or 0 if the bytes
  * are not valid. */
 static size_t cli_utf8_len(const char *text)
@@ -200,7 +195,7 @@ static size_t cli_utf8_len(const char *text)
 	if (c[0] > 0xf4)
 		return 0;
 	for (size_t i = 1; i < len; i++)
-		if (!cli_continues(c[i]))
+		if ((c[i] & 0xc0) != 0x80)
 			return 0;
 	/* Not valid: encodings longer than needed, surrogates, and values above U+10FFFF. */
 	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||

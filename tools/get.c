@@ -165,11 +165,6 @@ static const char *get_verdict(const struct get *g)
 				   "left it, so there is no digest to compare with)";
 }
 
-static void get_summarise(const struct get *g)
-{
-	copy_summary(&g->c, "get", get_verdict(g));
-}
-
 static int get_from_server(struct get *g, const struct copy_opts *opts)
 {
 	int rc = copy_open(&g->c, opts, RPMA_FILE_READONLY, (size_t)GET_DEPTH * GET_CHUNK);
@@ -178,7 +173,7 @@ static int get_from_server(struct get *g, const struct copy_opts *opts)
 		return rc;
 	rc = get_file(g);
 	if (!rc)
-		get_summarise(g);
+		copy_summary(&g->c, "get", get_verdict(g));
 	copy_close(&g->c);
 	return rc;
 }

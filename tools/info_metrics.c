@@ -48,19 +48,6 @@ static void probe_run(struct probe *p, const struct remote_opts *opts)
 	p->seconds = (double)(clock_now_ns() - begin) / (double)NSEC_PER_SEC;
 }
 
-static bool probe_lacks_secret(const struct probe *p)
-{
-	return p->rc == ERROR_REFUSED &&
-	       (p->err.cause == HELLO_SECRET_NEEDED || p->err.cause == HELLO_SECRET_UNUSED ||
-		p->err.cause == HELLO_SECRET_WRONG);
-}
-
-/* A server is up even if it refuses this client. */
-static bool probe_is_up(const struct probe *p)
-{
-	return !p->rc || p->rc == ERROR_REFUSED;
-}
-
 /* ---- metrics ---- */
 
 static const struct openmetrics_family probe_up =
@@ -170,8 +157,14 @@ static void probe_put_regions(struct openmetrics *om, const struct probe_region_
 
 static void probe_write(struct openmetrics *om, const struct probe *p)
 {
-	probe_put(om, &probe_up, p, probe_is_up(p));
-	probe_put(om, &probe_refused, p, probe_lacks_secret(p));
+	bool is_refused = p->rc == ERROR_REFUSED;
+	bool lacks_secret = is_refused && (p->err.cause == HELLO_SECRET_NEEDED ||
+					   p->err.cause == HELLO_SECRET_UNUSED ||
+					   p->err.cause == HELLO_SECRET_WRONG);
+
+	/* A server is up even if it refuses this client. */
+	probe_put(om, &probe_up, p, !p->rc || is_refused);
+	probe_put(om, &probe_refused, p, lacks_secret);
 	if (p->rc)
 		return;
 	probe_put(om, &probe_seconds, p, p->seconds);
@@ -217,12 +210,6 @@ static unsigned info_count_lost(const struct hello_counts *counts)
 	return lost;
 }
 
-static int info_check_failed(const struct probe *p)
-{
-	printf("RPMA CRITICAL - %s\n", p->err.text);
-	return INFO_CRITICAL;
-}
-
 int info_check(const struct remote_opts *opts)
 {
 	struct probe p;
@@ -231,8 +218,10 @@ int info_check(const struct remote_opts *opts)
 	bool bad;
 
 	probe_run(&p, opts);
-	if (p.rc == ERROR_UNREACHED || p.rc == ERROR_REFUSED || p.rc == ERROR_FAILED)
-		return info_check_failed(&p);
+	if (p.rc == ERROR_UNREACHED || p.rc == ERROR_REFUSED || p.rc == ERROR_FAILED) {
+		printf("RPMA CRITICAL - %s\n", p.err.text);
+		return INFO_CRITICAL;
+	}
 	if (p.rc) {
 		printf("RPMA UNKNOWN - %s\n", p.err.text);
 		return INFO_UNKNOWN;

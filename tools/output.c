@@ -140,14 +140,9 @@ int output_begin(struct output *out, uint64_t total)
 	return output_reserve(out, out->fd);
 }
 
-static int output_fd(const struct output *out)
-{
-	return out->made.fd >= 0 ? out->made.fd : out->fd;
-}
-
 int output_write(struct output *out, const uint8_t *src, size_t len)
 {
-	struct pollfd pfd = {.fd = output_fd(out), .events = POLLOUT};
+	struct pollfd pfd = {.fd = out->made.fd >= 0 ? out->made.fd : out->fd, .events = POLLOUT};
 
 	while (len > 0) {
 		ssize_t n = write(pfd.fd, src, len);
@@ -200,14 +195,6 @@ static int output_replace(struct output *out)
 	return output_fail(out, "replace");
 }
 
-/* Pipes and terminals cannot be synced and need not be. */
-static int output_finish_stream(struct output *out)
-{
-	if (fsync(out->fd) && errno != EINVAL && errno != EROFS && errno != EOPNOTSUPP)
-		return output_fail(out, "write to");
-	return CLI_OK;
-}
-
 int output_commit(struct output *out)
 {
 	struct error err;
@@ -222,7 +209,10 @@ int output_commit(struct output *out)
 	case OUTPUT_STREAM:
 		break;
 	}
-	return output_finish_stream(out);
+	/* Pipes and terminals cannot be synced and need not be. */
+	if (fsync(out->fd) && errno != EINVAL && errno != EROFS && errno != EOPNOTSUPP)
+		return output_fail(out, "write to");
+	return CLI_OK;
 }
 
 void output_close(struct output *out)

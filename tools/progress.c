@@ -90,13 +90,6 @@ void progress_line(const struct progress *p, double seconds, unsigned columns, c
 		 eta);
 }
 
-static void progress_erase(struct progress *p)
-{
-	if (p->drawn)
-		fputs("\r\033[K", stderr);
-	p->drawn = false;
-}
-
 static void progress_draw(struct progress *p)
 {
 	char line[256];
@@ -139,7 +132,9 @@ void progress_show(struct progress *p, uint64_t done)
 void progress_end(struct progress *p)
 {
 	pthread_mutex_lock(&progress_lock);
-	progress_erase(p);
+	if (p->drawn)
+		fputs("\r\033[K", stderr);
+	p->drawn = false;
 	if (progress_current == p)
 		progress_current = NULL;
 	if (!p->ended_us)

@@ -248,12 +248,6 @@ static int put_begin(struct put *p)
 	return rc;
 }
 
-/* After the transfer only the output can fail; an error line then reports that the put is done. */
-static void put_set_done(void)
-{
-	cli_set_tail("; the put itself is complete");
-}
-
 /* Last step: check that the file's name leads to the flushed and verified bytes. */
 static int put_end(struct put *p)
 {
@@ -308,10 +302,12 @@ static int put_file(const struct copy_opts *opts, struct put *p)
 		rc = put_check_durability(p);
 	if (!rc)
 		rc = put_transfer(p);
-	if (!rc)
-		put_set_done();
-	if (!rc)
+	if (!rc) {
+		/* From here only the output can fail; an error line then reports that the put is
+		 * done. */
+		cli_set_tail("; the put itself is complete");
 		put_summarise(p);
+	}
 	check_fini(&p->check);
 	copy_close(&p->c);
 	return rc;

@@ -31,14 +31,6 @@ static void serve_announce_text(const struct server *server)
 		       r.path, rpma_utils_durability_2str(r.durability));
 }
 
-static void serve_announce_region_json(const struct server_region_info *r)
-{
-	cli_json_string("{\"region\":", r->name);
-	cli_json_string(",\"file\":", r->path);
-	printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\"}", r->size,
-	       rpma_utils_durability_2str(r->durability));
-}
-
 static void serve_announce_json(const struct server *server, bool has_secret)
 {
 	const struct address *at = server_get_address(server);
@@ -48,18 +40,12 @@ static void serve_announce_json(const struct server *server, bool has_secret)
 	printf(",\"port\":%s,\"secret\":%s,\"regions\":[", at->port, has_secret ? "true" : "false");
 	for (unsigned i = 0; server_get_region(server, i, &r); i++) {
 		fputs(i ? "," : "", stdout);
-		serve_announce_region_json(&r);
+		cli_json_string("{\"region\":", r.name);
+		cli_json_string(",\"file\":", r.path);
+		printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\"}", r.size,
+		       rpma_utils_durability_2str(r.durability));
 	}
 	puts("]}");
-}
-
-static void serve_announce(const struct server *server, const struct serve_opts *opts)
-{
-	if (opts->json)
-		serve_announce_json(server, opts->server.secret);
-	else
-		serve_announce_text(server);
-	fflush(stdout);
 }
 
 static void serve_report_ready(const struct server *server)
@@ -130,20 +116,15 @@ static int serve_loop(struct server *server, struct serve_opts *opts, int signal
 	}
 }
 
-/* Keep SIGHUP ignored if nohup(1) ignores it. */
-static bool serve_is_ignored(int signal_number)
-{
-	struct sigaction now;
-
-	return !sigaction(signal_number, NULL, &now) && now.sa_handler == SIG_IGN;
-}
-
 /* Call this before any thread exists, so that the library's threads inherit the mask. */
 static int serve_block_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
+	struct sigaction hangup;
+	bool is_ignored = !sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler == SIG_IGN;
 
-	return process_take_signals(signals, serve_is_ignored(SIGHUP) ? 3 : 4);
+	/* Keep SIGHUP ignored if nohup(1) ignores it. */
+	return process_take_signals(signals, is_ignored ? 3 : 4);
 }
 
 /* Called between the steps that create the files, to check for a signal to end. A signal that
@@ -226,7 +207,11 @@ static int serve_files(struct serve_opts *opts, int signal_fd)
 	if (rc)
 		return cli_report(&err, serve_hint_for(&opts->server, &err));
 	serve_warn_if_open_to_all(server, opts);
-	serve_announce(server, opts);
+	if (opts->json)
+		serve_announce_json(server, opts->server.secret);
+	else
+		serve_announce_text(server);
+	fflush(stdout);
 	serve_report_ready(server);
 	rc = serve_loop(server, opts, signal_fd);
 	manager_stopping();

@@ -62,12 +62,6 @@ static int meta_cmd_check(const struct args *args, const struct copyfile *f)
 	return defects ? CODE_IO : CODE_DONE;
 }
 
-static int meta_cmd_dump(const struct args *args, const struct copyfile *f)
-{
-	meta_dump(&f->meta, args->json ? META_FORM_JSON : META_FORM_TEXT, stdout);
-	return CODE_DONE;
-}
-
 int cmd_meta(int argc, char **argv)
 {
 	const struct args_option options[] = {{0}};
@@ -84,7 +78,10 @@ int cmd_meta(int argc, char **argv)
 	code = meta_open(args.rest.items[1], &f);
 	if (code)
 		return code;
-	code = dump ? meta_cmd_dump(&args, &f) : meta_cmd_check(&args, &f);
+	if (dump)
+		meta_dump(&f.meta, args.json ? META_FORM_JSON : META_FORM_TEXT, stdout);
+	else
+		code = meta_cmd_check(&args, &f);
 	copyfile_close(&f);
 	return code;
 }
