@@ -13,13 +13,6 @@
 #include "lib/result.h"
 #include "limit_impl.h"
 
-static void limit_copy_once(char *to, const char *from, size_t size)
-{
-	memcpy(to, from, size);
-	/* This keeps the compiler from removing the copy. */
-	__asm__ volatile("" : : "r"(to) : "memory");
-}
-
 static void limit_copies(const struct bench_case *c, unsigned copies)
 {
 	char *buf[3] = {limit_buffer(c->size), limit_buffer(c->size), limit_buffer(c->size)};
@@ -28,8 +21,11 @@ static void limit_copies(const struct bench_case *c, unsigned copies)
 	struct result r = {0};
 
 	while (!begin || then - begin < case_ns(c)) {
-		for (unsigned i = 0; i < copies; i++)
-			limit_copy_once(buf[i + 1], buf[i], c->size);
+		for (unsigned i = 0; i < copies; i++) {
+			memcpy(buf[i + 1], buf[i], c->size);
+			/* This keeps the compiler from removing the copy. */
+			__asm__ volatile("" : : "r"(buf[i + 1]) : "memory");
+		}
 		now = clock_now_ns();
 		if (begin)
 			samples_add(s, now - then);

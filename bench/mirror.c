@@ -201,22 +201,17 @@ static void mirror_calls(struct mirror_hosts *h, struct result *result, struct s
 	mirror_unmap(t.m);
 }
 
-static uint64_t mirror_size(const struct bench_case *c)
-{
-	uint64_t size = case_is_work(c, "mirror_resync") ? c->size * c->every : mirror_span(c).size;
-
-	return (size + MIRROR_EXTENT - 1) / MIRROR_EXTENT * MIRROR_EXTENT;
-}
-
 static void mirror_measure(const struct bench_case *c,
 			   void (*measure)(struct mirror_hosts *h, struct result *result,
 					   struct samples *samples))
 {
+	uint64_t size = case_is_work(c, "mirror_resync") ? c->size * c->every : mirror_span(c).size;
 	struct samples *samples = samples_new();
 	struct mirror_hosts h;
 	struct result result = {0};
 
-	mirror_hosts_start(&h, c, c->conns + 1, mirror_size(c));
+	size = (size + MIRROR_EXTENT - 1) / MIRROR_EXTENT * MIRROR_EXTENT;
+	mirror_hosts_start(&h, c, c->conns + 1, size);
 	measure(&h, &result, samples);
 	mirror_hosts_stop(&h);
 	if (strcmp(c->link, "shm") == 0 && !h.shm_rx_bytes)

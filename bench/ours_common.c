@@ -91,18 +91,16 @@ void ours_open(struct ours *o, const struct bench_case *c, int usage, char *mem,
 	ours_must(rpma_mr_reg(o->peer, mem, size, usage, &o->mr), "register memory");
 }
 
-static void ours_conn_close(struct ours_conn *oc)
-{
-	rpma_batch_delete(&oc->batch);
-	rpma_mr_remote_delete(&oc->there);
-	rpma_conn_delete(&oc->conn);
-	free(oc->begun);
-}
-
 void ours_close(struct ours *o)
 {
-	for (unsigned i = 0; i < o->c->conns; i++)
-		ours_conn_close(&o->conns[i]);
+	for (unsigned i = 0; i < o->c->conns; i++) {
+		struct ours_conn *oc = &o->conns[i];
+
+		rpma_batch_delete(&oc->batch);
+		rpma_mr_remote_delete(&oc->there);
+		rpma_conn_delete(&oc->conn);
+		free(oc->begun);
+	}
 	free(o->conns);
 	ours_must(rpma_mr_dereg(&o->mr), "deregister memory");
 	ours_must(rpma_cq_delete(&o->cq), "delete the queue");

@@ -65,24 +65,16 @@ static void ours_target_accept_all(struct ours *o, const struct ours_target *t, 
 	ours_must(rpma_conn_cfg_delete(&cfg), "configuration");
 }
 
-static uint64_t ours_target_writebacks(const struct ours *o)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < o->c->conns; i++)
-		sum += ours_counter(o->conns[i].conn, "writebacks");
-	return sum;
-}
-
 static void ours_target_report(struct ours *o, int fd)
 {
-	struct ours_report report;
+	struct ours_report report = {.writebacks = 0};
 	char over;
 
 	ours_must(rpma_utils_get_durability(o->mem, o->size, &report.durability, NULL, 0),
 		  "durability");
 	ends_get(fd, &over, sizeof(over));
-	report.writebacks = ours_target_writebacks(o);
+	for (unsigned i = 0; i < o->c->conns; i++)
+		report.writebacks += ours_counter(o->conns[i].conn, "writebacks");
 	ends_put(fd, &report, sizeof(report));
 }
 

@@ -104,22 +104,16 @@ static void visible_pairs(struct ours *o, unsigned count)
 	}
 }
 
-static void visible_pause(unsigned *seed)
-{
-	unsigned range = VISIBLE_PAUSE_US_MAX - VISIBLE_PAUSE_US_MIN;
-
-	usleep(VISIBLE_PAUSE_US_MIN + (unsigned)rand_r(seed) % range);
-}
-
 static uint64_t visible_for(struct ours *o, uint64_t ns)
 {
+	const unsigned pause_range = VISIBLE_PAUSE_US_MAX - VISIBLE_PAUSE_US_MIN;
 	uint64_t begin = clock_now_ns();
 	unsigned seed = 1;
 
 	for (unsigned n = 1; clock_now_ns() - begin < ns; n++) {
 		visible_pairs(o, o->c->every - 1);
 		visible_write(o, clock_now_ns());
-		visible_pause(&seed);
+		usleep(VISIBLE_PAUSE_US_MIN + (unsigned)rand_r(&seed) % pause_range);
 		if (n % VISIBLE_FLUSHED == 0)
 			visible_flush(o, false);
 	}

@@ -18,17 +18,6 @@ struct workers_run {
 	uint64_t from, last; /* end times of the warm-up and of the last write, in ns */
 };
 
-static void workers_add(struct workers_run *run, uint64_t begun)
-{
-	uint64_t now;
-
-	pthread_mutex_lock(&run->lock);
-	now = clock_now_ns();
-	samples_add(run->samples, now - begun);
-	run->last = now;
-	pthread_mutex_unlock(&run->lock);
-}
-
 static void workers_begin(struct worker *w, unsigned slot, uint64_t *begun)
 {
 	*begun = clock_now_ns();
@@ -38,11 +27,17 @@ static void workers_begin(struct worker *w, unsigned slot, uint64_t *begun)
 /* Finish the write of this slot, and count it if it began after the warm-up. */
 static bool workers_finish(struct workers_run *run, struct worker *w, unsigned slot, uint64_t begun)
 {
+	uint64_t now;
+
 	if (run->all.client->finish)
 		run->all.client->finish(w, slot);
 	if (begun < run->from)
 		return false;
-	workers_add(run, begun);
+	pthread_mutex_lock(&run->lock);
+	now = clock_now_ns();
+	samples_add(run->samples, now - begun);
+	run->last = now;
+	pthread_mutex_unlock(&run->lock);
 	return true;
 }
 
