@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * counts N WORK wait|poll|both: make N operations between two processes and nothing else
- * repeatedly, so that counts.sh can compute the cost of one operation. The program uses only calls
- * of librpma 1.2. With "both", one thread has both ends and polls them in turn, so that only the
- * round trip counts.
+ * counts N WORK wait|poll|both: make N operations between two processes. The program repeats only
+ * these operations, so that counts.sh can compute the cost of one. The program uses only calls of
+ * librpma 1.2. With "both", one thread has both ends and polls them in turn, so that only the cost
+ * of the round trip is measured.
  *
  *   write  write 64 bytes, and flush
  *   batch  write 64 bytes 63 times, and flush once
@@ -103,7 +103,7 @@ static void expect_established(struct end *e)
 
 static void pong_back(struct end *e);
 
-/* A completion at the other end is one of a receive. */
+/* Each completion at the other end must be a received message. */
 static void poll_other(struct end *e)
 {
 	struct ibv_wc wc;
@@ -171,7 +171,7 @@ static void send_once(struct end *e)
 	must(rpma_send(e->conn, e->mr, LEN, LEN, RPMA_F_COMPLETION_ON_ERROR, NULL), "a send");
 }
 
-/* Post the receive before the message, so that the answer finds it. */
+/* Post the receive before the message, so that it is posted when the answer arrives. */
 static void ping(struct end *e)
 {
 	post_recv(e);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_cost library|librpma HOST:PORT N LENGTH RECORDS -- append to a log and make it durable, N
- * times, each time RECORDS records of LENGTH bytes. "library" uses librpmafile. "librpma" makes the
- * calls that a program makes without it: copy into a registered buffer, post a batch of writes and
- * a flush, wait.
+ * file_cost library|librpma HOST:PORT N LENGTH RECORDS -- N times, append RECORDS records of LENGTH
+ * bytes to a log, and make them durable. "library" uses librpmafile. "librpma" makes the calls of a
+ * program without librpmafile: copy into a registered buffer, post a batch of writes and a flush,
+ * and wait.
  */
 #include <err.h>
 #include <librpmafile.h>

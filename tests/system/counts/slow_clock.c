@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slow_clock.c -- if this is preloaded, the monotonic clock, and waits that use it, run SLOW times
- * as slowly. A program under valgrind also runs slower, so its timers then expire as often as
- * without valgrind.
+ * slow_clock.c -- if this library is preloaded, the monotonic clock, and waits that use it, are
+ * SLOW times slower. A program under valgrind is slower, too. With this library its timers expire
+ * as often as without valgrind.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 #define SLOW    200
 #define SECOND  INT64_C(1000000000)
-#define FOREVER (1000 * SECOND) /* longer waits are not changed */
+#define FOREVER (1000 * SECOND) /* longer waits are not prolonged */
 
 static int64_t began;
 

@@ -53,8 +53,8 @@ static bool recorder_is_verified(const struct recorder *r, uint64_t n)
 	return n % 2 && !rpma_conn_get_remote_caps(r->client.conn, &caps) && caps & RPMA_CAP_VERIFY;
 }
 
-/* Post a write and a flush, or a write and a Read. When the second one completes, the bytes are
- * persistent; later requests wait for it. */
+/* Post a write and a flush, or a write and a Read. When the second request completes, the bytes are
+ * persistent. Later requests wait for it. */
 static int recorder_post_persist(struct recorder *r, size_t to)
 {
 	struct client *c = &r->client;
@@ -83,7 +83,7 @@ static int recorder_post_commit(struct recorder *r)
 				RPMA_F_COMPLETION_ALWAYS, NULL);
 }
 
-/* Write, flush, write the word, flush: one call, and usually one system call. */
+/* Write, flush, write the word and flush with one call, which usually makes one system call. */
 static int recorder_post_batch(struct recorder *r, size_t from, size_t to)
 {
 	struct client *c = &r->client;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recorder.h -- numbered records, several under way. Record n is in slot n of region 0. A
- * persistent flush follows it (or a verify, for every other record), then an atomic write of n + 1
- * to the last word of the region, and a flush of that word. The record is acknowledged when the
- * last flush succeeds.
+ * recorder.h -- numbered records, several of them outstanding. Record n is in slot n of region 0.
+ * After the write of the record there is a persistent flush (or a verify, for every other record),
+ * then an atomic write of n + 1 to the last word of the region, and a flush of this word. The
+ * record is acknowledged when the last flush succeeds.
  *
- * So the word is at least the number of acknowledged records. No record with a lower number than
- * the word may be missing: each was persistent before the word was written, whether it was
- * acknowledged or not.
+ * So the word is at least the number of acknowledged records. No record with a number below the
+ * word is allowed to be missing: each such record was persistent before the word was written, even
+ * if it was never acknowledged.
  */
 #ifndef CRASH_RECORDER_H
 #define CRASH_RECORDER_H
@@ -36,8 +36,7 @@ struct recorder {
 void record_make(uint8_t record[RECORD_SIZE], uint64_t n);
 
 int recorder_open(struct recorder *r, uint64_t first);
-/* Choose how records are posted, if not by one call for each request. Call this after the
- * connect. */
+/* Call this after the connect if records are not posted by one call for each request. */
 int recorder_prepare(struct recorder *r, enum record_how how);
 /* Post the next record; the ring must have a free slot. */
 int recorder_post(struct recorder *r);

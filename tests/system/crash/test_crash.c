@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_crash.c -- either side is killed at a random moment; the acknowledged records must be in the
+ * test_crash.c -- one side is killed at a random time. The acknowledged records must be in the
  * file.
  *
- * SYSTEM_ROUNDS is the number of rounds; SYSTEM_SEED repeats the moments of an earlier run.
+ * SYSTEM_ROUNDS is the number of rounds; SYSTEM_SEED repeats the random times of an earlier run.
  */
 #include "system/lib/check.h"
 
@@ -176,7 +176,7 @@ static uint64_t record_for_a_moment(struct remote *target, uint64_t first)
 	assert_int_equal(
 		proc_start(&p, (const char *[]){SYSTEM_RECORDER, target->port, number, NULL}, NULL),
 		0);
-	/* Wait for the first acknowledgement, so that work is under way at the kill. */
+	/* Wait for the first acknowledgement, so that requests are outstanding at the kill. */
 	assert_int_equal(poll(&(struct pollfd){.fd = p.out, .events = POLLIN}, 1, 20000), 1);
 	usleep((useconds_t)some_us());
 	proc_signal(&p, SIGKILL);
@@ -199,10 +199,8 @@ static void a_killed_initiator_leaves_a_target_that_serves_the_next(void **state
 		acked = record_for_a_moment(&target, before);
 		expect_records(acked);
 		total += acked - before;
-		/*
-		 * Bytes that the killed initiator had under way must not arrive after those of the
-		 * next initiator.
-		 */
+		/* Bytes that the killed initiator has sent must not arrive after bytes of the next
+		 * initiator. */
 		assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 		if (acked > RECORDS / 2) {
 			zero_file();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * capture.h -- write a capture file (pcapng) of IPv4 connections, one after another. The bytes are
- * real, the packets are generated: this needs no privilege, and the caller decides where packets
- * end.
+ * capture.h -- write a capture file (pcapng) of IPv4 connections, one after another. The bytes come
+ * from real connections, but the packets are generated. So no privilege is needed, and the caller
+ * decides where packets end.
  */
 #ifndef DECODE_CAPTURE_H
 #define DECODE_CAPTURE_H

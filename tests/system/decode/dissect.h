@@ -2,8 +2,8 @@
 /*
  * dissect.h -- run Wireshark's dissector with its default preferences on a capture.
  *
- * It may report "chats" and "notes" of TCP on the begin and the end of a connection, but no
- * warnings or errors.
+ * The dissector is allowed to report "chats" and "notes" of TCP about the begin and the end of a
+ * connection, but no warnings or errors.
  */
 #ifndef DECODE_DISSECT_H
 #define DECODE_DISSECT_H
@@ -30,7 +30,9 @@ void dissect(struct dissection *d, const char *file);
 int dissection_count(const struct dissection *d, unsigned opcode);
 /* Assert that no packet is malformed, causes a warning, or is unknown to the dissector. */
 void dissection_expect_no_trouble(const struct dissection *d);
-/* Returns the number of FPDUs with a right CRC; *bad gets the number of all others. */
+/*
+ * Returns the number of FPDUs with a correct CRC; *bad gets the number of FPDUs with a wrong CRC.
+ */
 int dissection_crcs(const char *file, int *bad);
 
 #endif

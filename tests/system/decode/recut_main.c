@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * recut IN.pcap OUT.pcapng -- copy the TCP connections of a real capture, with one packet for each
- * frame of MPA. TCP may cut a stream anywhere, and Wireshark loses track at some cuts (doc/wire.md
- * section 11).
+ * frame of MPA. TCP can cut a stream anywhere, and at some cuts Wireshark no longer finds the next
+ * frame (doc/wire.md section 11).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void write_frame(struct capture *out, struct half *h, enum flow_side from
 	h->said += len;
 }
 
-/* Write the request and the reply, then all bytes of one side, then those of the other. */
+/* Write the request and the reply, then all bytes of one side, then all bytes of the other side. */
 static void write_conn(struct capture *out, const struct pcap_conn *conn)
 {
 	const struct pcap_stream *stream = conn->stream;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * relay.h -- a TCP relay that records all bytes that it passes. The bytes of one recv() become one
- * packet of the capture.
- */
+/* relay.h -- a TCP relay that records all bytes that it passes. The bytes that one recv() returns
+ * become one packet of the capture. */
 #ifndef DECODE_RELAY_H
 #define DECODE_RELAY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_decode.c -- Wireshark's dissector, an independent implementation, decodes everything that
- * softrnic sends. The dissector does not know the extensions, such as Flush, but accepts their
+ * softrnic sends. The dissector does not support the extensions, such as Flush, but accepts their
  * frames as well-formed.
  */
 #include "system/lib/check.h"

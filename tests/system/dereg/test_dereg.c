@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_dereg.c -- regions are registered and deregistered while peers write to them without a
- * pause. After a deregistration has returned, no peer writes to the memory, so the program may
- * reuse it at once.
+ * test_dereg.c -- regions are registered and deregistered while peers continually write to them.
+ * After a deregistration has returned, no peer writes to the memory, so the program can immediately
+ * reuse it.
  */
 #include "system/lib/check.h"
 
@@ -17,7 +17,7 @@
 #define SIZE       (1 * MIB)
 #define ROUNDS     (SYSTEM_SANITIZED ? 40 : 200)
 #define OTHER_BYTE 0x6b
-#define HIT_MAX_MS 20000 /* a peer may need 2 s to disconnect */
+#define HIT_MAX_MS 20000 /* a peer can need 2 s to disconnect */
 
 /* Two processes of three connections each. */
 static const char *const shares[] = {"0:3:6", "3:3:6"};
@@ -44,7 +44,7 @@ static void serve_for(unsigned us)
 		target_step(&target, 1);
 }
 
-/* Peers may write to this memory meanwhile: hide the race from ThreadSanitizer. */
+/* Peers can write to this memory meanwhile, so hide the race from ThreadSanitizer. */
 __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uint8_t byte)
 {
 	const volatile uint64_t *word = (const volatile uint64_t *)p;
@@ -69,7 +69,7 @@ static void expect_no_write(uint8_t *p)
 	assert_true(all_are(p, OTHER_BYTE));
 }
 
-/* A deregistration cuts some writes off. */
+/* A deregistration interrupts some writes. */
 static void round_of(int fd, unsigned serve_us, bool reuse)
 {
 	uint64_t end = clock_now_ns() + HIT_MAX_MS * NSEC_PER_MS;
@@ -108,7 +108,7 @@ static int stop(void **state)
 	int status = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-		/* Some writers disconnect in good order; this process is then the other end. */
+		/* Some writers disconnect properly, and this process serves their disconnect. */
 		close(writer[i].in);
 		writer[i].in = -1;
 	}
@@ -138,7 +138,7 @@ static void nothing_is_written_after_a_deregistration(void **state)
 	rounds(-1);
 }
 
-/* The same for a file, with write-backs under way. */
+/* The same test for a file, while write-backs are in progress. */
 static void nothing_is_written_after_a_file_was_deregistered(void **state)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -81,7 +81,9 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	fill_disk("full/filler");
 	remote_must_start(&target, NULL, "file:1048576:0xff:small/file",
 			  "file:1048576:0xff:small/file", "file:1048576:0xff:good");
-	/* Write many pages at once, because one or two may still find space. */
+	/*
+	 * Write many pages in one operation, because there can still be space for one or two pages.
+	 */
 	OK(client_begin(&c, SIZE, target.port));
 	memset(c.buf, 0x33, SIZE);
 	assert_int_equal(client_put(&c, 0, 0, SIZE, &wc), RPMA_E_UNKNOWN);
@@ -142,7 +144,7 @@ static void a_loss_reported_to_the_application_still_fails_the_flush(void **stat
 	OK(client_begin(&c, SIZE, target.port));
 	put_visibly(&c, SIZE);
 	assert_false(target_syncs(&target));
-	/* The kernel may report losses of data and of metadata separately. */
+	/* The kernel can report losses of data and of metadata separately. */
 	for (int i = 0; i < 10 && !target_syncs(&target); i++)
 		;
 	assert_true(target_syncs(&target));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_file.c -- what librpmafile reports as durable is on the server's medium. Bytes that cannot
- * be written to the medium are never reported as durable.
- */
+/* test_file.c -- bytes that librpmafile reports as durable are on the server's medium. Bytes that
+ * cannot be written to the medium are never reported as durable. */
 #include "system/lib/check.h"
 
 #include <librpmafile.h>
@@ -14,7 +12,7 @@
 #include "system/lib/proc.h"
 
 #define BLOCK BAD_DISK_BLOCK
-#define BIG   (20 * BLOCK) /* too large for the library to copy */
+#define BIG   (20 * BLOCK) /* too long for the library's copy */
 #define WAIT  20000
 
 static struct bad_disk disk;
@@ -75,7 +73,7 @@ static char on_medium(uint64_t offset)
 	return byte;
 }
 
-/* After a power cut at this moment the file has the synced bytes, and some of the others. */
+/* After a power cut at this moment the file has the synced bytes, and some of the other bytes. */
 static void what_was_synced_survives_a_power_cut(void **state)
 {
 	uint64_t word;
@@ -102,9 +100,9 @@ static void what_was_synced_survives_a_power_cut(void **state)
 }
 
 /*
- * The disk has failed once. While this server serves the file, no further sync of it succeeds,
- * because the kernel has dropped the bytes that it could not write. After a restart of the server
- * the file works again, and has the acknowledged bytes.
+ * The disk has failed once. While this server serves the file, no further sync of the file
+ * succeeds, because the kernel has dropped the bytes that it could not write. After a restart of
+ * the server the file works again, and has the acknowledged bytes.
  */
 static void a_failed_write_back_is_no_success_later(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_frozen_memory.c -- memory whose file system does not answer: a store to a clean page of a
- * file on a frozen file system waits until the file system is unfrozen. Only the storing thread may
- * wait, and no other connection.
+ * file on a frozen file system waits until the file system is unfrozen. Only the storing thread is
+ * allowed to wait, and no other connection.
  */
 #include "system/lib/check.h"
 
@@ -18,7 +18,7 @@
 #define PAGE     4096
 #define STUCK    20 /* connections that each have a waiting write */
 #define WATCH_NS (2 * NSEC_PER_SEC)
-/* the file system is unfrozen after 30 s, so a wait for that takes longer than this */
+/* the file system is unfrozen after 30 s, so a wait until that time takes longer than this */
 #define LATE_NS (10 * NSEC_PER_SEC)
 
 enum { FROZEN, QUICK, MEMORY, SPARE };

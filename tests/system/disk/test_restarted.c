@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_restarted.c -- an earlier server could not write a block of its file. A new `rpma serve` of
- * this file must serve only bytes that are on the medium, and must not acknowledge others.
- */
+/* test_restarted.c -- an earlier server could not write a block of its file. A new `rpma serve` of
+ * this file must serve only bytes that are on the medium, and must not acknowledge other bytes. */
 #include "system/lib/check.h"
 
 #include <fcntl.h>
@@ -54,7 +52,7 @@ static void stop(int sig)
 	proc_kill(&server);
 }
 
-/* Write one block of this letter, and flush it persistently. */
+/* Fill one block with this letter, and flush it persistently. */
 static void put(char letter, bool is_to_succeed)
 {
 	int rc = run_shell("head -c %u /dev/zero | tr '\\0' %c >letter && %s put -r data letter %s "
@@ -146,7 +144,7 @@ static void pages_that_another_program_has_mapped_are_reported(void **state)
 		fail_msg("%s", line);
 	stop(SIGTERM);
 	munmap(addr, BLOCK);
-	serve(""); /* the log must not have that line */
+	serve(""); /* the log must not have the line about lost bytes */
 	stop(SIGTERM);
 	close(fd);
 }

@@ -17,7 +17,8 @@
 #define ROUNDS    8
 #define SAMPLES   (SYSTEM_SANITIZED ? 25 : 100) /* samples in each half of a round */
 #define TRIES     5
-/* On a busy machine the ratio is between 0.3 and 2.9 by chance, so there are tries for this long. */
+/* On a busy machine the ratio varies between 0.3 and 2.9 by chance, so repeat the test for this
+ * time. */
 #define BUSY_NS   (40 * NSEC_PER_SEC)
 #define RATIO_MAX 1.2
 
@@ -149,7 +150,7 @@ static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 	}
 }
 
-/* The initiator of the flush is killed. The target deletes the connection and works on. */
+/* The initiator of the flush is killed. The target deletes the connection and continues to work. */
 static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 {
 	struct client slow, quick;
@@ -178,9 +179,9 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 }
 
 /*
- * The thread of the target that receives the flush may make the write-back itself, because the file
- * was quick so far. Another thread must then take over its work. Waiting until the file system is
- * unfrozen would take 30 s.
+ * The target's thread that receives the flush can make the write-back itself, because the file has
+ * been fast until now. Another thread must then take over the other work of this thread. Waiting
+ * until the file system is unfrozen would take 30 s.
  */
 static void a_flush_that_hangs_after_quick_ones_delays_no_other(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_vanishing_memory.c -- registered memory disappears while peers write to it: another process
- * truncates a file, or the target's program removes a mapping. The target must work on.
+ * truncates the file, or the target's program removes the mapping. The target must continue to
+ * work.
  */
 #include "system/lib/check.h"
 
@@ -75,7 +76,7 @@ static void begin(struct scene *s, const char *crc)
 	wait_until_writing(s, 500);
 }
 
-/* Check that the good region still works, and that every process ends in good order. */
+/* Check that the good region still works, and that every process exits without an error. */
 static void end(struct scene *s)
 {
 	struct client c;

@@ -20,13 +20,14 @@ static struct loop_disk disk;
 static struct remote target;
 static struct client client;
 
-/* Returns a block that was not written before. Blocks that are neighbours in a folio come long
- * after each other. */
+/* Returns a block that was not written before. Neighbouring blocks of a folio are returned at very
+ * different times. */
 static size_t next_block(void)
 {
 	static size_t n;
 
-	return n++ * 2647 % (SIZE / BLOCK) * BLOCK; /* 2647 is a prime, so each block comes once */
+	/* 2647 is a prime, so each block is returned once */
+	return n++ * 2647 % (SIZE / BLOCK) * BLOCK;
 }
 
 static void a_flushed_block_writes_little_more_than_itself(void **state)

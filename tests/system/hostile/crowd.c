@@ -19,7 +19,7 @@
 #define CONNECTION_MS  400
 #define SLOW_MS        4000
 #define LAST_MS        20000 /* time for the target to end the last connection of each role */
-#define BURST          64    /* sends of a FLOOD role each time that it may act */
+#define BURST          64    /* violations that a FLOOD role sends each time that it is called */
 #define VIOLATION_MAX  70000 /* length in bytes */
 #define REQUEST_MAX    64
 
@@ -53,7 +53,8 @@ static struct member {
 } members[CROWD_SIZE];
 static struct sockaddr_in target;
 static pthread_t thread;
-static uint64_t last_at; /* time at which the last role has done its violation */
+/* time limit by which the target must have ended a connection of each short role */
+static uint64_t last_at;
 static atomic_bool done;
 
 static enum role_id role_of(const struct member *m)

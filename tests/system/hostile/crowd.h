@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * crowd.h -- one thread that plays hundreds of hostile peers at once. Each peer has a role: it
- * breaks the rules in its own way, again and again.
- */
+/* crowd.h -- one thread that plays hundreds of hostile peers at the same time. Each peer has a
+ * role: it repeatedly breaks the rules in one way. */
 #ifndef HOSTILE_CROWD_H
 #define HOSTILE_CROWD_H
 
@@ -50,10 +48,8 @@ struct crowd_count {
 	unsigned long ended;       /* connections that the target ended */
 };
 
-/*
- * Start the crowd against the target's port. known: a connection that has the descriptors of the
- * target's regions; the crowd uses the upper half of the first region.
- */
+/* Start the crowd against the target's port. `known` is a connection that has received the
+ * descriptors of the target's regions. The crowd uses the upper half of the first region. */
 void crowd_start(const char *port, const struct raw *known);
 /*
  * Wait until the target has ended one connection of each short role, and end all connections.

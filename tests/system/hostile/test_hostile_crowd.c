@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_crowd.c -- hundreds of hostile peers of every kind at once, and an honest client
- * among them. The client must read back what it wrote and flushed, and must be served in bounded
- * time. Afterwards the target must keep no resources of the hostile peers.
+ * test_hostile_crowd.c -- hundreds of hostile peers of every kind at the same time, and one honest
+ * client. The client must read back the bytes that it wrote and flushed, and must be served in
+ * bounded time. Afterwards the target must keep no resources of the hostile peers.
  */
 #include "system/lib/check.h"
 
@@ -103,7 +103,7 @@ static void expect_every_role_was_played(void)
 }
 
 /*
- * With so many descriptors the engine starts a second thread, whose epoll descriptors stay open.
+ * With this many descriptors the engine starts a second thread, whose epoll descriptors stay open.
  */
 #define LOOP_FDS 2
 
@@ -117,10 +117,8 @@ static void expect_descriptors_to_return(int before)
 	assert_int_equal(gauge_fds(target.proc.pid), before);
 }
 
-/*
- * A new client connects among the crowd. If the target accepts more slowly than the crowd connects,
- * its backlog is sometimes full, and a rejected client tries again.
- */
+/* A new client connects while the crowd is connected. If the target accepts more slowly than the
+ * crowd connects, its backlog is sometimes full, and a rejected client tries again. */
 static void newcomer_gets_in(void)
 {
 	uint64_t end = clock_now_ns() + 20 * NSEC_PER_SEC;

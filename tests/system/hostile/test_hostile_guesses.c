@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_guesses.c -- a peer that guesses STags on many connections at once: the target must
- * limit the rate of the guesses, no guess may find a region, and no other peer may have to wait.
+ * test_hostile_guesses.c -- a peer that guesses STags on many connections at the same time. The
+ * target must limit the rate of the guesses. No guess must find a region, and no other peer must
+ * have to wait.
  *
  * The attacker is 127.0.0.2; all other peers are 127.0.0.1.
  */
@@ -22,8 +23,8 @@
 #define BURST     100 /* RATE_LIMIT_BURST */
 #define RATE      10  /* SOFTRNIC_VIOLATIONS_PER_S */
 #define ATTACK_MS 4000
-/* connections that have a guess under way when the permitted burst is used up: such guesses are
- * subtracted from later ones */
+/* connections that send a guess when the permitted burst is already used up: such guesses are
+ * subtracted from later permitted guesses */
 #define RESERVES      4
 #define SIZE          65536
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 10000 : 2000)
@@ -31,7 +32,7 @@
 static struct remote target;
 static struct client honest;
 static struct raw slot[PARALLEL], reserve[RESERVES], settled;
-/* true: the reply has arrived on this connection, and its guess is under way */
+/* true: the reply has arrived on this connection, and the guess has been sent */
 static bool connected[PARALLEL];
 static int parallel;
 static unsigned long guesses, answers;
@@ -73,7 +74,7 @@ static void start_handshake(int i)
 	connected[i] = false;
 }
 
-/* Guess: a right address with a wrong STag. */
+/* Send a guess: a correct address with a wrong STag. */
 static void guess(struct raw *r)
 {
 	static const uint8_t mark[8] = {0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb};
@@ -131,10 +132,8 @@ static void connect_from_there(struct raw *r)
 	assert_int_equal(raw_take_reply(r), 0);
 }
 
-/*
- * Guess until new connections have to wait, because the address is more than RESERVES guesses
- * ahead.
- */
+/* Guess until new connections have to wait: the address has then sent RESERVES guesses more than
+ * permitted. */
 static void attack_until_held(void)
 {
 	for (int i = 0; i < RESERVES; i++)
@@ -201,8 +200,7 @@ static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 		connect_honestly();
 		visits++;
 	}
-	/* The target does not delay guesses that are under way at the same time, but counts them
-	 * later. */
+	/* The target cannot delay guesses that arrive at the same time, but counts them later. */
 	allowed = BURST + PARALLEL + (now_ms() - begin) * RATE / 1000 + 1;
 	print_message("%lu guesses in %d ms, %d honest visits\n", guesses, (int)(now_ms() - begin),
 		      visits);
@@ -213,8 +211,9 @@ static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 	stop();
 }
 
-/* A delayed peer must be able to connect in the end, for instance after a bug of its program is
- * fixed. */
+/*
+ * A delayed peer must finally be able to connect, for instance after a bug of its program is fixed.
+ */
 static void a_delayed_peer_connects_later(void **state)
 {
 	uint64_t begin = now_ms();
@@ -256,7 +255,8 @@ static void an_endpoint_is_deleted_while_peers_are_delayed(void **state)
 	}
 }
 
-/* More connections wait than an endpoint delays: the oldest is closed, and the process works on. */
+/* More connections wait than an endpoint delays. The oldest connection is closed, and the process
+ * continues to work. */
 static void delayed_connections_are_bounded(void **state)
 {
 	enum { CROWD = 300, HELD = 256 };
@@ -278,7 +278,7 @@ static void delayed_connections_are_bounded(void **state)
 	stop();
 }
 
-/* This test gives the number of guesses without the limit, for comparison. */
+/* For comparison, this test prints the number of guesses without the limit. */
 static void without_the_limit_guesses_are_many(void **state)
 {
 	uint64_t begin;

@@ -17,7 +17,7 @@
 #include "system/lib/remote.h"
 
 #define SLOW          200
-#define CROWD         1100 /* more than an endpoint permits at once */
+#define CROWD         1100 /* more handshakes than an endpoint permits at the same time */
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 20000 : 5000)
 #define REQUEST_MS    3000
 /* Limit for a valid client: much shorter than the target's limit for a handshake. */
@@ -34,7 +34,7 @@ static uint64_t now_ms(void)
 	return clock_now_ns() / NSEC_PER_MS;
 }
 
-/* A test may read the target's log; the log is printed at the end. */
+/* A test can read the target's log. The log is printed at the end. */
 static int start_logging(const char *limit)
 {
 	int ours = dup(STDERR_FILENO), ret;
@@ -145,8 +145,8 @@ static void a_slow_handshake_delays_no_other(void **state)
 		connect_honestly();
 		connects++;
 	}
-	/* A single byte does not extend the limit: the limit would not have passed yet if it
-	 * did. */
+	/* A single byte must not extend the limit. If each byte extended it, the limit would not
+	 * have passed yet. */
 	for (int i = 0; i < SLOW; i++) {
 		assert_true(ends_until(fd[i], begin + 2 * REQUEST_MS + REQUEST_MS / 2));
 		close(fd[i]);
@@ -209,8 +209,8 @@ static void an_invalid_request_is_closed_at_once(void **state)
 	connect_honestly();
 }
 
-/* MPA permits private data of this length, but rdma_cm cannot deliver them: the request is refused,
- * not truncated. */
+/* MPA permits private data of this length, but rdma_cm cannot deliver them. So the request is
+ * refused, and its private data are not truncated. */
 static void private_data_that_the_interface_cannot_carry_is_rejected(void **state)
 {
 	uint8_t frame[MPA_START_MAX];
@@ -247,7 +247,8 @@ static void connections_without_a_request_delay_no_other(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 }
 
-/* Above the limit the target closes the oldest handshake, because the newest may be valid. */
+/* Above the limit the target closes the oldest handshake, because the newest handshake is more
+ * likely to be valid. */
 static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 {
 	static int fd[CROWD];
@@ -267,8 +268,8 @@ static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 
 /* --- lines in the target's log ------------------------------------------------------------ */
 
-/* Returns how many periods of the log's limit may have begun since begin_ms, including the
- * first. */
+/* Returns the maximum number of periods of the log's rate limit that have begun since begin_ms,
+ * including the first period. */
 static int periods_since(uint64_t begin_ms)
 {
 	return (int)((now_ms() - begin_ms) / LOG_LIMIT_PERIOD_MS) + 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_hello.c -- peers that agree to the extensions, and then send no HELLO, two of them,
- * a malformed one, or another message first. The target must place none of their bytes, and must
+ * test_hostile_hello.c -- peers that agree to the extensions, and then send no HELLO, two HELLOs, a
+ * malformed HELLO, or another message first. The target must place none of their bytes, and must
  * end only their own connection.
  */
 #include "system/lib/check.h"
@@ -43,7 +43,7 @@ static void bystander_goes_on(void)
 	OK(client_echo(&bystander, 32));
 }
 
-/* Connect with consent, and take the target's HELLO, but send no HELLO. */
+/* Connect with consent, and receive the target's HELLO, but send no HELLO. */
 static void connect_mute(struct raw *r)
 {
 	const uint8_t *payload;

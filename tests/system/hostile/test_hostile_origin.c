@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_origin.c -- peers that abuse the question about former connections (doc/wire.md s6,
- * "Origin"): they send malformed questions, or so many that the target might have no space for
- * those of other peers.
+ * "Origin"): they send malformed questions, or so many that the target could have no space for
+ * questions of other peers.
  */
 #include "system/lib/check.h"
 
@@ -10,8 +10,8 @@
 #include "system/lib/rawpeer.h"
 #include "system/lib/remote.h"
 
-#define END_MS 2000 /* less than the time in which a connection has to name itself */
-#define ASKERS 20   /* each sends 64 questions, together more than the target stores */
+#define END_MS 2000 /* less than the time limit for a connection's first Origin */
+#define ASKERS 20   /* each connection sends 64 questions, in total more than the target stores */
 
 static struct remote target;
 static struct raw peer, silent;
@@ -27,7 +27,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-/* Connect as a peer that takes part: its HELLO has an instance. */
+/* Connect as a peer that supports Origin: its HELLO has an instance. */
 static void connect_to_ask(struct raw *r)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR,
@@ -98,7 +98,7 @@ static void nonsense_is_refused(void **state)
 	expect_refused("a range that ends before it begins", &o);
 }
 
-/* While a silent connection has not named itself, the target must store each question. */
+/* As long as a silent connection has sent no Origin, the target must store each question. */
 static void peers_that_ask_without_end_keep_no_other_from_asking(void **state)
 {
 	const uint8_t *payload;

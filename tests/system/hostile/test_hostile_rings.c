@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_rings.c -- peers that move to rings in shared memory as agreed, and then write
- * impossible positions and malformed messages there. The target must end only their own connection,
- * with a reason, and free its rings. Memory to which they have no access must not change.
+ * impossible positions and malformed messages to the rings. The target must end only their own
+ * connection, with a reason, and free its rings. Memory to which they have no access must not
+ * change.
  */
 #include "system/lib/check.h"
 
@@ -116,7 +117,7 @@ static bool log_has(const char *text)
 	return has;
 }
 
-/* Check that no byte was placed after the first 64, which belong to another, honest peer. */
+/* Check that no byte was placed after the first 64 bytes, which an honest peer uses. */
 static void expect_nothing_placed(void)
 {
 	static const char zeros[] = "00000000000000000000000000000000";
@@ -138,7 +139,7 @@ static bool target_has_freed(void)
 }
 
 /* The target must end the connection and free all its resources while this end still has its
- * sockets. */
+ * sockets open. */
 static void expect_end(void)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
@@ -197,7 +198,8 @@ static void an_impossible_position_of_the_reader_ends_its_connection(void **stat
 		struct raw_region *region = &peer.region[0];
 
 		atomic_store(&rings.ring[1]->head, positions[i]);
-		/* Request more bytes than the ring has free as the target sees it. */
+		/* Request more bytes than are free in the ring according to the position that the
+		 * target sees. */
 		for (uint64_t sent = 0; sent <= rings.size; sent += SIZE)
 			raw_read(&peer, region->stag, region->addr, SIZE);
 		expect_end();
@@ -210,7 +212,7 @@ static void send_random(size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		bytes[i] = (uint8_t)next_random();
-	if (next_random() % 2) /* in half of the cases a length that is soon complete */
+	if (next_random() % 2) /* in half of the cases use a length that is soon complete */
 		bytes[0] = 0;
 	raw_send(&peer, bytes, len);
 }
@@ -220,7 +222,7 @@ static void garbage_ends_its_own_connection(void **state)
 	for (int i = 0; i < GARBAGES; i++) {
 		connect_rings();
 		send_random(1 + next_random() % 4096);
-		/* end the connection, because the target may wait for more bytes */
+		/* end the connection, because the target possibly waits for more bytes */
 		raw_close(&peer);
 		expect_end();
 	}
@@ -249,7 +251,7 @@ static void an_fpdu_that_is_cut_or_too_long_is_not_executed(void **state)
 		bytes[1] = (uint8_t)lengths[i];
 		raw_send(&peer, bytes, 2 + (size_t)len + 32);
 		raw_close(&peer);
-		/* The received part of a Write may be placed. */
+		/* The received part of a Write is allowed to be placed. */
 		if (lengths[i] == UINT16_MAX) {
 			assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
 			assert_string_equal(proc_ask(&target.proc, "fill 0 0"), "ok");
@@ -275,8 +277,9 @@ static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **st
 }
 
 /*
- * Closing such a descriptor blocks a thread for 20 s, and there are more of them than the target
- * has receiving threads. If the kernel supports it, descriptors are refused and do not even arrive.
+ * Closing such a descriptor blocks a thread for 20 s, and the test sends more descriptors than the
+ * target has receiving threads. If the kernel supports this, the target's socket refuses
+ * descriptors, so that they do not even arrive.
  */
 static void descriptors_that_linger_delay_no_other_connection(void **state)
 {
@@ -321,7 +324,7 @@ static void what_it_may_not_write_is_refused_with_a_terminate(void **state)
 	expect_refused(region[0].stag + 256, region[0].addr + 64);
 }
 
-/* Change positions, flags and bytes, even past the writer's position, and take pages away. */
+/* Change positions, flags and bytes, even after the writer's position, and remove pages. */
 static void memory_that_changes_all_the_time_ends_its_own_connection(void **state)
 {
 	for (int i = 0; i < RUINS; i++) {

@@ -30,7 +30,7 @@ static uint64_t seed;
 
 static int start(void **state)
 {
-	/* With this limit a late reader still gets the Terminate, however slow the test runs. */
+	/* With this limit a late reader still gets the Terminate, even if the test is slow. */
 	return remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:4194304:0xff", NULL},
 			    (const char *[]){"SOFTRNIC_DRAIN_MS=20000", NULL}) ||
 	       strcmp(proc_ask(&target.proc, "fill 0 0"), "ok") != 0 ||
@@ -63,7 +63,7 @@ static long target_kib(void)
 	return gauge_rss_anon_kib(target.proc.pid);
 }
 
-/* The target's peers are gone, so it may keep almost no memory for them. */
+/* The target's peers are gone, so it must keep almost no memory for them. */
 static void expect_target_to_recover(long before_kib)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, 10000), 0);
@@ -146,10 +146,8 @@ static void unfinished_fpdus_hold_little(void **state)
 	expect_target_to_recover(before);
 }
 
-/*
- * The target echoes messages. A peer that reads no echo uses up first the receives, then the
- * parking buffer.
- */
+/* The target echoes messages. If a peer reads no echoes, its messages use up first the receives,
+ * and then the parking buffer. */
 static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 {
 	static const uint8_t message[64];
@@ -173,7 +171,7 @@ static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 	expect_target_to_recover(before);
 }
 
-/* Other peers use the region, too, so no peer may invalidate it (RFC 5042 s6.4.5). */
+/* Other peers use the region, too, so no peer is allowed to invalidate it (RFC 5042 s6.4.5). */
 static void invalidating_a_region_affects_no_other_peer(void **state)
 {
 	int error;
@@ -211,13 +209,13 @@ static void expect_judgement(const struct header_edge *edge)
 	struct ddp_hdr hdr;
 	int got;
 
-	if (!edge->error) { /* the peer works on: a Read gets its answer */
+	if (!edge->error) { /* the connection must still work: a Read gets its answer */
 		peer.msn[DDP_QN_REQUEST] += rdmap_ctrl_opcode(edge->ulpdu[1]) == RDMAP_READ_REQ;
 		assert_int_equal(
 			raw_read(&peer, peer.region[0].stag, peer.region[0].addr + 4096, 8), 0);
 		do {
 			got = raw_expect(&peer, RDMAP_READ_RESP, &hdr, &payload);
-		} while (got == 0); /* got == 0: the answer to a Read of no bytes */
+		} while (got == 0); /* got == 0: the answer to a Read of zero bytes */
 		if (got != 8)
 			fail_msg("%s: the stream does not go on: %d", edge->name, got);
 		return;
@@ -238,7 +236,7 @@ static void fpdus_at_the_edges_of_their_headers_affect_no_other(void **state)
 	bystander_goes_on();
 }
 
-/* The peer may have this many Reads outstanding, but it never reads the answers. */
+/* The peer is allowed to have this many Reads outstanding, but never reads the answers. */
 static void reads_with_unread_answers_hold_little(void **state)
 {
 	long before = target_kib(), during;
@@ -267,8 +265,8 @@ static void more_reads_than_agreed_are_refused(void **state)
 	int error;
 
 	assert_int_equal(raw_connect(&peer, target.port, RAW_PLAIN), 0);
-	/* The target answers some Reads, until the socket buffers are full; then the others exceed
-	 * the limit. */
+	/* The target answers some Reads, until the socket buffers are full. The other Reads then
+	 * exceed the limit. */
 	for (int i = 0; i <= 2 * peer.reply.ird; i++)
 		if (raw_read(&peer, peer.region[0].stag, peer.region[0].addr, SIZE / 4))
 			break;
@@ -279,7 +277,9 @@ static void more_reads_than_agreed_are_refused(void **state)
 	bystander_goes_on();
 }
 
-/* The target's program destroys the connection at once, but the Terminate must still be sent. */
+/*
+ * The target's program destroys the connection immediately, but the Terminate must still be sent.
+ */
 static void a_slow_reader_gets_the_terminate_of_a_destroyed_connection(void **state)
 {
 	int error;

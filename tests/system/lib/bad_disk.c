@@ -20,10 +20,8 @@ void bad_disk_need(void)
 	exit(SKIPPED);
 }
 
-/*
- * Without this option the driver frees blocks of zeros around the written block in the image, which
- * makes space there.
- */
+/* Set extent_max_zeroout_kb to 0. Otherwise the kernel frees blocks of zeros around the written
+ * block in the image, which makes space there. */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top)
 {
 	snprintf(disk->folder, sizeof(disk->folder), "%s", folder);
@@ -129,7 +127,7 @@ void bad_disk_repair(const struct bad_disk *disk)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* Drop the block from the page cache, so that the next read comes from the image. */
+/* Drop the block from the page cache, so that the next read gets the bytes of the image. */
 static void bad_disk_forget(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);

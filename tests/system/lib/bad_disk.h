@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bad_disk.h -- a disk that really fails: an ext4 on a loop device, whose image is in a small
- * tmpfs. The test removes blocks of the image and fills the space that becomes free. The kernel can
- * then no longer write these blocks, and reports that when it writes them back (ENOSPC).
+ * tmpfs. The test removes blocks of the image, and fills the space that this frees. The kernel can
+ * then no longer write these blocks, and reports the failure of the write-back (ENOSPC).
  *
- * A block becomes unreadable if it is on a btrfs and its checksum does not match any more (EIO),
- * until the whole block is written.
+ * A block on a btrfs becomes unreadable (EIO) if its checksum no longer matches. It becomes
+ * readable again when the whole block is written.
  *
- * Which bytes are durable is checked as after a power cut: in a copy of the image that is mounted
- * elsewhere, and lacks all bytes that are only in the page cache.
+ * To find out which bytes are durable, the test mounts a copy of the image. The copy lacks all
+ * bytes that are only in the page cache, like the disk after a power cut.
  */
 #ifndef SYSTEM_BAD_DISK_H
 #define SYSTEM_BAD_DISK_H
@@ -34,14 +34,15 @@ struct bad_disk {
 void bad_disk_need(void);
 /* Make `folder`, and mount the disk at `top`, which must exist. */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top);
-/* Mount a btrfs instead, whose blocks can be spoiled. Returns false if the kernel does not
- * support btrfs. */
+/* Like bad_disk_mount(), but mount a btrfs, for bad_disk_spoil(). Returns false if the kernel does
+ * not support btrfs. */
 bool bad_disk_mount_sums(struct bad_disk *disk, const char *folder, const char *top);
 void bad_disk_unmount(struct bad_disk *disk); /* harmless if the disk is not mounted */
 
 /*
- * Make this block of the file unwritable; all other blocks stay writable. Write the block alone,
- * because a loop device reports a larger request as written if it could write the first part.
+ * Make this block of the file unwritable; all other blocks stay writable. The caller must write
+ * this block alone, because a loop device reports a larger request as written if it could write the
+ * first part.
  */
 void bad_disk_break_block(const struct bad_disk *disk, const char *path, uint64_t offset);
 /* Like bad_disk_break_block(), for `blocks` blocks of the file. */
@@ -51,10 +52,8 @@ void bad_disk_break_blocks(const struct bad_disk *disk, const char *path, uint64
 void bad_disk_break(const struct bad_disk *disk);
 void bad_disk_repair(const struct bad_disk *disk);
 
-/*
- * On a btrfs: make the block of the file that begins with these bytes unreadable. No other block
- * may begin with them, and no process may have the file open.
- */
+/* On a btrfs: make the block of the file that begins with these bytes unreadable. No other block
+ * must begin with these bytes, and no process must have the file open. */
 void bad_disk_spoil(const struct bad_disk *disk, const char *path, const void *bytes, size_t len);
 
 /* Returns a folder with the present content of the medium, valid until bad_disk_look_away(). */

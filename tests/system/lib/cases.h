@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * cases.h -- runs several test cases at the same time, for cases that mostly wait. Each case has a
- * process of its own, which starts with the values of the program's variables at that time.
- */
+/* cases.h -- runs several test cases at the same time, for cases that mostly wait. Each case has
+ * its own process, which starts with a copy of the program's variables. */
 #ifndef SYSTEM_CASES_H
 #define SYSTEM_CASES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.h -- includes cmocka for system tests, and has ways to skip a test. */
+/* check.h -- includes cmocka for system tests, and defines how to skip a test. */
 #ifndef SYSTEM_CHECK_H
 #define SYSTEM_CHECK_H
 
@@ -20,7 +20,7 @@
 /* ctest's SKIP_RETURN_CODE of these tests */
 #define SKIPPED 77
 
-/* A sanitizer build is ten times slower, and uses memory of its own. */
+/* A sanitizer build is ten times slower, and needs additional memory. */
 #ifndef SYSTEM_SANITIZED
 #define SYSTEM_SANITIZED 0
 #endif

@@ -60,8 +60,8 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms)
 		if (!left_ms)
 			return CLIENT_TIMEOUT;
 		ret = rpma_cq_wait_timeout(cq, left_ms);
-		/* RPMA_E_NO_COMPLETION means a wake-up without a completion, or that the time is
-		 * over */
+		/* RPMA_E_NO_COMPLETION means a wake-up without a completion, or that the time limit
+		 * has passed */
 		if (ret && ret != RPMA_E_NO_COMPLETION)
 			return ret;
 	}

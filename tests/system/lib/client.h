@@ -39,7 +39,7 @@ void client_close(struct client *c);
 int client_connect(struct client *c, const char *port, enum rpma_conn_event *event);
 /* Do both client_open() and client_connect(). */
 int client_begin(struct client *c, size_t size, const char *port);
-/* closes in good order, even after the connection was lost */
+/* disconnects and deletes the connection, even if it was lost */
 void client_disconnect(struct client *c);
 void client_drop(struct client *c); /* deletes the connection without a disconnect */
 
@@ -61,10 +61,8 @@ int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_
 /* Post a write without a completion and a persistent flush, and take the completion of the
  * flush. */
 int client_put(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
-/*
- * Post a write without a completion, to any memory, together with a flush of the first region. When
- * the target refuses the write, the flush is certainly under way.
- */
+/* Post a write without a completion, to any memory, together with a flush of the first region. When
+ * the target refuses the write, the flush has certainly been sent. */
 int client_post_write_and_flush(struct client *c, struct rpma_mr_remote *to, size_t at, size_t len);
 /* Send the first len bytes of the buffer, and receive the echo into the buffer's second half. */
 int client_echo(struct client *c, size_t len);

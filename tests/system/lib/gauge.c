@@ -48,7 +48,7 @@ long gauge_cpu_ticks(pid_t pid)
 	len = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[len] = '\0';
-	/* The second field is the name in parentheses, which may contain any character. */
+	/* The second field is the name in parentheses, which can contain any character. */
 	char *rest = strrchr(text, ')');
 	if (!rest || sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user,
 			    &sys) != 2)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define LOOP_DISK_BLOCK 4096u
-/* A flushed block may make the disk write at most this many bytes. */
+/* For each flushed block, the disk is allowed to write at most this many bytes. */
 #define LOOP_DISK_LIMIT (12u << 10)
 
 struct loop_disk {
@@ -26,7 +26,7 @@ void loop_disk_mount(struct loop_disk *disk, const char *folder, const char *top
 void loop_disk_unmount(struct loop_disk *disk); /* harmless if the disk is not mounted */
 
 /*
- * Write a whole file again with its own content, in pieces of 1 MiB, and sync it. The file gets
+ * Rewrite a whole file with its present content, in pieces of 1 MiB, and sync it. The file gets
  * this size, which must be a multiple of 1 MiB. If no process has read the file through a mapping,
  * the page cache then holds it in the file system's largest folios, and a store through a mapping
  * makes a whole folio dirty.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mounts.h -- gives a test a mount namespace of its own. */
+/* mounts.h -- gives a test its own mount namespace. */
 #ifndef SYSTEM_MOUNTS_H
 #define SYSTEM_MOUNTS_H
 

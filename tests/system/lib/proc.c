@@ -33,8 +33,7 @@ static char **proc_env_with(const char *const envs[])
 	all = calloc(n + extra + 1, sizeof(*all));
 	if (!all)
 		return NULL;
-	/* The settings of the caller come first, because getenv() returns the first one of a
-	 * name. */
+	/* Put the caller's settings first, because getenv() returns the first setting of a name. */
 	if (extra)
 		memcpy(all, envs, extra * sizeof(*all));
 	memcpy(all + extra, environ, n * sizeof(*all));
@@ -141,7 +140,7 @@ void proc_signal_child(pid_t child, int sig)
 
 	if (child <= 0 || kill(child, sig) || sig != SIGSTOP)
 		return;
-	/* Some threads of the child may run on for a moment, so wait. */
+	/* Some threads of the child can still run for a short time, so wait. */
 	while (waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED | WNOWAIT) && errno == EINTR)
 		;
 }

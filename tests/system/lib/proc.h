@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * proc.h -- other processes of a test. The test starts programs, controls them by lines of text,
- * and ends them by their id. They get SIGKILL when the test ends, so that no process is left after
- * a failure.
+ * and ends them by their process ids. They get SIGKILL when the test ends, so that no process is
+ * left after a failure.
  */
 #ifndef SYSTEM_PROC_H
 #define SYSTEM_PROC_H
@@ -22,10 +22,8 @@ struct proc {
  * -errno. */
 int proc_start(struct proc *p, const char *const argv[], const char *const envs[]);
 
-/*
- * Returns the process's next line without the newline, or NULL if none comes in time, or the
- * process has ended.
- */
+/* Returns the process's next line without the newline, or NULL if no line arrives in time, or the
+ * process has ended. */
 const char *proc_line(struct proc *p, int timeout_ms);
 
 /* Send a line to the process. Returns its answer. */
@@ -52,7 +50,7 @@ void proc_kill(struct proc *p);
  */
 int proc_finish(struct proc *p);
 
-/* To be called by the started program: it then ends together with the process that started it. */
+/* The started program calls this, so that it ends together with the process that started it. */
 void proc_die_with_parent(void);
 
 #endif

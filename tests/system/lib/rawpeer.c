@@ -95,7 +95,7 @@ int raw_expect_end(struct raw *r, int timeout_ms)
 	return n > 0 ? -EPROTO : n;
 }
 
-/* Receive until there are at least `want` bytes at r->in + r->at. */
+/* Receive until at least `want` bytes are at r->in + r->at. */
 static int raw_fill_to(struct raw *r, size_t want, int timeout_ms)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;

@@ -3,7 +3,7 @@
  * rawpeer.h -- a peer that is only a TCP socket. The test itself encodes MPA, DDP and RDMAP, so it
  * can send bytes that no device sends.
  *
- * Functions return 0 (or a length) or -errno; -ETIMEDOUT if an answer does not come in time,
+ * Functions return 0 (or a length) or -errno; -ETIMEDOUT if an answer does not arrive in time,
  * -ESHUTDOWN if the other end closed or reset the connection instead.
  */
 #ifndef SYSTEM_RAWPEER_H
@@ -43,7 +43,8 @@ struct raw {
 	uint32_t msn[DDP_QN_COUNT]; /* MSN of the next message to send */
 	uint8_t in[256 << 10];
 	size_t at, have; /* received bytes that are not consumed */
-	/* length of the FPDU that raw_take_fpdu() returned last, which the caller may still read */
+	/* length of the FPDU that raw_take_fpdu() returned last; its bytes must stay readable for
+	 * the caller */
 	size_t taken;
 };
 
@@ -57,14 +58,14 @@ int raw_dial_from(struct raw *r, const char *from, const char *port);
 int raw_dial_to(struct raw *r, const char *from, const char *addr, const char *port);
 void raw_close(struct raw *r);
 int raw_send(struct raw *r, const void *bytes, size_t len);
-/* Receive up to len bytes. Returns 0 if the other end has closed in good order. */
+/* Receive up to len bytes. Returns 0 if the other end has closed without a reset. */
 int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms);
 /* Expect that the connection ends. Returns -EPROTO if bytes arrive instead. */
 int raw_expect_end(struct raw *r, int timeout_ms);
 
 void raw_request(struct mpa_start *request, unsigned options);
-/* Connect, send the request, and take the reply and the regions in it. With extensions also send a
- * HELLO. */
+/* Connect, send the request, and receive the reply and the regions in it. With extensions also send
+ * a HELLO. */
 int raw_connect(struct raw *r, const char *port, unsigned options);
 /*
  * Connect to a program that is not the target, with private data; the reply has no regions.
@@ -74,7 +75,7 @@ int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t 
 int raw_connect_mute(struct raw *r, const char *port, unsigned options);
 /* Send only the request, on a connection that raw_dial() made. */
 int raw_send_request(struct raw *r, unsigned options);
-/* Take the reply, after the test has sent a request of its own. */
+/* Receive the reply to a request that the test itself has sent. */
 int raw_take_reply(struct raw *r);
 
 /* Send one FPDU with these bytes, and with a wrong CRC if bad_crc is set. */
@@ -95,12 +96,10 @@ int raw_invalidate(struct raw *r, uint32_t stag); /* sends an empty Send with In
 
 /* Receive the next FPDU. The ULPDU stays in r->in until the next call. Returns its length. */
 int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms);
-/*
- * Receive segments until one has this opcode, and drop the others. Returns the length of its
- * payload.
- */
+/* Receive segments until one has this opcode, and drop all others. Returns the length of its
+ * payload. */
 int raw_expect(struct raw *r, enum rdmap_opcode op, struct ddp_hdr *hdr, const uint8_t **payload);
-/* Receive until a Terminate. Returns its error as TERM_CODE(); t may be NULL. */
+/* Receive messages until a Terminate arrives. Returns its error as TERM_CODE(); t may be NULL. */
 int raw_expect_terminate(struct raw *r, struct terminate *t);
 
 #endif

@@ -214,7 +214,7 @@ int rawrings_send(struct raw *r, const void *bytes, size_t len)
 	return 0;
 }
 
-/* The bytes in the ring come before the end of the connection. */
+/* The bytes in the ring are received before the end of the connection. */
 int rawrings_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS, there;
@@ -239,7 +239,7 @@ int rawrings_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 	return (int)there;
 }
 
-/* The word is in the initiator's cache line, after the positions of both rings. */
+/* The word "given up" is in the initiator's cache line, after the positions of both rings. */
 void rawrings_give_up(struct raw *r)
 {
 	_Atomic uint32_t *word =

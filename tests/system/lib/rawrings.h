@@ -2,7 +2,7 @@
 /*
  * rawrings.h -- a raw peer that moves to rings in shared memory, as doc/wire.md describes them. The
  * peer is the initiator: it writes ring 0 and reads ring 1. After the move all functions of
- * rawpeer.h use the rings, and the test may write any bytes to the shared memory.
+ * rawpeer.h use the rings, and the test can write any bytes to the shared memory.
  */
 #ifndef SYSTEM_RAWRINGS_H
 #define SYSTEM_RAWRINGS_H
@@ -35,9 +35,9 @@ struct rawrings {
 /* Connect, send a HELLO, set up the rings, and switch to them. Returns 0 or -errno. */
 int rawrings_connect(struct raw *r, struct rawrings *rings, const char *port);
 void rawrings_close(struct raw *r);
-/* Set the word "given up", and do nothing else. */
+/* Only set the word "given up". */
 void rawrings_give_up(struct raw *r);
-/* Send a wake-up, which the other end may ignore. */
+/* Send a wake-up, which the other end is allowed to ignore. */
 void rawrings_wake(struct raw *r);
 
 int rawrings_send(struct raw *r, const void *bytes, size_t len);

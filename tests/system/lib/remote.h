@@ -24,13 +24,14 @@ int remote_wait_conns(struct remote *r, int n, int timeout_ms);
 
 /*
  * Start a process that writes to the target's regions until it is stopped, and connects again
- * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": the regions are divided into ALL
- * slices, and CONNECTIONS connections write to one slice each, from number FIRST on.
+ * whenever a connection ends. `share` is "FIRST:CONNECTIONS:ALL": the regions are divided into ALL
+ * slices, and each of CONNECTIONS connections writes to one slice, beginning with slice number
+ * FIRST.
  */
 int writer_start(struct proc *p, const char *program, const char *port, const char *share,
 		 const char *const envs[]);
 
-/* The counts of a writer so far. */
+/* The present counts of a writer. */
 struct writer_stat {
 	unsigned long writes, flushes, failures, connects;
 };

@@ -11,7 +11,7 @@
 #define FLOWS_ETHERNET 14u /* length of a frame's header */
 #define FLOWS_SYN      0x02
 #define FLOWS_REQUEST  "MPA ID Req Frame"
-#define FLOWS_GREETING "RMIM" /* magic bytes, which the version and the kind follow */
+#define FLOWS_GREETING "RMIM" /* magic bytes before the versions, the length and the kind */
 #define FLOWS_SEARCHED 128u   /* a greeting begins within this many bytes of a request */
 
 struct flow {
@@ -83,7 +83,7 @@ static uint8_t flow_read_kind(const struct segment *s)
 		return 0;
 	for (size_t i = key; i + magic + 4 <= searched; i++)
 		if (!memcmp(s->payload + i, FLOWS_GREETING, magic))
-			/* the kind comes after the versions and the length */
+			/* the kind is after the versions and the length */
 			return s->payload[i + magic + 3];
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * switch_flows.h -- finds out to which kind of mirror connection a frame belongs.
+ * switch_flows.h -- determines the kind of mirror connection to which a frame belongs.
  *
  * All kinds use one port. The connecting end sends the kind in its first segment, an MPA request
  * whose private data are a greeting (mirror/wire/greeting.h).
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Parse the TCP segment of a frame. Returns false if the frame has none. */
+/* Parse the TCP segment of a frame. Returns false if the frame has no TCP segment. */
 struct segment {
 	uint32_t addrs[2]; /* source and destination, in network byte order */
 	uint16_t ports[2]; /* source and destination, in host byte order */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * system_switch PID... -- a network of hosts, each of which is a network namespace: an Ethernet
- * switch that loses, delays and cuts frames by order. The only kernel module that it needs is tun.
+ * system_switch PID... -- an Ethernet switch between hosts, each of which is a network namespace.
+ * On request the switch loses, delays and blocks frames. The only kernel module that it needs is
+ * tun.
  *
  * Each PID is a process whose namespace gets an interface "eth0", with MAC address
  * 02:00:00:00:00:0N for the Nth PID, counted from 1. The program prints "ready". Then it carries
@@ -11,9 +12,9 @@
  *   cut FROM TO          pass no frame in this direction
  *   port FROM TO PORT    pass no TCP segment from or to this port
  *   kind FROM TO KIND    pass no segment of a mirror's connections of this kind (control, ...)
- *   loss FROM TO PERMIL  lose this many of 1000 frames
- *   delay FROM TO MS     deliver each frame this much later
- *   heal FROM TO         end all of these
+ *   loss FROM TO PERMIL  lose PERMIL of 1000 frames
+ *   delay FROM TO MS     deliver each frame MS milliseconds later
+ *   heal FROM TO         end all these effects
  */
 #include <err.h>
 #include <errno.h>
@@ -37,7 +38,7 @@
 #define HOSTS_MAX 8
 #define PORTS_MAX 8
 #define FRAME_MAX 65536
-#define HELD_MAX  20000 /* limit of the frames under way: frames of a faster sender are lost */
+#define HELD_MAX  20000 /* limit of delayed frames: above it, further frames are lost */
 
 struct way {
 	bool is_cut;
@@ -132,10 +133,8 @@ static bool has_port(const struct way *way, const struct segment *s)
 	return false;
 }
 
-/*
- * Returns true if the frame belongs to a connection that is cut. Call this for each frame, because
- * only the first segment of a connection has its kind.
- */
+/* Returns true if the frame belongs to a blocked connection. Call this for each frame, because only
+ * the first segment of a connection contains the connection's kind. */
 static bool is_cut_off(const struct way *way, const uint8_t *frame, size_t len)
 {
 	struct segment s;

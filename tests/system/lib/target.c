@@ -183,8 +183,9 @@ void target_step(struct target *t, int timeout_ms)
 {
 	struct epoll_event ev;
 
-	/* Take one event at a time, because its handler may delete the connection of another
-	 * event. */
+	/*
+	 * Take one event at a time, because its handler can delete the connection of another event.
+	 */
 	if (epoll_wait(t->epfd, &ev, 1, timeout_ms) == 1) {
 		struct target_watch *w = ev.data.ptr;
 
@@ -249,7 +250,8 @@ static int target_listen(struct target *t)
 {
 	int fd, ret = RPMA_E_PROVIDER;
 
-	/* Another process may take the chosen port before this one listens: choose again. */
+	/* Another process can take the chosen port before this process listens. If so, choose
+	 * another port. */
 	for (int i = 0; ret && i < PORT_TRIES; i++) {
 		target_free_port(t->port);
 		ret = rpma_ep_listen(t->peer, ADDR, t->port, &t->ep);

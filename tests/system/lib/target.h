@@ -51,10 +51,8 @@ struct target {
 int target_open(struct target *t);
 void target_close(struct target *t);
 
-/*
- * Add memory that mmap() returned, which the target unmaps at its end. strange: register it in a
- * protection domain that no connection uses.
- */
+/* Add memory that mmap() returned, which the target unmaps at its end. If `strange`, register it in
+ * a protection domain that no connection uses. */
 int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange);
 int target_add_anon(struct target *t, size_t size, int usage, bool strange);
 int target_add_file(struct target *t, const char *path, size_t size, int usage);
@@ -63,7 +61,8 @@ int target_dereg(struct target *t, int i);
 /* Register other memory as region i. The caller keeps the memory. */
 int target_replace(struct target *t, int i, void *ptr, size_t size, int usage);
 
-/* Handle events for this time. The target may also watch another descriptor. */
+/* target_step() handles events for this time. target_watch() adds another descriptor to these
+ * events. */
 void target_step(struct target *t, int timeout_ms);
 int target_watch(struct target *t, int fd, struct target_watch *w);
 

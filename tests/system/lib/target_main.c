@@ -4,8 +4,8 @@
  *
  *   anon:SIZE:USAGE | strange:SIZE:USAGE | file:SIZE:USAGE:PATH
  *
- * "strange" is in a protection domain that no connection has. It prints "port N", then answers each
- * line of its input by one line, until its input ends.
+ * A "strange" region is in a protection domain that no connection uses. The program prints "port
+ * N", and then answers each line of its input with one line, until its input ends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void cmd_dereg(int i)
 	printf("%s\n", target_dereg(&target, i) ? "failed" : "ok");
 }
 
-/* Peers may write to the memory meanwhile: hide the race from ThreadSanitizer. */
+/* Peers can write to the memory meanwhile, so hide the race from ThreadSanitizer. */
 __attribute__((no_sanitize("thread"))) static void cmd_peek(int i, size_t at, size_t len)
 {
 	for (size_t k = 0; k < len; k++)

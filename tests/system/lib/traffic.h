@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traffic.h -- writes of all sizes, one after the other, over a client's connection, with several
- * under way and a flush now and then. Each writer uses its own slice of every region: if two wrote
+ * traffic.h -- writes of all sizes over a client's connection, several of them outstanding, with a
+ * flush after some of them. Each writer uses its own slice of every region: if two writers wrote
  * the same bytes, ThreadSanitizer would report a race.
  */
 #ifndef SYSTEM_TRAFFIC_H
@@ -20,7 +20,7 @@ struct traffic {
 	unsigned long writes, flushes, failures, connects;
 };
 
-/* Open the writer with number `slice`, of `slices` writers. */
+/* Open writer number `slice` of `slices` writers. */
 int traffic_open(struct traffic *t, const char *port, unsigned slice, unsigned slices);
 void traffic_close(struct traffic *t);
 /* Post writes while slots are free, and take completions, without a wait. */

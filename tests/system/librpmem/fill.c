@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fill TARGET SET BYTE [over]: create the pool, and fill it again and again until this program is
+ * fill TARGET SET BYTE [over]: create the pool, and fill it repeatedly until this program is
  * killed. With "over": open the pool as soon as possible, fill it once, print "done", and close it.
  */
 #include <errno.h>

@@ -30,7 +30,7 @@ static size_t record_at(unsigned n)
 	return 4096 + (size_t)(n % RECORDS) * RECORD;
 }
 
-/* Write records until the other end is killed. Returns how many were acknowledged. */
+/* Write records until the other end is killed. Returns the number of acknowledged records. */
 static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, struct killer *k)
 {
 	pthread_t thread;
@@ -46,8 +46,8 @@ static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, struct killer
 	return n;
 }
 
-/* The last record may not have been acknowledged, and may have replaced the oldest record that
- * otherwise counts. */
+/* The last record was possibly not acknowledged. It can nevertheless have replaced the oldest
+ * record that is otherwise expected. */
 static void expect_records(unsigned n)
 {
 	const unsigned char *replica = place_map("pool.set.part", NULL);

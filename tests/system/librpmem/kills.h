@@ -6,10 +6,8 @@
 #ifndef LIBRPMEM_TEST_KILLS_H
 #define LIBRPMEM_TEST_KILLS_H
 
-/*
- * Kill this often, at moments that a seed chooses: rpmemd, or in turn rpmemd and the process that
- * runs as ssh. SEED repeats an earlier run.
- */
+/* Kill a process `rounds` times, at times that a seed determines: always rpmemd, or (ssh_too) in
+ * turn rpmemd and the process that runs as ssh. SEED repeats an earlier run. */
 void kills_lose_nothing(const char *target, unsigned rounds, bool ssh_too);
 
 #endif

@@ -30,10 +30,8 @@ static void place_write(const char *path, const char *text, mode_t mode)
 	}
 }
 
-/*
- * The replacement for ssh runs the command as a shell on the target does; the process number of
- * rpmemd is written to a file.
- */
+/* The replacement for ssh runs the command like a shell on the target, and writes the process id of
+ * rpmemd to a file. */
 static void place_write_programs(void)
 {
 	char path[600], text[4096];

@@ -42,17 +42,17 @@ const char *place_path(const char *name);
 /* Map the content of a pool set's part for reading. */
 const unsigned char *place_map(const char *name, size_t *size);
 
-/* Expect that the log has a line with this text. */
+/* Expect a line with this text in the log. */
 void place_expect_log(const char *words);
 /* Run a shell script with these lines instead of ssh; NULL: run the usual replacement for ssh
  * again. */
 void place_use_ssh(const char *lines);
 
-/* Returns the process number of the daemon that was started last, as soon as it is known. */
+/* Returns the process id of the daemon that was started last. Waits until the id is known. */
 pid_t place_daemon(void);
 /* Returns the only child of this process, which runs as ssh. */
 pid_t place_child(void);
-/* Wait until the process has ended, or is no longer a child of this one. */
+/* Wait until the process has ended, or is no longer a child of this process. */
 void place_wait_gone(pid_t pid);
 
 extern const struct rpmem_pool_attr place_attr;

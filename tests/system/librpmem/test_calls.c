@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of librpmem, with rpmemd: what they do at the target, and which calls are refused. */
+/* The calls of librpmem, with rpmemd: their effects at the target, and which calls are refused. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void what_is_read_is_what_the_replica_holds(void **state)
 		RPMEM_OK(rpmem_read(rpp, buff, 4096, sizes[i], (unsigned)i % 8));
 		assert_memory_equal(buff, place_local + 4096, sizes[i]);
 	}
-	RPMEM_OK(rpmem_read(rpp, buff, 0, 4096, 0)); /* read the pool with its header */
+	RPMEM_OK(rpmem_read(rpp, buff, 0, 4096, 0)); /* the header of the pool can be read, too */
 	assert_memory_equal(buff, place_attr.signature, 8);
 	RPMEM_OK(rpmem_close(rpp));
 	free(buff);
@@ -134,10 +134,8 @@ static void nothing_is_a_range(void **state)
 	RPMEM_OK(rpmem_read(place_pool, NULL, 0, 0, 0));
 }
 
-/*
- * More flushes than the work queue has slots. Without the flag "relaxed" the source may change
- * after the call.
- */
+/* Make more flushes than the work queue has slots. Without RPMEM_FLUSH_RELAXED the source is
+ * allowed to change after the call. */
 static void flushes_are_durable_after_the_drain(void **state)
 {
 	for (size_t i = 0; i < 200; i++)
@@ -272,7 +270,7 @@ static void refusals_have_their_errno(void **state)
 	assert_int_equal(n, 5);
 }
 
-/* The local pool may be private to its user, so the copy must be private, whatever umask says. */
+/* The local pool can be private to its user, so the copy must be private, whatever the umask is. */
 static void the_copy_is_its_users_alone(void **state)
 {
 	mode_t was = umask(0);

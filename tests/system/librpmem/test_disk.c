@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * An earlier daemon could not write a block of a pool. When the pool is opened again, only bytes
- * that are on the medium may be read or acknowledged.
- */
+/* An earlier daemon could not write a block of a pool. When the pool is opened again, only bytes on
+ * the medium are allowed to be read or acknowledged. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -60,8 +58,8 @@ static void lose(RPMEMpool *rpp, unsigned char letter, bool is_killed)
 	assert_int_equal(read_medium(), 0);
 }
 
-/* Open the pool again and change other bytes, as an application does that recovers from what it
- * reads. */
+/* Open the pool again and change other bytes, like an application that recovers with the bytes that
+ * it reads. */
 static RPMEMpool *go_on(unsigned char letter)
 {
 	RPMEMpool *rpp = start(false);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Either end is lost: every call returns, the first failure stays, and no object is left. */
+/*
+ * Either end is lost: every call returns, the pool keeps the first failure, and no object is left.
+ */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -61,7 +63,7 @@ static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 	kill(daemon, SIGSTOP);
 	RPMEM_FAILS(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0), ETIMEDOUT);
 	assert_non_null(strstr(rpmem_errormsg(), "RPMEM_TIMEOUT_MS"));
-	/* libpmemobj unmaps the pool even while writes are under way */
+	/* libpmemobj unmaps the pool even while writes are outstanding */
 	munmap(place_local, PLACE_POOL);
 	expect_lost(rpp, ETIMEDOUT);
 	kill(daemon, SIGCONT);
@@ -125,7 +127,7 @@ static void sshs_own_words_reach_the_message(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
 	RPMEM_FAILS(rpmem_remove("localhost", "pool.set", 0), ECONNRESET);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
-	/* This machine cannot resolve the name, but ssh might. */
+	/* This machine cannot resolve the name, but ssh possibly can. */
 	assert_null(
 		rpmem_open("no-such-host.invalid", "pool.set", place_local, PLACE_POOL, &n, NULL));
 	assert_int_equal(errno, ENOMEDIUM);
@@ -134,7 +136,8 @@ static void sshs_own_words_reach_the_message(void **state)
 
 /*
  * Runs in an initiator that the test kills. A child of this process has copies of all its
- * descriptors. Both end at the latest with the test, which has the other end of `hold`.
+ * descriptors. Both processes end at the latest when the test ends, because the test has the other
+ * end of `hold`.
  */
 static void be_killed(int hold, int ready)
 {
@@ -150,8 +153,8 @@ static void be_killed(int hold, int ready)
 	_exit(0);
 }
 
-/* Acknowledged bytes stay, and the pool is released although a child of the killed initiator
- * lives. */
+/* Acknowledged bytes are preserved, and the pool is released although a child of the killed
+ * initiator still runs. */
 static void a_killed_initiator_ends_its_daemon(void **state)
 {
 	int hold[2], ready[2];
@@ -235,10 +238,8 @@ static void a_failed_create_leaves_no_part(void **state)
 	assert_int_equal(place_child(), 0);
 }
 
-/*
- * The daemon checks once a second. Flushes fail soon, because a later process could not find their
- * bytes.
- */
+/* The daemon checks the pool's files once a second. So flushes fail soon, because a later process
+ * could not find their bytes. */
 static void expect_flushes_to_fail(RPMEMpool *rpp)
 {
 	int i;
@@ -274,7 +275,7 @@ static void a_part_that_is_replaced_fails_the_pool(void **state)
 	place_expect_log("pool.set.part was replaced by another file");
 }
 
-/* The close comes before the next check of the daemon. */
+/* The pool is closed before the daemon's next check. */
 static void a_close_reports_a_part_that_is_gone(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");

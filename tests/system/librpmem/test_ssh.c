@@ -88,7 +88,7 @@ static void a_killed_daemon_is_lost(void **state)
 	assert_int_equal(place_child(), 0);
 }
 
-/* A session takes ssh most of a second, so the suite has three rounds, and a long run has 50. */
+/* ssh needs almost a second for a session, so the suite has three rounds, and a long run has 50. */
 static void nothing_acknowledged_is_missing_after_a_kill(void **state)
 {
 	kills_lose_nothing(target_at("127.0.0.1"), env_or("SYSTEM_ROUNDS", 60) / 20, true);
@@ -99,7 +99,7 @@ static void a_refused_key_is_named(void **state)
 	unsigned n = 1;
 
 	assert_null(rpmem_open("stranger", "pool.set", place_local, PLACE_POOL, &n, NULL));
-	/* This machine cannot resolve the host, but ssh might. */
+	/* This machine cannot resolve the host, but ssh possibly can. */
 	assert_int_equal(errno, ENOMEDIUM);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied"));
 }
@@ -113,7 +113,7 @@ static void a_port_without_a_listener_is_named(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Connection refused"));
 }
 
-/* If ssh took the target for an option, it would run the command on this machine. */
+/* If ssh interpreted the target as an option, it would run the command on this machine. */
 static void a_target_is_no_option_of_ssh(void **state)
 {
 	static const char *const forms[] = {"[-oProxyCommand=touch %s]",

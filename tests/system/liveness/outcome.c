@@ -26,7 +26,7 @@ void expect_lost(struct client *c, uint64_t begun)
 	assert_int_equal(code, ETIMEDOUT);
 	OK(client_wait_event(c->conn, &event, CLIENT_WAIT_MS));
 	assert_int_equal(event, RPMA_CONN_LOST);
-	/* The last byte of the peer may be somewhat older than `begun`. */
+	/* The last byte of the peer can have arrived shortly before `begun`. */
 	assert_in_range(ms, LIMIT_MS / 2, AT_MOST_MS);
 }
 

@@ -7,18 +7,14 @@
 #include "system/lib/remote.h"
 
 #define LIMIT_MS 1500 /* SOFTRNIC_LIVENESS_MS of these tests */
-/*
- * The limit and a third of it, plus time for a busy machine: an end that was itself not running
- * counts from the beginning again.
- */
+/* The limit and a third of it, plus time for a busy machine: an end that did not run for some time
+ * restarts the limit. */
 #define AT_MOST_MS (LIMIT_MS + LIMIT_MS / 3 + 8000)
 
-/* Post an operation to which the peer, now silent, would have to respond. */
+/* Post an operation that needs an answer from the peer, which is now silent. */
 void post_read(struct client *c);
-/*
- * Expect that the operation fails and the connection is lost, at or soon after the limit, counted
- * from `begun`.
- */
+/* Expect that the operation fails and the connection is lost, at the limit (counted from `begun`)
+ * or soon after it. */
 void expect_lost(struct client *c, uint64_t begun);
 /* Check what the target reports about its n connections. */
 void expect_target_lost(struct remote *target, int n);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_lost.c -- the peer's process is stopped: it keeps its sockets, so TCP does not notice. */
+/*
+ * test_lost.c -- the peer's process is stopped: its sockets stay open, so TCP does not report this.
+ */
 #include "system/lib/check.h"
 
 #include <signal.h>
@@ -12,7 +14,7 @@ static const char *const regions[] = {"anon:65536:0xff", NULL};
 static struct remote target;
 static struct client client;
 
-/* Stop the process; when this returns, it has stopped. */
+/* Stop the process, and wait until it has stopped. */
 static void stop_process(struct proc *p)
 {
 	siginfo_t info;
@@ -46,7 +48,7 @@ static void a_stopped_target_is_lost(void **state)
 	post_read(&client);
 	expect_lost(&client, begun);
 	client_drop(&client);
-	/* When the target runs again, it notices that its peer has ended. */
+	/* When the target runs again, it detects the end of its peer. */
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 	OK(client_connect(&client, target.port, NULL));
@@ -75,7 +77,7 @@ static void a_target_that_stops_under_load_is_lost(void **state)
 static void a_stopped_initiator_is_lost(void **state)
 {
 	struct proc writer;
-	/* The stopped target, too, may report its peer as lost, because the peer has given up. */
+	/* The stopped target, too, can report its peer as lost, because the peer has given up. */
 	int before = target_lost(&target);
 	uint64_t begun, ms;
 
@@ -107,7 +109,7 @@ static void a_connection_may_wait_for_ever(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* Without consent an end must not send a heartbeat, and TCP's keepalive does not notice a stopped
+/* Without consent an end must not send a heartbeat, and TCP's keepalive does not detect a stopped
  * process. */
 static void a_stopped_peer_without_consent_is_waited_for(void **state)
 {

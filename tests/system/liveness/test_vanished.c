@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_vanished.c -- the route to the peer vanishes silently: no FIN, no reset, no answer. Both
- * processes are in a network namespace of their own, whose only interface goes down.
- */
+/* test_vanished.c -- the network path to the peer fails silently: no FIN, no reset, no answer. Both
+ * processes are in a separate network namespace, whose only interface is switched off. */
 #include "system/lib/check.h"
 
 #include <errno.h>
@@ -46,10 +44,8 @@ static void set_way(bool up)
 	close(fd);
 }
 
-/*
- * The namespace ends with the test and its target. Making it needs no privileges if users may
- * create namespaces.
- */
+/* The namespace ends with the test and its target. It needs no privileges if users are allowed to
+ * create namespaces. */
 static void enter_network(void)
 {
 	char map[64];
@@ -111,8 +107,8 @@ static void what_is_posted_fails(void **state)
 	expect_target_lost(&target, 1);
 }
 
-/* The program does not receive the echoes, so its device stops reading, and gets no heartbeat
- * either. */
+/* The program posts no receives for the echoes, so its device stops reading, and receives no
+ * heartbeat, either. */
 static void an_end_that_does_not_read_loses_it_as_well(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

@@ -13,7 +13,7 @@
 			return __LINE__;                                                           \
 	} while (0)
 
-/* Each call on an inherited object must return at once, and none may end the process. */
+/* Each call on an inherited object must return immediately, and must not end the process. */
 static int inherited_handles_fail(struct forker *f)
 {
 	struct client *c = &f->traffic.client;
@@ -32,7 +32,7 @@ static int inherited_handles_fail(struct forker *f)
 		client_drop(c);
 	}
 	CHECK(rpma_ep_next_conn_req(f->target.ep, NULL, &req) != 0);
-	/* A new device must work. The inherited domain may work or not, but must not hang. */
+	/* A new device must work. Calls on the inherited domain can fail, but must not hang. */
 	if (!rpma_mr_reg(c->peer, c->buf, 64, RPMA_MR_USAGE_READ_SRC, &mr))
 		CHECK(rpma_mr_dereg(&mr) == 0);
 	return 0;
@@ -71,7 +71,7 @@ static int exchange(const char *port, bool alone)
 	CHECK(client_write(&c, 0, 4096, 65536, NULL) == 0);
 	memset(c.buf, 0, 65536);
 	CHECK(client_read(&c, 0, 4096, 65536, NULL) == 0);
-	/* The parent may be writing to the same memory. */
+	/* The parent possibly writes to the same memory at this time. */
 	CHECK(!alone || (c.buf[0] == 0x42 && c.buf[65535] == 0x42));
 	CHECK(client_echo(&c, 64) == 0);
 	client_close(&c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * forker_main.c -- a process that is target and initiator at the same time, and forks on request.
- * Its argument is the PORT of a target to write to. It prints "port N" for its own writers, then
- * answers
+ * Its argument is the PORT of a target to write to. It prints "port N", to which other processes
+ * write, and then answers
  *
  *   stat        writes and failures of its own
  *   fork        the result of a child, which then ends: 0 or a line of forker_child.c
@@ -40,7 +40,7 @@ static void linger(void)
 		;
 }
 
-/* While the child makes its checks, the parent serves its traffic. */
+/* While the child makes its checks, the parent continues its traffic. */
 static int wait_for_child(int from, pid_t pid)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};

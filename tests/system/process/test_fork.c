@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fork.c -- a process forks in the middle of its traffic. The traffic must go on, the child
- * must be able to use a new device, and peers must notice the end of the process even if the child
- * lives on.
+ * test_fork.c -- a process forks in the middle of its traffic. The traffic must continue, the child
+ * must be able to use a new device, and peers must detect the end of the process even if the child
+ * still runs.
  */
 #include "system/lib/check.h"
 
@@ -84,7 +84,7 @@ static void a_fork_disturbs_no_connection_and_its_child_begins_anew(void **state
 	assert_int_equal(proc_finish(&s.target.proc), 0);
 }
 
-/* Wait for the child, whose parent has ended: it holds the other ends of these pipes. */
+/* Wait for the child, whose parent has ended. The child holds the other ends of these pipes. */
 static void expect_the_child_to_end(struct proc *p)
 {
 	struct pollfd out = {.fd = p->out};
@@ -111,8 +111,8 @@ static void a_killed_parent_is_gone_although_its_child_lives(void **state)
 	child = atoi(line);
 	assert_true(child > 0);
 	proc_signal(&s.forker.proc, SIGKILL);
-	/* Both connections must end: the one that the process accepted, and the one that it
-	 * made. */
+	/* Both connections must end: the connection that the process accepted, and the connection
+	 * that it made. */
 	OK(client_wait_event(c.conn, &event, 10000));
 	assert_true(event == RPMA_CONN_CLOSED || event == RPMA_CONN_LOST);
 	assert_int_equal(remote_wait_conns(&s.target, 0, 10000), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_race.c -- an id is destroyed at the moment of an event. */
+/* test_race.c -- an id is destroyed while one of its events occurs. */
 #include "system/lib/check.h"
 
 #include <arpa/inet.h>
@@ -204,7 +204,7 @@ static void close_under_flood(struct rdma_event_channel *channel)
 	listener = listen_somewhere(channel, port, sizeof(port));
 	f.dst = loopback(atoi(port));
 	assert_int_equal(pthread_create(&thread, NULL, flood, &f), 0);
-	/* After so many, each new connection replaces the oldest one. */
+	/* After this many handshakes, each new connection replaces the oldest one. */
 	while (atomic_load(&f.dialed) < HANDSHAKES_MAX + 100 && !atomic_load(&f.stop))
 		usleep(100);
 	softrnic_destroy_id(listener);

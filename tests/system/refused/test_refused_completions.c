@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_refused_completions.c -- how a refused operation completes: its status, and vendor_err with
- * the error of the target's Terminate.
- */
+/* test_refused_completions.c -- the completion of a refused operation: its status, and vendor_err
+ * with the error of the target's Terminate. */
 #include "system/lib/check.h"
 
 #include "system/lib/client.h"
@@ -36,7 +34,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-#define BY_TERMINATE (4u << 24) /* RPMA_REASON_TERMINATE_IN; the low bits hold the error */
+#define BY_TERMINATE (4u << 24) /* RPMA_REASON_TERMINATE_IN; the low bits have the error */
 
 struct wrong {
 	const char *what;
@@ -83,7 +81,7 @@ static int post(const struct wrong *w, const struct rpma_mr_remote *mr, struct r
 
 	switch (w->op) {
 	case WRITE:
-		/* A write alone completes when it is sent, so post a flush after it. */
+		/* A single write completes when it is sent, so post a flush after it. */
 		return client_post_write_and_flush(c, own, w->at, w->len);
 	case READ:
 		return rpma_read(c->conn, c->mr, 0, mr, w->at, w->len, RPMA_F_COMPLETION_ALWAYS,

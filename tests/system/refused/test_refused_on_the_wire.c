@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_refused_on_the_wire.c -- a forbidden or malformed segment must be answered by the Terminate
- * that the standards (and doc/wire.md) require. No byte may be placed, and other connections must
+ * that the standards (and doc/wire.md) require. No byte must be placed, and other connections must
  * not be affected.
  */
 #include "system/lib/check.h"

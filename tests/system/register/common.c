@@ -50,7 +50,7 @@ void common_swap(struct mirror_register *r, struct register_entry *now,
 	do {
 		result = register_swap(r, now, next, NULL, &after, &err);
 		/* If the request was not sent or has no answer, the nonce in the record shows
-		 * whether the swap happened. */
+		 * whether the swap took effect. */
 	} while ((result == REGISTER_UNKNOWN || result == REGISTER_FAILED) && clock_now_ns() < end);
 	if (result != REGISTER_DONE)
 		fail_msg("%s: %s", register_result_str(result), err.text);

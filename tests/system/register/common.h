@@ -9,10 +9,8 @@
 #include "mirror/register/etcd.h"
 #include "mirror/register/register.h"
 
-/*
- * LONG_MS: for calls that must succeed, and may wait for elections on a busy machine. SHORT_MS: for
- * calls that cannot succeed.
- */
+/* LONG_MS: for calls that must succeed, and can wait for elections on a busy machine. SHORT_MS: for
+ * calls that cannot succeed. */
 #define LONG_MS  20000
 #define SHORT_MS 2000
 
@@ -21,11 +19,10 @@ void common_need_etcd(void);
 /* Open the register of the set "orders"; on failure the test fails. options: "" or "?ca=..." */
 struct mirror_register *common_open(const struct cluster *c, const char *options,
 				    unsigned limit_ms);
-/* Create the first record, however long it takes. */
+/* Create the first record. Repeat this until it succeeds. */
 void common_create(const struct cluster *c, struct register_entry *now);
 /*
- * Repeat a swap, as a primary does, until the register shows that it happened. After a minute the
- * test fails.
+ * Create the first record, with the limit LONG_MS. The test fails if the register cannot do this.
  */
 void common_swap(struct mirror_register *r, struct register_entry *now,
 		 const struct mirror_record *next);

@@ -116,7 +116,7 @@ static void cluster_run_member(const struct cluster *c, unsigned i, pid_t parent
 	if (c->tls)
 		ARG("--cert-file"), ARG(cert), ARG("--key-file"), ARG(key);
 	*arg = NULL;
-	/* Start etcd without the user's environment, which may configure another etcd. */
+	/* Start etcd without the user's environment, which can configure another etcd. */
 	execvpe("etcd", argv, (char *[]){NULL});
 	_exit(127);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * etcd.h -- real etcd processes for a test: one to three members, with their own loopback addresses
- * and ports. They end when the test ends, even if it is killed.
- */
+/* etcd.h -- real etcd processes for a test: one to three members, with their own loopback addresses
+ * and ports. They end when the test ends, even if the test is killed. */
 #ifndef SYSTEM_ETCD_H
 #define SYSTEM_ETCD_H
 
@@ -29,10 +27,8 @@ struct cluster {
 /* Returns false if etcd is not installed. */
 bool cluster_is_possible(void);
 
-/*
- * Start the members, below the working directory, and wait until all have a leader. Returns -1 if
- * they do not start, for instance because a port was taken meanwhile; prints their output then.
- */
+/* Start the members, below the working directory, and wait until all have a leader. If they do not
+ * start, for instance because a port was taken meanwhile, prints their output and returns -1. */
 int cluster_start(struct cluster *c, unsigned members, bool tls);
 /* Send SIGKILL to all members, and remove the folder. */
 void cluster_stop(struct cluster *c);
@@ -41,20 +37,19 @@ void cluster_stop(struct cluster *c);
  * authority. */
 int cluster_change_authority(struct cluster *c);
 
-/* Start a member, perhaps again, without waiting for it. */
+/* Start or restart a member, without waiting until it serves. */
 int cluster_member_start(struct cluster *c, unsigned i);
 /* Send SIGKILL to the member, and wait for its end. */
 void cluster_member_kill(struct cluster *c, unsigned i);
 void cluster_member_signal(struct cluster *c, unsigned i, int sig);
 
-/* Wait until this many members answer and have a leader. Returns false if that takes longer than a
- * minute. */
+/* Wait until this many members answer and have a leader. Returns false after a minute. */
 bool cluster_await(const struct cluster *c, unsigned healthy);
 /* Returns the present leader, or `members` if it is unknown. */
 unsigned cluster_leader(const struct cluster *c);
 
 /* cluster_member_save() copies the data of a stopped member; cluster_member_restore() replaces its
- * present data by this copy, as an operator restores a backup. */
+ * present data by this copy, like an operator who restores a backup. */
 int cluster_member_save(const struct cluster *c, unsigned i);
 int cluster_member_restore(const struct cluster *c, unsigned i);
 

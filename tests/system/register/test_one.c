@@ -98,7 +98,7 @@ static void a_watch_sees_a_new_record(void **state)
 	pid_t child;
 
 	semantics_create(r, &now);
-	/* One change comes before the watch begins, and one while it waits. */
+	/* One change occurs before the watch begins, and one change while the watch waits. */
 	assert_true(register_watch(r, now.revision - 1, LONG_MS, -1));
 	assert_false(register_watch(r, now.revision, 100, -1));
 	child = fork();
@@ -215,7 +215,9 @@ static void alarm_no_space(struct mirror_register *r, const char *action)
 			      "NOSPACE"));
 }
 
-/* etcd refuses writes, not reads: its health shows that to hosts that only read. */
+/*
+ * etcd refuses writes, but not reads. Hosts that only read get the fact from etcd's health report.
+ */
 static void a_store_without_space_refuses_writes_and_shows_that(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -244,8 +246,8 @@ static void a_store_without_space_refuses_writes_and_shows_that(void **state)
 	register_close(r);
 }
 
-/* A restored store repeats revisions. Only the record's earlier value shows that this is another
- * branch. */
+/* A restored store repeats revisions. Only the record's earlier value shows that the store was
+ * restored. */
 static void a_restored_store_is_noticed_by_the_value(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -274,7 +276,7 @@ static void a_restored_store_is_noticed_by_the_value(void **state)
 	register_close(r);
 }
 
-/* The store is killed while swaps are under way, and is started again as another process. */
+/* The store is killed while swaps are in progress, and is started again as another process. */
 static void a_restarted_store_has_every_swap(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);

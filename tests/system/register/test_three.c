@@ -67,7 +67,7 @@ static void it_keeps_the_contract(void **state)
 	register_close(other);
 }
 
-/* Make swaps before, during and after the failure: each must count once. */
+/* Make swaps before, during and after the failure: each swap must take effect once. */
 static void swap_around(unsigned victim, int sig)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -114,7 +114,7 @@ static void a_stopped_leader_is_replaced(void **state)
 	swap_around(leader(), SIGSTOP);
 }
 
-/* A read need not wait for a silent member's whole share of the time limit. */
+/* A read does not wait until a silent member's share of the time limit has passed. */
 static void a_silent_member_does_not_hold_up_reads(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -130,7 +130,7 @@ static void a_silent_member_does_not_hold_up_reads(void **state)
 	assert_int_equal(register_get(r, &now, &err), 0);
 	assert_true(clock_now_ns() - begin < LONG_MS / 3 * NSEC_PER_MS);
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
-	/* The client must not ask that member first again and again. */
+	/* The client must not send each request to this member first. */
 	etcd_of(r)->preferred = victim;
 	assert_false(register_watch(r, now.revision, SHORT_MS / 4, -1));
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
@@ -157,7 +157,7 @@ static void without_a_majority_a_member_has_the_alive_key(void **state)
 	while (register_alive_put(r, next.view.epoch, &alive, &err) != REGISTER_DONE)
 		;
 	etcd_of(r)->preferred = 0;
-	/* This member may lag behind, so repeat. */
+	/* This member can have older data, so repeat. */
 	while (register_alive_peek(r, &seen, &err) || seen.counter != alive.counter)
 		;
 	cluster_member_kill(&cluster, 1);
@@ -172,10 +172,8 @@ static void without_a_majority_a_member_has_the_alive_key(void **state)
 	register_close(r);
 }
 
-/*
- * One of three members is no majority: it accepts the swap but cannot carry it out. The swap may
- * still happen later.
- */
+/* One of three members is no majority: it accepts the swap but cannot carry it out. The swap can
+ * still take effect later. */
 static void without_a_majority_a_swap_is_unknown(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
@@ -219,8 +217,8 @@ static void a_late_swap_does_not_undo_a_newer_one(void **state)
 	assert_int_equal(register_swap(r, &now, &late, NULL, &after, &err), REGISTER_UNKNOWN);
 	for (unsigned i = 0; i < 3; i++)
 		cluster_member_signal(&cluster, i, SIGCONT);
-	/* Either the other client's swap succeeds, or it finds that the late swap came first; both
-	 * cannot succeed. */
+	/* Either the other client's swap succeeds, or the other client finds that the late swap
+	 * took effect first. Both swaps cannot succeed. */
 	while (register_get(other, &mine, &err))
 		;
 	if (mine.record.nonce == now.record.nonce &&

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The error of a register names the reason why TLS fails. `openssl s_server` stands for etcd: no
- * request gets as far as an answer.
- */
+/* The error of a register names the reason why TLS fails. `openssl s_server` replaces etcd, because
+ * no request of this test gets an answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +18,7 @@
 #include "mirror/register/register.h"
 
 #define LIMIT_MS 300
-#define TRIES    60 /* the server may be slow to start */
+#define TRIES    60 /* the server can be slow to start */
 
 static char folder[] = "tls-XXXXXX";
 static unsigned port;
@@ -84,7 +82,9 @@ static void serve(const char *certificate)
 	_exit(127);
 }
 
-/* With this server's certificate and these files of ours, the error has `reason`. */
+/*
+ * With this certificate of the server and these files of the client, expect an error with `reason`.
+ */
 static void refused_because(const char *certificate, const char *files, const char *reason)
 {
 	struct register_entry now;
@@ -104,7 +104,8 @@ static void refused_because(const char *certificate, const char *files, const ch
 	assert_true(rc < 0);
 	if (!strstr(err.text, reason))
 		fail_msg("'%s' does not name '%s'", err.text, reason);
-	assert_int_equal(err.kind, ERROR_REFUSED); /* for an operator; not a silent register */
+	/* an error that an operator must correct, not a register without an answer */
+	assert_int_equal(err.kind, ERROR_REFUSED);
 }
 
 static void the_reason_of_the_own_side_is_named(void **state)

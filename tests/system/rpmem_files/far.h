@@ -7,8 +7,9 @@
 #include "system/librpmem/place.h"
 
 /*
- * Run this shell script as ssh from now on. In the script $far is the command for the target, and
- * $rpmemd starts rpmemd with the pool sets and without a log. NULL: use the replacement of place.h.
+ * From now on, run this shell script instead of ssh. In the script $far is the command for the
+ * target, and $rpmemd starts rpmemd with the pool sets and without a log. NULL: use the replacement
+ * of place.h.
  */
 void far_ssh(const char *script);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpmem_open() refuses a header with one changed byte, and each kind of damage to a set of several
- * parts. It sets the right errno, and leaves the files unchanged. The test tries some bytes, `./dev
- * soak` tries more, and SYSTEM_ALL_BYTES=1 tries all; unit.poolset_header tests all combinations.
+ * parts. It sets the expected errno, and leaves the files unchanged. The test tries some bytes,
+ * `./dev soak` tries more, and SYSTEM_ALL_BYTES=1 tries all; unit.poolset_header tests all
+ * combinations.
  */
 #include "system/rpmem_files/far.h"
 
@@ -104,7 +105,7 @@ static void parts_of_different_pools_are_refused(void **state)
 	far_no_open("two.set", SIZE, EINVAL, "p1 has 3145728 bytes");
 }
 
-/* pmempool sync also removes and makes a replica again that it finds broken. */
+/* pmempool sync, too, removes a broken replica and creates it again. */
 static void a_corrupt_pool_is_removed_by_force_and_made_again(void **state)
 {
 	struct rpmem_pool_attr attr = place_attr;

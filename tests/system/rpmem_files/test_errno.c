@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Each errno that a program may get when it creates, opens or removes a pool, with its text. First
- * the errors that rpmemd reports, then failures at the target.
- */
+/* Tests each errno that a program can get when it creates, opens or removes a pool, and its text.
+ * The first tests are about errors that rpmemd reports, the others about failures at the target. */
 #include "system/rpmem_files/far.h"
 
 #include <arpa/inet.h>
@@ -114,7 +112,7 @@ static void sets_that_cannot_be_used(void **state)
 		    "has 8388608 bytes, and the pool set says 8388609");
 }
 
-/* root has every right: if this process is root, run rpmemd as another user. */
+/* root has every right, so if this process runs as root, run rpmemd as another user. */
 static void files_that_rpmemd_may_not_use(void **state)
 {
 	close_pool(place_create("localhost"));
@@ -178,7 +176,7 @@ static void a_data_port_that_is_taken(void **state)
 		 ntohs(addr.sin_port));
 	far_ssh(script);
 	far_no_create("pool.set", PLACE_POOL, &place_attr, ECONNABORTED, "");
-	assert_false(far_exists("pool.set.part")); /* the part was created, and was removed again */
+	assert_false(far_exists("pool.set.part")); /* the part was created and then removed */
 	close(fd);
 }
 

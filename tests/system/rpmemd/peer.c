@@ -130,7 +130,7 @@ static int peer_socket(const char *port)
 	return fd;
 }
 
-/* Prove to the daemon as direct.c of librpmem does. */
+/* Send the daemon a proof of the secret, like direct.c of librpmem. */
 static int peer_prove(struct peer *p, const struct secret *secret)
 {
 	struct wire_exchange exchange = {.greeting = p->greeting};
@@ -199,7 +199,7 @@ static unsigned peer_ask_pool(struct peer *p, enum wire_type type, const char *n
 	if (peer_ask(p, type, buf, wire_pool_request_encode(&req, buf)))
 		return p->answer.status;
 	p->pool = p->answer.pool;
-	/* over ssh the key is in the answer; in a sealed stream it was derived */
+	/* over ssh the answer contains the key; in a sealed stream the key was derived before */
 	if (!p->stream.tx.on)
 		memcpy(p->lane_key.bytes, p->pool.lane_key, sizeof(p->lane_key.bytes));
 	return WIRE_OK;

@@ -3,8 +3,8 @@
  * peer.h -- an initiator for the tests of rpmemd: the test follows the protocol step by step, or
  * breaks it.
  *
- * A step that must succeed fails the test if it does not; a step that a test expects to fail
- * returns a result.
+ * A step that must succeed fails the test otherwise. A step that can be expected to fail returns
+ * its result.
  */
 #ifndef RPMEMD_PEER_H
 #define RPMEMD_PEER_H
@@ -33,7 +33,7 @@ struct peer_lane {
 /* If all members are zero, the peer has ended. */
 struct peer {
 	bool is_begun;
-	pid_t pid; /* process id of the daemon; 0: this peer started none */
+	pid_t pid; /* process id of the daemon; 0: this peer started no daemon */
 	/* this end of the daemon's pipes; with a socket, both are the socket, and err is -1 */
 	int in, out, err;
 	struct wire_stream stream;
@@ -58,15 +58,13 @@ void peer_folder_remove(void);
 const char *peer_path(const char *name);
 void peer_make_set(const char *name, unsigned long size);
 
-/* Start rpmemd with --poolset-dir and a log on standard error, and take its greeting. The options
- * end with NULL. */
+/* Start rpmemd with --poolset-dir and a log on standard error, and receive its greeting. The
+ * options end with NULL. */
 void peer_start(struct peer *p, const char *const options[]);
-/*
- * Connect to a listening rpmemd. If secret is NULL, take only the greeting. Returns 0, or the errno
- * that the daemon or the protocol gives.
- */
+/* Connect to a listening rpmemd. If `secret` is NULL, only receive the greeting. Returns 0, or the
+ * errno that the daemon's answer or the protocol determines. */
 int peer_connect(struct peer *p, const char *port, const struct secret *secret);
-/* Send a request, and take its answer. Returns the status in the answer. */
+/* Send a request, and receive its answer. Returns the status in the answer. */
 unsigned peer_ask(struct peer *p, enum wire_type type, const uint8_t *body, size_t len);
 unsigned peer_create(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
 unsigned peer_open(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
@@ -81,7 +79,7 @@ enum rpma_conn_event peer_dial(struct peer *p, unsigned lane, const struct wire_
 int peer_lane_up(struct peer *p, unsigned lane);
 /* Copy bytes of memory to the pool, and make them durable. Returns 0, or the error. */
 int peer_persist(struct peer *p, unsigned lane, uint64_t offset, uint64_t len);
-/* Drop the lanes without an end, as a killed initiator does. */
+/* Drop the lanes without a disconnect, like a killed initiator. */
 void peer_drop_lanes(struct peer *p);
 
 /* Wait until the daemon ends. Returns its wait status. */

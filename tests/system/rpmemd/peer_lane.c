@@ -7,8 +7,8 @@
 #include "system/rpmemd/peer.h"
 
 #define PEER_TIMEOUT_MS 20000
-/* The memory of messages has one request, and then an answer for each request that may be
- * unanswered. */
+/* The memory for messages has one request, and then a slot for the answer to each outstanding
+ * request. */
 #define PEER_ANSWER_AT 64
 
 static void peer_open_device(struct peer *p)
@@ -113,7 +113,7 @@ int peer_lane_up(struct peer *p, unsigned lane)
 {
 	uint16_t port = p->pool.port;
 
-	/* The pool's opening has announced the first lane already. */
+	/* The request that opened the pool has already announced the first lane. */
 	if (lane) {
 		if (peer_lanes(p, lane, 1))
 			return -1;

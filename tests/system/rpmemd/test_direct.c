@@ -166,8 +166,8 @@ static void slow_connections_keep_no_other_out(void **state)
 	static const char *const options[] = {"--max-pending", "4", NULL};
 
 	listen_with(options);
-	/* One address may use a quarter of the places. Further connections displace the oldest one
-	 * of the same address. */
+	/* One address is allowed to use a quarter of the places. A further connection replaces the
+	 * oldest connection of the same address. */
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		assert_int_equal(peer_connect(&others[i], port, NULL), 0);
 	for (unsigned i = 0; i + 1 < ARRAY_LEN(others); i++)
@@ -198,16 +198,14 @@ static bool has_children(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
 	f = fopen(path, "r");
 	if (!f)
-		return false; /* the kernel has no such file */
+		return false; /* the kernel does not provide this file */
 	any = getc(f) != EOF;
 	fclose(f);
 	return any;
 }
 
-/*
- * A host without a proof gets no process, because honest hosts would have to wait for it. The log
- * gets only a few lines, however many such hosts there are.
- */
+/* The daemon starts no process for a host without a proof, because honest hosts would have to wait
+ * for this process. The log gets only a few lines, even for many such hosts. */
 static void strangers_start_no_process_and_fill_no_log(void **state)
 {
 	static char log[4200];
@@ -259,7 +257,7 @@ static void the_number_of_pools_is_limited(void **state)
 	assert_int_equal(peer_connect(&peer, port, &secret), EBUSY);
 }
 
-/* A frame that was changed or repeated ends the session; the pool stays. */
+/* A changed or repeated frame ends the session, but the pool is preserved. */
 static void try_changed_frame(bool again)
 {
 	struct wire_deep m = {0, 4096};
@@ -304,7 +302,9 @@ static void lanes_prove_themselves_here_too(void **state)
 	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK);
 	at = peer.answer.lanes.port;
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	/* The same proof again, while the port is open for the other lane, is refused. */
+	/*
+	 * The port is still open for the other lane, but a repetition of the same proof is refused.
+	 */
 	assert_int_equal(peer_dial(&peer, 0, &peer.lane_key, at), RPMA_CONN_REJECTED);
 }
 

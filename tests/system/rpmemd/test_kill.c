@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon gets SIGKILL at any moment. When the pool is opened again, it must have all
- * acknowledged bytes, and none that were never sent. Each round has a seed: SYSTEM_ROUNDS is the
- * number of rounds, SYSTEM_SEED repeats one.
+ * The daemon gets SIGKILL at a random time. When the pool is opened again, it must have all
+ * acknowledged bytes, and no bytes that were never sent. Each round has a seed: SYSTEM_ROUNDS is
+ * the number of rounds, SYSTEM_SEED repeats one round.
  *
- * This tests the daemon's own promise; the tests of softrnic (tests/vm) check the medium after a
- * power failure.
+ * This tests only what the daemon promises; the tests of softrnic (tests/vm) check the medium after
+ * a power failure.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #define SLOT     4096u
 #define LANE_AT  (SLOTS * SLOT)
 #define OPS_MAX  400
-#define SHORT_NS 3000000ull /* the kill comes within this time, or after an operation */
+#define SHORT_NS 3000000ull /* the kill occurs within this time, or after an operation */
 
 static struct peer peer;
 
@@ -43,7 +43,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The content of a lane's slots, as the number of the operation that wrote it; 0: zeros. */
+/* The content of a lane's slots: for each slot the number of the operation that wrote it, or 0 for
+ * zeros. */
 struct history {
 	uint32_t acknowledged[SLOTS], begun[SLOTS];
 };
@@ -85,7 +86,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Each word of 8 bytes must be of the acknowledged operation, or of the one that had begun. */
+/* Each word of 8 bytes must be written by the acknowledged operation, or by the operation that had
+ * begun. */
 static void check_slot(const uint8_t *got, unsigned lane, const struct history *h, unsigned slot)
 {
 	static uint8_t old[SLOT], new[SLOT];
@@ -204,9 +206,7 @@ static void nor_with_the_general_method(void **state)
 	rounds_of(options, env_or("SYSTEM_ROUNDS", ROUNDS));
 }
 
-/*
- * The kill comes while a session begins. The pool can then be opened, or made again.
- */
+/* The daemon is killed while a session begins. The pool can then be opened, or created again. */
 static void a_kill_while_a_pool_is_made_leaves_one_that_can_be_made(void **state)
 {
 	unsigned rounds = env_or("SYSTEM_ROUNDS", ROUNDS), dflt = (unsigned)clock_now_ns();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The data path of a session: which initiators may connect, how long the port is open, and what
- * lanes do.
- */
+/* The data path of a session: which initiators are allowed to connect, how long the port is open,
+ * and the operations of lanes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +43,8 @@ static int knock(uint16_t port)
 	return rc;
 }
 
-/* The daemon closes the port after it accepts, so the initiator may see the accept before that. */
+/* The daemon closes the port after it accepts, so the initiator can be connected before the port is
+ * closed. */
 static void is_closed_soon(uint16_t port)
 {
 	for (unsigned i = 0; i < 2000 && !knock(port); i++)
@@ -63,7 +62,7 @@ static void only_the_lane_key_opens_a_lane(void **state)
 	wrong = peer.lane_key;
 	wrong.bytes[31] ^= 1;
 	assert_int_equal(peer_dial(&peer, 0, &wrong, peer.pool.port), RPMA_CONN_REJECTED);
-	/* A wrong secret must not lock out the right one. */
+	/* After a wrong secret, the right one must still be accepted. */
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
 	assert_int_equal(peer_persist(&peer, 0, 4096, 64), 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a session of rpmemd begins and ends over a pair of pipes, as ssh provides it. */
+/* The begin and the end of a session of rpmemd over a pair of pipes, as ssh provides them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -287,8 +287,8 @@ static void volatile_memory_is_served_with_a_warning(void **state)
 	rmdir(dir);
 }
 
-/* For a write beyond the limit the kernel also sends SIGXFSZ, which ends a process that does not
- * ignore it. */
+/* For a write beyond the limit the kernel also sends SIGXFSZ, which would end a process that does
+ * not ignore this signal. */
 static void a_limit_on_file_sizes_is_an_error_like_others(void **state)
 {
 	struct rlimit small = {1 << 20, 1 << 20};

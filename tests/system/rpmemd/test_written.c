@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How many bytes the disk of a pool writes for each block that an initiator makes durable. The pool
- * is cached in large folios, and a store through a mapping makes a whole folio dirty.
- */
+/* Tests how many bytes the disk of a pool writes for each block that an initiator makes durable.
+ * The pool is cached in large folios, and a store through a mapping makes a whole folio dirty. */
 #include "system/lib/check.h"
 
 #include <sys/stat.h>

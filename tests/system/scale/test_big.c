@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_big.c -- a gibibyte goes straight from the socket to registered memory: neither side needs
- * other memory than the regions.
- */
+/* test_big.c -- a gibibyte is received from the socket directly into registered memory, so neither
+ * side needs memory besides the regions. */
 #include "system/lib/check.h"
 
 #include <pthread.h>
@@ -30,8 +28,8 @@ static void watch_begin(struct watch *w)
 	atomic_store(&w->started, true);
 }
 
-/* The peak counts, even of memory that was used only for a short time; the stack of this thread
- * does not count. */
+/* Records the peak, which includes memory that was used only for a short time, but not the stack of
+ * this thread. */
 static void *watch_main(void *arg)
 {
 	struct watch *w = arg;
@@ -67,7 +65,7 @@ static void watch_end(struct watch *w)
 
 		print_message("%s: at most %ld KiB more than before\n", i ? "target" : "initiator",
 			      growth);
-		/* With a sanitizer its shadow memory would count, too. */
+		/* In a sanitizer build the sanitizer's shadow memory would be included. */
 		if (!SYSTEM_SANITIZED)
 			assert_true(growth <= GROWTH_MAX_KIB);
 	}

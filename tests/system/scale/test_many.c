@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_many.c -- 500 connections to one process: all work, and need almost no resources while they
- * are idle.
- */
+/* test_many.c -- 500 connections to one process: all of them work, and they need almost no
+ * resources while they are idle. */
 #include "system/lib/check.h"
 
 #include "system/lib/client.h"
@@ -81,7 +79,7 @@ static void expect_small(const char *what, long before, long after, long more)
 	double each = (double)(after - before) / CONNS;
 
 	print_message("%s: %.1f KiB for each of %d idle connections\n", what, each, CONNS);
-	/* With a sanitizer its own memory for each allocation would count, too. */
+	/* In a sanitizer build the sanitizer's memory for each allocation would be included. */
 	if (!SYSTEM_SANITIZED)
 		assert_true(each <= IDLE_KIB_MAX + more);
 }
@@ -122,10 +120,8 @@ static void they_use_no_cpu_while_nothing_happens(void **state)
 		"clock ticks in %d seconds: initiator %ld, target %ld; target woken %ld times\n",
 		IDLE_S, ours, theirs, waits);
 	assert_true(ours + theirs <= IDLE_TICKS_MAX * IDLE_S);
-	/*
-	 * In this time every connection sends a message in each direction. With a sanitizer one of
-	 * its threads wakes up, too.
-	 */
+	/* In this time every connection sends a message in each direction. In a sanitizer build a
+	 * thread of the sanitizer wakes up, too. */
 	if (!SYSTEM_SANITIZED)
 		assert_true(waits < CONNS / 2);
 }

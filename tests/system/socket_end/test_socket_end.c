@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_socket_end.c -- after some events the socket reports no further one, but the end of the
- * connection must still be noticed.
- */
+/* test_socket_end.c -- after some events the socket reports no further events, but the end of the
+ * connection must still be detected. */
 #include "system/lib/check.h"
 
 #include <errno.h>
@@ -49,7 +47,7 @@ static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 	fpdu[0] = (uint8_t)(ulpdu >> 8);
 	fpdu[1] = (uint8_t)ulpdu;
 	ddp_encode(fpdu + MPA_LENGTH_LEN, DDP_TAGGED_HDR, &hdr);
-	/* Send the begin of the payload, so that the target receives the rest straight into the
+	/* Send the begin of the payload, so that the target receives the rest directly into the
 	 * memory. */
 	assert_int_equal(raw_send(&peer, fpdu, 100), 0);
 	usleep(100000);
@@ -158,13 +156,11 @@ static void a_reset_is_noticed_while_receiving_stalls(void **state)
 
 enum how { RESET, END_AND_RESET };
 
-/*
- * A thread that spins for bytes may be stopped between its check for the end and its receive, and
- * then takes bytes that came meanwhile. After this time all threads sleep until bytes come.
- */
+/* A thread that polls for bytes can be stopped between its check for the end and its receive, and
+ * then takes bytes that arrived meanwhile. After this time all threads sleep until bytes arrive. */
 #define TARGET_SLEEPS_US 50000
 
-/* While the target is stopped, a Write arrives, and then the peer's end. */
+/* While the target is stopped, a Write arrives, and then the end of the peer's stream. */
 static void write_and_end(const struct raw_region *region, enum how how)
 {
 	struct linger at_once = {.l_onoff = 1};
@@ -195,13 +191,15 @@ static void expect_after(enum how how, const char *bytes)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* The sender has given up or died, and may have written the same memory over another connection. */
+/* The sender has given up or died, and has possibly written to the same memory over another
+ * connection since. */
 static void what_came_before_a_reset_is_dropped(void **state)
 {
 	expect_after(RESET, "0000000000000000");
 }
 
-/* The peer ends in good order while bytes for it are unread, so that a reset follows its FIN. */
+/* The peer ends its stream with a FIN, but closes the socket with unread bytes, so that a reset
+ * follows the FIN. */
 static void what_came_before_an_end_counts_though_a_reset_follows(void **state)
 {
 	expect_after(END_AND_RESET, "7772697474656e21");

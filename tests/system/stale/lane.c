@@ -107,7 +107,7 @@ void lane_put(struct lane *lane)
 	lane_expect_put(lane);
 }
 
-/* Bytes that are in the page cache but not on the medium were placed after the flush. */
+/* Bytes that are in the page cache, but not on the medium, were placed after the flush. */
 size_t lane_stale(const struct lane *lane, const struct place *place)
 {
 	off_t at = (off_t)lane_end(lane);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lane.h -- two initiators write to the same range of a target's file ("the place"), one after the
- * other. The bytes of the first one are never acknowledged, and must not overwrite those of the
- * second.
+ * other. The bytes of the first initiator are never acknowledged, and must not overwrite bytes of
+ * the second.
  */
 #ifndef STALE_LANE_H
 #define STALE_LANE_H
@@ -37,11 +37,12 @@ struct place {
 /* Open a lane. liveness_ms 0: use the default. */
 void lane_open(struct lane *lane, unsigned number, size_t bytes, int liveness_ms);
 void lane_close(struct lane *lane);
-/* Connect, and retry for a while: a target may refuse until the former connection has ended. */
+/* Connect, and retry for some time, because a target can refuse until the former connection has
+ * ended. */
 void lane_connect(struct lane *lane, const struct place *place);
 /* Write the next letter over the whole place, without a completion. */
 void lane_post(struct lane *lane);
-/* Give the connection up without a disconnect. */
+/* Delete the connection without a disconnect. */
 void lane_give_up(struct lane *lane);
 /*
  * Write the next letter to the end of the place, where a former connection's bytes would arrive
@@ -50,8 +51,8 @@ void lane_give_up(struct lane *lane);
 void lane_put(struct lane *lane);
 void lane_post_put(struct lane *lane);
 void lane_expect_put(struct lane *lane);
-/* Returns how many bytes at the end of the place are not from the last put, in the file or on its
- * medium. */
+/* Returns how many bytes at the end of the place, in the file or on its medium, do not come from
+ * the last put. */
 size_t lane_stale(const struct lane *lane, const struct place *place);
 
 #endif

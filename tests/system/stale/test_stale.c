@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_stale.c -- an initiator writes without an acknowledgement, and its connection ends in one of
- * six ways. It connects again, writes to the same range of the file ("the place"), and gets its
- * flush acknowledged. After that the place must have only the second write, in the file and on its
- * medium.
+ * six ways. It connects again, writes to the same range of the file ("the place"), and gets an
+ * acknowledgement for a flush. From then on the place must have only the bytes of the second write,
+ * in the file and on its medium.
  *
- * The argument is the way in which connections end; without it all are tested. STALE_ROUNDS is the
- * number of rounds. STALE_LANES is how many lanes run at the same time, for the ways that wait.
+ * The argument is the way in which connections end. Without an argument all ways are tested.
+ * STALE_ROUNDS is the number of rounds. For the ways that wait, STALE_LANES is the number of lanes
+ * that run at the same time.
  */
 #include "system/lib/check.h"
 
@@ -29,16 +30,14 @@
 #define LANES_MAX 64
 #define THREADS   4
 #define LIVENESS  1000
-/*
- * TCP repeats an unacknowledged segment after 0.2, 0.6 and 1.4 s. The silence ends shortly before
- * the last repetition.
- */
+/* TCP retransmits an unacknowledged segment after 0.2, 0.6 and 1.4 s. The silence ends shortly
+ * before the last retransmission. */
 #define PATIENCE   1200 /* ms for which an application with the default limits waits */
 #define SILENCE_MS 1300
 #define LATER_MS   400
 #define SMALL      (3u * LANE_PIECE) /* length of the places of lanes that wait */
 #define THAW_MS    300
-#define FROZEN_MAX 12 /* threads that wait for a file system at most */
+#define FROZEN_MAX 12 /* maximum number of threads that wait for a file system */
 #define FILE_BYTES (LANES_MAX * LANE_STRIDE)
 
 static struct remote target;
@@ -300,10 +299,8 @@ static void *thaw_soon(void *arg)
 	return NULL;
 }
 
-/*
- * A target that answers only when no byte of the former connection can be placed any more answers
- * only after the file system is unfrozen.
- */
+/* Until the file system is unfrozen, bytes of the former connection can still be placed. So the
+ * target answers only afterwards. */
 static void put_until_thaw(struct lane lanes[], unsigned n)
 {
 	pthread_t thread;

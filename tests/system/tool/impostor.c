@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A server that does not have the secret: impostor trusting | lying. It prints its port and serves
- * one client. "trusting" accepts the client without a proof; "lying" sends the client's own proof
- * back as its own.
+ * one client. "trusting" accepts the client without a proof. "lying" returns the client's proof as
+ * the server's proof.
  */
 #include <librpma.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client that keeps a descriptor: keeper HOST:PORT SECRET-FILE REGION [old]. It connects for
- * writing, disconnects, waits for a line on standard input, and connects for reading. Then it tries
- * to write all the same, with the descriptor of the present connection, or with "old" that of the
- * first one. It prints the result.
+ * writing, disconnects, waits for a line on standard input, and connects for reading. Then it
+ * nevertheless tries to write, with the descriptor of the present connection or, with "old", with
+ * the descriptor of the first connection. It prints the result.
  */
 #include <librpma.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void open_session(struct session *s, char **argv, enum hello_access acces
 		fail(&err);
 }
 
-/* The attempt may end the connection or not. In either case nothing may be written. */
+/* The attempt can end the connection, but no byte must be written. */
 static void try_to_write(struct session *s, const struct hello_reply *region)
 {
 	static char word[8] = "written!";

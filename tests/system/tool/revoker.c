@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client of `rpma serve` that tries to invalidate the regions for all clients: revoker PORT. It
- * gets the region's STags for readers, for writers and for ping. Then it requests the list of
- * regions once for each STag, with a message that invalidates this STag. It prints each answer. The
- * server has no secret.
+ * gets the region's STags for readers, for writers and for ping. Then, for each STag, it requests
+ * the list of regions with a message that invalidates this STag. It prints each answer. The server
+ * has no secret.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_torn.c -- a reader at the target that polls a word in memory sees the old value or the new
- * one, never a mixture. This is tested for atomic writes, and for plain writes of eight aligned
+ * value, never a mixture. This is tested for atomic writes, and for plain writes of eight aligned
  * bytes.
  *
- * Both the target and the test map a file, so the test sees each store of the target's process as a
- * thread of that process does. SYSTEM_OBSERVATIONS is the number of reads.
+ * Both the target and the test map a file, so the test sees each store of the target's process like
+ * a thread of that process. SYSTEM_OBSERVATIONS is the number of reads.
  */
 #include "system/lib/check.h"
 
@@ -20,7 +20,7 @@
 
 #define SIZE         4096
 #define AT           64 /* offset of the word in the region */
-#define DEPTH        8  /* number of writes under way */
+#define DEPTH        8  /* number of outstanding writes */
 #define OBSERVATIONS (SYSTEM_SANITIZED ? 200000 : 5000000)
 #define CHANGES_MIN  500 /* with fewer changes the test proves nothing */
 #define LOOK_MAX_S   400

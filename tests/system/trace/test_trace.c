@@ -39,7 +39,7 @@ static void use_extensions(struct client *c)
 	OK(rpma_send_with_imm(c->conn, c->mr, 0, 33, RPMA_F_COMPLETION_ALWAYS, 1234, NULL));
 	expect_success(c);
 	expect_success(c);
-	/* Both ends are idle for this time, and send heartbeats. */
+	/* During this time both ends are idle, and send heartbeats. */
 	usleep(2500000);
 	assert_int_equal(client_wait_wc(c->cq, &wc, 0), CLIENT_TIMEOUT);
 }
@@ -208,7 +208,7 @@ int main(void)
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Keep the files of a failure for inspection. */
+	/* After a failure keep the files for inspection. */
 	if (!failed)
 		failed = unlink(file[OURS]) | unlink(file[THEIRS]);
 	return failed;

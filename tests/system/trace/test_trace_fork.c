@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_trace_fork.c -- processes that write to the same trace fork in the middle of their traffic,
- * and their children make connections of their own.
- */
+/* test_trace_fork.c -- processes that write to the same trace fork in the middle of their traffic,
+ * and their children make further connections. */
 #include "system/lib/check.h"
 
 #include "lib/packets.h"
@@ -50,10 +48,8 @@ static int stop(void **state)
 
 static void every_child_has_a_section_of_its_own(void **state)
 {
-	/*
-	 * The forker, the target and each child may have a section. Only the first end of a
-	 * connection records it, so the target may have none.
-	 */
+	/* The forker, the target and each child can have a section. Only one end of a connection
+	 * records the connection, so the target possibly has no section. */
 	assert_in_range(trace.sections, FORKS + 1, FORKS + 2);
 }
 

@@ -2,9 +2,9 @@
 /*
  * test_visible.c -- a completion means that the data are visible at the target. When a signalled
  * Write or Send completes, the initiator sends a byte through a pipe to the target's process, which
- * then reads its memory. That process never polls the connection, so only the completion can have
- * waited for the data. With VISIBLE_LATE=1, which is for completions without Acks, some data must
- * be late.
+ * then reads its memory. The target's process never polls the connection, so only the completion
+ * can have waited for the data. With VISIBLE_LATE=1, which is for completions without Acks, some
+ * data must be late.
  */
 #include "system/lib/check.h"
 
@@ -91,7 +91,7 @@ static bool is_round_there(uint64_t round)
 	return true;
 }
 
-/* Read the memory before the queue, because polling the queue could receive late bytes. */
+/* Read the memory before polling the queue, because the poll could receive late bytes. */
 static char look(struct end *e, const struct ibv_mr *mr, uint64_t round)
 {
 	char answer = is_round_there(round) ? 'y' : 'n';
@@ -199,7 +199,7 @@ static void await_completion(struct end *e, uint64_t round)
 	assert_int_equal(wc.wr_id, round);
 }
 
-/* Ask the target. Returns true if it sees all operations that are complete here. */
+/* Ask the target. Returns true if the target sees all operations that are complete at this end. */
 static bool ask_target(const struct pipes *p)
 {
 	char byte = '?';
