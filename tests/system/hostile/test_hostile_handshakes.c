@@ -268,8 +268,8 @@ static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 
 /* --- lines in the target's log ------------------------------------------------------------ */
 
-/* Returns the maximum number of periods of the log's rate limit that have begun since begin_ms,
- * including the first period. */
+/* Returns an upper limit of the number of periods of the log's rate limit since begin_ms, including
+ * the first period. */
 static int periods_since(uint64_t begin_ms)
 {
 	return (int)((now_ms() - begin_ms) / LOG_LIMIT_PERIOD_MS) + 2;

@@ -277,8 +277,8 @@ static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **st
 }
 
 /*
- * Closing such a descriptor blocks a thread for 20 s, and the test sends more descriptors than the
- * target has receiving threads. If the kernel supports this, the target's socket refuses
+ * Closing a lingering descriptor blocks a thread for 20 s, and the test sends more descriptors than
+ * the target has receiving threads. If the kernel supports this, the target's socket refuses
  * descriptors, so that they do not even arrive.
  */
 static void descriptors_that_linger_delay_no_other_connection(void **state)

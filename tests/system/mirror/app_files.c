@@ -2,8 +2,8 @@
 /*
  * Commands of mirror_app about descriptors:
  *
- *   close-all  close all descriptors, as a program does that becomes a daemon (closefrom(3))
- *   reuse      close all, and use their numbers for files and sockets of the application
+ *   close-all  close all descriptors, like a program that becomes a daemon (closefrom(3))
+ *   reuse      close all descriptors; files and sockets of the application get their numbers
  *   reused     check that nothing was read from or written to these files and sockets
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define FILES_FIRST  3
 #define FILES_END    256
-#define FILES_ROUNDS 50 /* rounds of four descriptors each, together more than the library has */
+#define FILES_ROUNDS 50 /* rounds of four descriptors each, in total more than the library has */
 #define FILES_SIZE   4096
 
 static enum files_kind { FILES_NONE, FILES_SOCKET, FILES_MEMORY } files[FILES_END];
@@ -49,10 +49,8 @@ static int files_open(void)
 	       files_add(memfd_create("mine", 0), FILES_MEMORY);
 }
 
-/*
- * A thread of the library may have opened a file meanwhile, for instance to log that its
- * descriptors are lost. The number of that file is not the application's.
- */
+/* A thread of the library has possibly opened a file meanwhile, for instance to log that its
+ * descriptors are lost. The number of this file does not belong to the application. */
 static void files_reuse(void)
 {
 	int rc = files_close_all();

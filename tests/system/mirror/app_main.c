@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An application that maps the set and executes commands, one a line. It answers "ok", or the name
- * of the error and the library's text.
+ * An application that maps the set and executes commands, one a line. It answers each command with
+ * "ok", a result, or the error's name and the library's text.
  *
  *   map | map-wait | map-direct | map-readonly | unmap
  *   put OFFSET NUMBER             store a number, and flush it
- *   begin OFFSET NUMBER, end      the same in two steps: start the flush, and wait for it
+ *   begin OFFSET NUMBER, end      like put, but in two steps: start the flush, and wait for it
  *   get OFFSET                    print the number
  *   store OFFSET NUMBER           store a number without a flush
  *   flush OFFSET LEN
  *   pair OFFSET OFFSET LEN        flush two ranges by one call; an error names the members, too
  *   store8 OFFSET NUMBER | verify OFFSET LEN | confirm | state
- *   age                           print how old, in ms, the data of a reader are, and the health
- *   events                        ask for the descriptor for events
+ *   age                           print the age of a reader's data in ms, and the health
+ *   events                        request the descriptor for events
  *   touch OFFSET
  *   sync | sync-range OFFSET LEN  sync the whole mapping, or a range
  *   size                          print the size of the mapping
  *   scatter BLOCKS FLUSHES        make FLUSHES flushes of BLOCKS blocks each, no block twice
  *   words COUNT                   call store8 for a word in each of COUNT blocks
- *   slow                          take all events, and print how many were SLOW
- *   lost                          take all events, and print the text of the last LOST
+ *   slow                          take all events, and print the number of SLOW events
+ *   lost                          take all events, and print the text of the last LOST event
  *   exec                          execute this program again, which prints "executed"
  *   exec-other                    execute a program that never maps the set
  *   limit-files NUMBER            permit NUMBER more open files
- *   drop-rights                   before a map: let the modes of files apply to root, too
+ *   drop-rights                   before a map: let the access modes of files apply to root, too
  *
  * app_pages.c and app_files.c have more commands.
  */

@@ -4,14 +4,14 @@
  * pages unreadable; the file is on tmpfs, and the test makes holes in it. Commands:
  *
  *   handler            before a map: handle SIGBUS and SIGSEGV by a jump back to the command
- *   try OFFSET NUMBER  store a number, no flush; prints "stored", or "signal" if the handler ran
+ *   try OFFSET NUMBER  store a number, without a flush; prints "stored", or "signal" if handled
  *   elsewhere          cause a fault outside the set
- *   watch PATH         let holes of this file raise SIGBUS from now on
+ *   watch PATH         from now on, holes of this file raise SIGBUS
  *   poison OFFSET      make the memory of the page bad, even if it is a private copy
  *   fill OFFSET LEN    store a pattern, and flush it
  *   right OFFSET LEN   print how many pages have the pattern
  *   read OFFSET        print "value N", or "signal" if the handler ran
- *   back OFFSET        the same with rpmirror_set_backtrack(): "back" if the library jumped there
+ *   back OFFSET        like read, with rpmirror_set_backtrack(); "back" if the library jumped there
  *   errors             take the pending errors, and print
  *                      "COUNT dirty D repaired R: BYTES from OFFSET: TEXT of the last one"
  */
@@ -97,7 +97,7 @@ static void pages_do_elsewhere(void)
 	int fd = memfd_create("elsewhere", MFD_CLOEXEC);
 	void *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
-	pages_read(p); /* the read is past the end of the file */
+	pages_read(p); /* this address is past the end of the file */
 	munmap(p, PAGE);
 	close(fd);
 }

@@ -72,7 +72,7 @@ static bool is_task_stopped(pid_t pid, const char *task)
 	return is_read && strrchr(stat, ')')[2] == 'T';
 }
 
-/* Check all threads, because one of them may still be about to run. */
+/* Check all threads, because some of them can still be running. */
 static bool is_stopped(pid_t pid)
 {
 	char path[64];

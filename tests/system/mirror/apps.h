@@ -10,7 +10,7 @@
 
 /* Start an application. envs as for proc_start(), at most 5. */
 void app_start(struct proc *app, const struct hosts *h, unsigned host, const char *const envs[]);
-/* Send a command; app_check() then checks the answer. */
+/* app_tell() sends a command. app_check() then checks the answer. */
 void app_tell(struct proc *app, const char *command);
 /* Assert that the line begins with `wanted`. */
 void app_check(const char *wanted, const char *line);
@@ -31,10 +31,8 @@ int apps_teardown(void **state);
  * SIGSTOP. */
 void process_wait_stopped(pid_t pid);
 
-/*
- * Run rpmirror on this host. Returns its exit code; its output is in the file "said" of the hosts'
- * folder.
- */
+/* Run rpmirror on this host. Returns its exit code; its output is in the file "said" in the hosts'
+ * folder. */
 int host_run_tool(const struct hosts *h, unsigned host, const char *command);
 
 /* Returns the word at this offset in the host's file, read without the library. */

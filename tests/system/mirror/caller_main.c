@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * caller_main.c -- threads that call the library again and again.
+ * caller_main.c -- threads that repeatedly call the library.
  *
- * `mirror_caller LOG isolated|direct` maps the set. Each of its threads makes one kind of call
- * again and again, until the member `stop` of the log is set; then the program unmaps.
- * `mirror_caller LOG next` waits for the role, stores in the log what it reads, and serves until
- * `stop` is set; meanwhile it reads the host's copy. Each prints a line when it has begun, and
- * another when it serves.
+ * `mirror_caller LOG isolated|direct` maps the set. Each of its threads repeats one kind of call,
+ * until the member `stop` of the log is set. Then the program unmaps. `mirror_caller LOG next`
+ * waits for the role, records in the log the words that it reads, and serves until `stop` is set.
+ * Meanwhile it reads the host's copy. Both programs print a line when they have begun, and another
+ * line when they serve.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,9 @@ static uint64_t *caller_word(unsigned call, unsigned word)
 
 /* ---- stores ---- */
 
-/* With RPMIRROR_ON_FENCED=protect neither loads nor stores are possible after the lease. */
+/*
+ * With RPMIRROR_ON_FENCED=protect neither loads nor stores are possible after the end of the lease.
+ */
 static void caller_on_fault(int sig)
 {
 	if (caller_may_fault)
@@ -102,8 +104,8 @@ static int caller_count(unsigned call, int rc, uint64_t since_ns)
 	return rc;
 }
 
-/* ---- one function for each kind of call: makes the call with the number `value`, returns its
- * result ---- */
+/* ---- one function for each kind of call: it makes the call with the number `value`, and returns
+ * the result ---- */
 
 static struct rpmirror_range caller_range(unsigned call, unsigned word)
 {
@@ -216,7 +218,7 @@ static int caller_store8(uint64_t value)
 	return rc;
 }
 
-/* The kernel stores to the word. It may do so until any thread flushes the word. */
+/* The kernel stores to the word. It is allowed to do so until some thread flushes the word. */
 static int caller_touch(uint64_t value)
 {
 	static int ends[2] = {-1, -1};
@@ -338,7 +340,7 @@ static int caller_call_all(unsigned flags)
 	return 0;
 }
 
-/* Read this host's copy again and again, without the library. */
+/* Repeatedly read this host's copy, without the library. */
 static void *caller_read(void *arg)
 {
 	const bool *serves = arg;

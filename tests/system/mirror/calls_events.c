@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The events that mirror_calls causes while calls are under way. */
+/* The events that mirror_calls causes while calls are in progress. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ static void event_demote(struct hosts *h, unsigned number)
 	tool_must(h, 0, "demote " HOSTS_SET);
 }
 
-/* Fence another copy, which then returns, or by an operator's mistake the primary. */
+/* Fence another copy, which then returns. With an odd number, fence the primary by an operator's
+ * mistake. */
 static void event_fence(struct hosts *h, unsigned number)
 {
 	if (number % 2) {
@@ -45,8 +46,8 @@ static void event_fence(struct hosts *h, unsigned number)
 	tool_must(h, 0, "resume " HOSTS_SET " c");
 }
 
-/* Order a promotion. It has no effect, because the primary is alive; or the primary's daemon is
- * killed, so that its lease ends. */
+/* Order a promotion. With an even number the order has no effect, because the primary is alive.
+ * With an odd number the primary's daemon is killed first, so that the lease ends. */
 static void event_promote(struct hosts *h, unsigned number)
 {
 	if (number % 2 == 0) {

@@ -16,7 +16,7 @@ struct event {
 	void (*strike)(struct hosts *h, unsigned number);
 	/* ends_by_word: an operator's order ends the role, even within the lease */
 	bool ends_by_word;
-	/* is_unmap: the event only ends the calls */
+	/* is_unmap: the event only ends the calls and unmaps */
 	bool is_unmap;
 };
 

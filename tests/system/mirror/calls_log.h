@@ -2,11 +2,11 @@
 /*
  * calls_log.h -- the stores of mirror_caller (caller_main.c), and the results of its calls with
  * their numbers. mirror_calls (calls_main.c) reads the log, even while a call does not return. The
- * log is in a file that both map.
+ * log is in a file that both programs map.
  *
- * Each thread makes one kind of call, and has some words, each in a page of its own, in which it
- * stores growing numbers. So however the process ends, a word is at least the number that was
- * acknowledged last, and at most the number that was stored last.
+ * Each thread makes one kind of call, and stores growing numbers in several words, each in its own
+ * page. So however the process ends, a word is at least the number that was acknowledged last, and
+ * at most the number that was stored last.
  */
 #ifndef SYSTEM_MIRROR_CALLS_LOG_H
 #define SYSTEM_MIRROR_CALLS_LOG_H
@@ -16,7 +16,7 @@
 
 #define CALLS_WORDS 8
 #define CALLS_PAGE  4096ull
-/* distance of the words, so that each is in an extent of its own */
+/* distance of the words, so that each word is in its own extent */
 #define CALLS_WIDE (2ull << 20)
 /* distance of the words, so that all are in one extent and a sync of the whole mapping is fast */
 #define CALLS_CLOSE (64ull << 10)
@@ -43,22 +43,25 @@ enum call {
 
 struct calls_count {
 	uint64_t ok, fenced, other, longest_ns;
-	char why[48];  /* the last result other than 0 and FENCED, as a text */
-	uint64_t late; /* how often a call returned 0 after it had returned RPMIRROR_E_FENCED */
+	char why[48]; /* the last result other than 0 and FENCED, as a text */
+	/* number of calls that returned 0 after a call had returned RPMIRROR_E_FENCED */
+	uint64_t late;
 };
 
 /* Fields of 8 bytes are read and written as a whole. */
 struct calls_log {
 	uint64_t stride;
 	uint64_t stored[CALL_WORDS][CALLS_WORDS], acked[CALL_WORDS][CALLS_WORDS];
-	/* for CALL_TICKET: numbers whose tickets no thread has waited for */
+	/* for CALL_TICKET: numbers of flushes for whose tickets no thread has waited */
 	uint64_t begun[CALLS_WORDS];
-	uint64_t seen[CALL_WORDS][CALLS_WORDS]; /* what the next primary reads when it begins */
+	/* the words that the next primary reads when it begins */
+	uint64_t seen[CALL_WORDS][CALLS_WORDS];
 	struct calls_count counts[CALL_COUNT];
 	uint64_t confirmed_ns; /* time at which the last confirmed read began */
-	uint64_t next_ns;      /* time since when the next primary may read; 0: there is none */
-	int unmapped;          /* the result of the unmap call */
-	bool stop;             /* the threads of the caller have to end, and then it unmaps */
+	/* time from which on the next primary is allowed to read; 0: no next primary */
+	uint64_t next_ns;
+	int unmapped; /* the result of the unmap call */
+	bool stop;    /* the threads of the caller must end, and then it unmaps */
 };
 
 static inline uint64_t calls_offset(const struct calls_log *log, unsigned call, unsigned word)

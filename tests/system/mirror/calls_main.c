@@ -23,11 +23,11 @@
 
 #define HOSTS       3
 #define ALL         7
-#define BUSY_US     100000 /* time for which the calls continue after the event */
+#define BUSY_US     100000 /* the calls continue for this time after the event */
 #define PATIENCE_MS 60000  /* longer than any limit of the set */
 #define ROUND_S     180
 #define LIMIT_NS    30000000000ull /* limit of a call, longer than the limits of the set */
-/* so long that no member is excluded because the machine is slow */
+/* long enough that no member is excluded because the machine is slow */
 #define SILENCE_MS 20000
 
 static struct proc caller, next;
@@ -46,10 +46,8 @@ static const char *const call_names[CALL_COUNT] = {
 	"flush", "ticket",  "verify", "sync", "sync-all", "sync-also", "store8",
 	"touch", "confirm", "look",   "map",  "unmap",    "read"};
 
-/*
- * Returns the number that the copies must at least have: a call has acknowledged it. If no call
- * failed, the end of the role in good order has acknowledged all.
- */
+/* Returns the lowest number that the copies are allowed to have: a call has acknowledged it. If the
+ * event was an unmap that succeeded, the unmap has acknowledged further numbers. */
 static uint64_t least(const struct round *r, unsigned call, unsigned word)
 {
 	const struct calls_log *log = now_log;
@@ -74,8 +72,8 @@ static void check_word(const struct round *r, const char *where, unsigned call, 
 			 (unsigned long long)at_most);
 }
 
-/* All copies must have the words that the next primary read, and must have no dirty pages of
- * them. */
+/* All copies must have the words that the next primary read, and must have no dirty pages that
+ * contain these words. */
 static void check_copy(const struct round *r, unsigned host)
 {
 	char where[] = {'c', 'o', 'p', 'y', ' ', (char)('a' + host), '\0'};
@@ -273,7 +271,7 @@ static void print_table(void)
 		}
 }
 
-/* Add the rounds of this event. Without a count each event comes once, but "demote" in both
+/* Add the rounds of this event. Without a count each event occurs once, but "demote" occurs in both
  * modes. */
 static void add_rounds(struct round *rounds, size_t *n, unsigned event, int count)
 {

@@ -155,7 +155,7 @@ void hosts_wait_insync(const struct hosts *h, mirror_mask insync)
 	}
 }
 
-/* Read the superblock again if it is damaged: the host's daemon may be writing it. */
+/* Read the superblock again if it is damaged: the host's daemon is possibly writing it. */
 bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super)
 {
 	int fd = open(h->hosts[i].meta, O_RDONLY | O_CLOEXEC);

@@ -11,7 +11,8 @@
 #include "mirror/core/meta.h"
 
 #define CLIENTS_SIZE (16ull << 20) /* size of the file that the clients need */
-/* number of hot slots: fewer than the clients use extents, so that some become cold */
+/* number of hot slots: less than the number of extents that the clients use, so that some extents
+ * become cold */
 #define CLIENTS_SLOTS 4
 
 struct client {
@@ -27,14 +28,14 @@ struct clients {
 	unsigned pause_us; /* pause of each thread between two operations */
 };
 
-/* What the histories contain, added up. */
+/* Sums over all histories. */
 struct clients_counts {
 	/* acknowledged and unsure writes; reads: confirmed reads */
 	size_t acknowledged, unsure, reads;
 	size_t epochs; /* number of epochs in which some process served */
 };
 
-/* Start a client, which waits until it may be the primary. envs as for proc_start(). */
+/* Start a client, which waits until it becomes the primary. envs as for proc_start(). */
 void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[]);
 /* Returns false if the client is not primary within this time, or has ended. */
 bool client_serves(struct client *c, int timeout_ms);
@@ -43,12 +44,12 @@ bool client_has_written(const struct clients *all, const struct client *c, unsig
 			int timeout_ms);
 /* Wait until the client has made both reads and writes. */
 void client_wait_busy(const struct clients *all, const struct client *c);
-/* End the client in good order. Returns false if it had lost its role before. */
+/* End the client by closing its input. Returns false if it had lost its role before. */
 bool client_end(struct client *c);
 /*
- * Like client_end(), while `next` waits to be primary. If `c` itself still waits, it does not
- * notice that it has to end, and may become primary before `next`. Then it is killed, and the
- * result is false.
+ * Like client_end(), while `next` waits to be primary. If `c` itself still waits for the role, it
+ * does not notice the end of its input, and can become primary before `next`. In this case the call
+ * kills `c` and returns false.
  */
 bool client_end_before(struct client *c, struct client *next);
 /* Returns the client's wait status, or -1 if it is still running. */
@@ -58,8 +59,8 @@ int client_status(struct client *c);
 void hosts_wait_insync(const struct hosts *h, mirror_mask insync);
 /* Read the metadata of a host's copy. Returns false if that is impossible now. */
 bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super);
-/* Check, when no client writes any more, that the history is linearizable and the copies are
- * equal. */
+/* Call this when no client writes any more. Checks that the history is linearizable and the copies
+ * are equal. */
 void clients_judge(struct clients *all, struct clients_counts *counts);
 
 #endif

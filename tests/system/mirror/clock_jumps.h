@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clock_jumps.h -- how often processes have read a time of day that jumps (clock_preload.c). */
+/* clock_jumps.h -- the number of times that processes have read a jumping time of day
+ * (clock_preload.c). */
 #ifndef MIRROR_CLOCK_JUMPS_H
 #define MIRROR_CLOCK_JUMPS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock_preload.c -- if this is preloaded, the time of day jumps by up to a day, forward and back,
- * each time it is read. Leases and time limits must not depend on it.
+ * clock_preload.c -- if this library is preloaded, the time of day jumps forward or back by up to a
+ * day each time that it is read. Leases and time limits must not depend on it.
  *
  * CLOCK_JUMPS=FILE: the number of jumps is added to a count in FILE (clock_jumps.h), so that a test
  * can check that its processes have read the clock.

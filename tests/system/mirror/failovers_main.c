@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * failovers_main.c -- `mirror_failovers TIMES`: the role of the primary moves from host to host,
- * TIMES times because its process gives it up, and TIMES times because its process is killed. No
- * acknowledged data may be missing. Afterwards daemons, programs and folders must have as many
+ * TIMES times because its process gives the role up, and TIMES times because its process is killed.
+ * No acknowledged data must be missing. Afterwards daemons, programs and folders must have as many
  * descriptors, threads and files, and as much memory, as before. Prints how long the application
  * had no primary.
  */
@@ -21,16 +21,16 @@
 #define ALL        7
 #define OFFSET     8192
 #define GROWTH_KIB 4096 /* permitted growth of a process: memory that allocators keep */
-/* permitted growth for each failover, in bytes: far less than a connection takes */
+/* permitted growth for each failover, in bytes: far less than the memory of a connection */
 #define GROWTH_EACH    1024
 #define WARM_UP(times) ((times) / 10 + 6)
-#define SILENCE_MS     20000 /* so long that no member is excluded because it is slow */
+#define SILENCE_MS     20000 /* long enough that no member is excluded because it is slow */
 
-static struct proc lasting[HOSTS]; /* programs that map and unmap the set again and again */
+static struct proc lasting[HOSTS]; /* programs that repeatedly map and unmap the set */
 static struct proc victim;
 static struct uses uses = {.hosts = &hosts};
 static unsigned times = 10;
-/* how long no process was primary, after the role was given up and after a kill */
+/* times without a primary, after the role was given up and after a kill */
 static uint64_t *given_ns, *killed_ns;
 
 static void remember_uses(void)

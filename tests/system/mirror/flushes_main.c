@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * flushes COUNT RANGES [BYTES]: maps the set, and flushes RANGES ranges of BYTES (64) bytes, COUNT
- * times. Prints the median and the 99th percentile in nanoseconds; a script counts other costs from
- * outside. flushes COUNT 0: makes a direct mapping, and stores to COUNT extents without a flush.
+ * times. Prints the median and the 99th percentile of the time in nanoseconds. A script counts
+ * other costs from outside of the process. flushes COUNT 0: makes a direct mapping, and stores to
+ * COUNT extents without a flush.
  */
 #include <librpmirror.h>
 #include <stdint.h>

@@ -59,7 +59,7 @@ static void held_close(int *fd)
 	*fd = -1;
 }
 
-/* The server is on this host, so it takes all bytes at once. */
+/* The server is on this host, so its socket accepts all bytes in one call. */
 static bool held_pass(int fd, const uint8_t *data, size_t len)
 {
 	while (len) {

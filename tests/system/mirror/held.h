@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * held.h -- a relay to a TCP port that can keep bytes, as a network may. Held connections deliver
- * nothing, and stay open after their initiator has gone; new connections work. The relay runs in
- * its own thread. A failure fails the test.
+ * held.h -- a relay to a TCP port that can keep bytes, like a network. Held connections deliver no
+ * bytes, and stay open after their initiator has closed them. New connections work. The relay runs
+ * in its own thread. A failure fails the test.
  */
 #ifndef SYSTEM_MIRROR_HELD_H
 #define SYSTEM_MIRROR_HELD_H
@@ -19,9 +19,9 @@ void held_delete(struct held *h);
 uint16_t held_port(const struct held *h);
 void held_lead_to(struct held *h, uint16_t port);
 
-/* Let the present connections deliver nothing from now on. */
+/* From now on the present connections deliver no bytes. */
 void held_hold(struct held *h);
-/* Let a connection deliver nothing as soon as it has delivered this many bytes. */
+/* A connection delivers no more bytes after it has delivered this many bytes. */
 void held_hold_after(struct held *h, uint64_t bytes);
 /* Returns how many bytes are kept on held connections. */
 uint64_t held_bytes(struct held *h);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * histories_main.c -- `mirror_histories [RUNS [SEED [AT_ONCE [TROUBLE...]]]]`: run many sets of
- * three hosts for a short time each (a "life"). Processes are killed, end, or stop for a while,
- * some at the same time; write-backs fail, and the time of day jumps. TROUBLE selects troubles by
- * name, for instance '*medium*'; the default is all. The history of each life must be linearizable,
- * and its copies must be equal. The lives have the seeds SEED, SEED + 1 and so on. Several run at
- * the same time, because a life waits half of its time. If a life fails, its folder stays. At the
- * end the program prints how often each trouble was made, and how often it had its intended effect.
+ * three hosts for a short time each (a "life"). Processes are killed, end, or stop for some time,
+ * several of them at the same time. Write-backs fail, and the time of day jumps. TROUBLE selects
+ * troubles by name, for instance '*medium*'; the default is all. The history of each life must be
+ * linearizable, and its copies must be equal. The lives have the seeds SEED, SEED + 1 and so on.
+ * Several run at the same time, because a life waits half of its time. If a life fails, its folder
+ * is kept. At the end the program prints how often each trouble was caused, and how often it had
+ * its intended effect.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +28,12 @@
 #define LEASE_MS     1000
 #define STOP_MS      1800
 #define DEATH_MS     1500
-#define SERVE_MS     10000 /* a wide limit, because the machine may be busy */
-#define WRITES_MAX   40    /* most writes between two troubles */
+#define SERVE_MS     10000 /* a wide limit, because the machine can be busy */
+#define WRITES_MAX   40    /* maximum number of writes between two troubles */
 #define LIFE_LIMIT_S 300   /* far more than the few seconds of a life */
 #define KINDS_MAX    16
 
-/* Sums over all lives that ended well, shared by all processes of this program. */
+/* Sums over all successful lives, shared by all processes of this program. */
 static struct sums {
 	struct clients_counts counts;
 	struct clock_jumps jumps;
@@ -69,7 +70,7 @@ static int wait_for_the_fault(struct client *c)
 	return status;
 }
 
-/* Each of these functions makes a trouble. Returns true if the trouble had its intended effect. */
+/* Each of these functions causes a trouble. Returns true if the trouble had its intended effect. */
 static bool primary_is_killed(void)
 {
 	life.primary = life_follow(&life, life_some_host(&life, LIFE_NO_HOST), NULL);
@@ -100,7 +101,9 @@ static bool primary_dies_in_a_flush(void)
 	return wait_for_the_fault(&life.primary) == SIGKILL;
 }
 
-/* Stop the primary's process, and let it continue when another one serves or may soon serve. */
+/*
+ * Stop the primary's process, and let it continue when another process serves or will soon serve.
+ */
 static bool primary_is_stopped(void)
 {
 	struct client next;
@@ -172,10 +175,8 @@ static bool primary_and_a_daemon_die(void)
 	return true;
 }
 
-/*
- * Returns settings for a process of which one write-back fails, by an error of the medium or a full
- * disk; later ones succeed.
- */
+/* Returns settings for a process. One of its write-backs fails, by an error of the medium or a full
+ * disk. Later write-backs succeed. */
 static const char *const *fault_by_chance(void)
 {
 	static const struct {
@@ -240,7 +241,9 @@ static const struct nemesis {
 	{"the medium of the primary fails", medium_of_the_primary_fails, "a write-back failed"},
 };
 
-/* Let the clients work. Sometimes return at once, so that the trouble comes before any work. */
+/*
+ * Let the clients work. Sometimes return immediately, so that the trouble occurs before any work.
+ */
 static void work(void)
 {
 	if (life.primary.proc.pid && below(4))
@@ -259,7 +262,7 @@ static void live(unsigned *made, unsigned *effective)
 		effective[which] += nemeses[which].strike();
 		made[which]++;
 		rest(100);
-		/* A waiting client may have lost its daemon, or may be killed before it serves. */
+		/* A waiting client can have lost its daemon, or can be killed before it serves. */
 		client_serves(&life.primary, 300);
 		life_recover(&life);
 	}
@@ -300,7 +303,7 @@ static void add_counts(const struct clients_counts *counts)
 	add_long(&sums->counts.epochs, counts->epochs);
 }
 
-/* Only the times of events in the daemons use the time of day. */
+/* In the daemons, only the times of events use the time of day. */
 static void add_jumps(const struct clock_jumps *jumps)
 {
 	assert_true(jumps->daemons && jumps->applications);

@@ -12,8 +12,8 @@ struct load {
 	uint64_t epoch; /* epoch of the lines that follow */
 };
 
-/* Returns the next free operation. Until history_log_settle(), the member `end` of a write with
- * unknown outcome holds the number of its epoch. */
+/* Returns the next free operation. Until history_log_settle(), the member `end` of a write with an
+ * unknown outcome is the number of its epoch. */
 static struct history_op *load_op(struct history_log *log)
 {
 	if (!(log->count & (log->count - 1))) {

@@ -3,13 +3,13 @@
  * history_file.h -- a file with the operations of one process on the registers of a set, one a
  * line.
  *
- *   B EPOCH TIME                  from now on the process may read and write
+ *   B EPOCH TIME                  from now on the process is allowed to read and write
  *   w REGISTER VALUE TIME         a write begins
  *   W REGISTER VALUE TIME         the write was acknowledged
  *   R REGISTER VALUE BEGIN END    a read was confirmed
  *
  * A time is CLOCK_BOOTTIME in nanoseconds, which all processes of a machine share. The process
- * writes B and w before the event, and W and R after it. So the file is right even if the process
+ * writes B and w before the event, and W and R after it. So the file is correct even if the process
  * is killed.
  */
 #ifndef MIRROR_HISTORY_FILE_H

@@ -215,7 +215,7 @@ static bool host_is_present(const struct hosts *h, unsigned i)
 	return !(h->opts.absent & MIRROR_BIT(i));
 }
 
-/* The daemon waits for its files; a reload makes it look for them at once. */
+/* The daemon waits for its files; a reload makes it check for them immediately. */
 static void host_wait_open(const struct hosts *h, unsigned i)
 {
 	char text[65536];
@@ -248,10 +248,10 @@ static void host_make_folder(const struct hosts *h, unsigned i, const char *fold
 }
 
 /*
- * Keep the daemon's port while the daemon is down, so that no other program gets it. The means is a
- * socket that is bound to the port but does not listen: the kernel then does not choose the port
- * for other programs, but a program that names it and sets SO_REUSEADDR, as daemons do, may listen
- * on it.
+ * Keep the daemon's port while the daemon is down, so that no other program gets it. For this
+ * purpose, bind a socket to the port, but do not listen on it. The kernel then does not choose this
+ * port for other programs. A program that requests this port and sets SO_REUSEADDR, like the
+ * daemon, can listen on it.
  */
 static void host_reserve_port(struct host *host)
 {
@@ -286,7 +286,7 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 {
 	char here[128];
 
-	/* Leases are short in tests, and the machine may be slow: an expired lease must not end an
+	/* Leases are short in tests, and the machine can be slow: an expired lease must not end an
 	 * application. */
 	setenv("RPMIRROR_ON_FENCED", "error", 0);
 	memset(h, 0, sizeof(*h));
@@ -405,7 +405,7 @@ static struct mirror_record hosts_change(const struct hosts *h, unsigned slot,
 
 	if (register_open(h->register_uri, HOSTS_SET, 5000, &r, &err))
 		fail_msg("%s", err.text);
-	/* One attempt is enough: daemons may renew or clear the alive key, but no other program
+	/* One attempt is sufficient: daemons can renew or clear the alive key, but no other program
 	 * changes the record. */
 	if (register_get(r, &now, &err))
 		fail_msg("%s", err.text);

@@ -18,7 +18,7 @@
 #define HOSTS_MAX 8
 #define HOSTS_SET "orders"
 
-/* How many sets the cases of a program run at the same time (cases.h). */
+/* Number of sets that the cases of a program run at the same time (cases.h). */
 #define CASES_OF_HOSTS 3
 
 struct hosts_opts {
@@ -30,7 +30,7 @@ struct hosts_opts {
 	unsigned replica_timeout_ms;  /* 0 means 5000 */
 	unsigned register_timeout_ms; /* 0 means 2000 */
 	unsigned hot_slots;           /* hot slots in the metadata; 0: the default number */
-	/* size of a file system that is made for each host's folder; 0: none is made */
+	/* size of a file system that is made for each host's folder; 0: no file system is made */
 	uint64_t disk;
 	/* If not NULL: mounts a file system at the host's folder. */
 	void (*mount)(unsigned host, const char *folder);
@@ -61,10 +61,8 @@ struct hosts {
 /* Start all daemons, and register the set with every copy in-sync. */
 void hosts_start(struct hosts *h, const struct hosts_opts *opts);
 void hosts_stop(struct hosts *h);
-/*
- * The hosts that the cases of a program use. Each case begins with the hosts that its initial state
- * describes (struct hosts_opts). hosts_teardown() may be called by a tear-down of the case.
- */
+/* The hosts that the cases of a program use. Each case begins with the hosts that its initial state
+ * describes (struct hosts_opts). The case's tear-down function can call hosts_teardown(). */
 extern struct hosts hosts;
 int hosts_setup(void **state);
 int hosts_teardown(void **state);
@@ -81,14 +79,14 @@ bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
 /* Rewrite the daemon's configuration, and let the daemon read it. */
 void host_reload(struct hosts *h, unsigned i);
 void host_kill(struct hosts *h, unsigned i);
-/* Wait until the daemon of the host logs a line with this text. Returns false if there is none
- * within this time. */
+/* Wait until the daemon of the host logs a line with this text. Returns false if no such line is
+ * logged within this time. */
 bool host_wait_log(const struct hosts *h, unsigned i, const char *words, int timeout_ms);
 /* Send SIGTERM to the daemon, and wait. Returns its wait status. */
 int host_stop(struct hosts *h, unsigned i);
 
-/* Begin the next epoch in the register, without the daemons, with the member of this slot as
- * primary. */
+/* Begin the next epoch in the register, with the member of this slot as primary, without the
+ * daemons. */
 struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot);
 /* Exclude the member of this slot in the register, without the daemons. */
 void hosts_exclude(const struct hosts *h, unsigned slot);

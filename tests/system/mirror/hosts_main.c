@@ -3,11 +3,11 @@
  * hosts_main.c -- the hosts of hosts.h for scripts.
  *
  * `mirror_hosts COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]` prints a line "NAME SOCKET DATA PID"
- * for each host, and then "ready REGISTER". Each line of the standard input is a command: "kill I",
- * "stop I" and "start I" are answered by "done", "record" is answered by epoch, phase, slot of the
- * primary, and in-sync mask. When the program ends, even by a signal, it ends the daemons. The
- * variable MIRROR_HOSTS_MORE is added to the set's section in each daemon's configuration. With
- * MIRROR_HOSTS_SECRET the set has a secret.
+ * for each host, and then "ready REGISTER". Each line of the standard input is a command. The
+ * program answers "kill I", "stop I" and "start I" with "done", and "record" with the epoch, the
+ * phase, the slot of the primary and the in-sync mask. When the program ends, even by a signal, it
+ * ends the daemons. The variable MIRROR_HOSTS_MORE is added to the set's section in each daemon's
+ * configuration. With MIRROR_HOSTS_SECRET the set has a secret.
  */
 #include "hosts.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mirror_judge FILE... -- checks whether the histories of these processes together are
- * linearizable, and prints one line. Exit status 0: yes; 1: no; 2: a file cannot be read, or there
- * are no operations.
+ * mirror_judge FILE... -- checks whether the combined history of these processes is linearizable,
+ * and prints one line. Exit status 0: linearizable; 1: not linearizable; 2: a file cannot be read,
+ * or the files have no operations.
  */
 #include <err.h>
 #include <inttypes.h>

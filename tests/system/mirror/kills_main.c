@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kills_main.c -- `mirror_kills TIMES [SEED [POINT...]]`: kill processes of a set with three hosts
- * while clients read and write registers. They are killed at each point of core/killpoint.h, or at
- * the points whose names match a POINT such as 'grow_*', TIMES times in each role that reaches the
- * point. A killed process is started again. Afterwards the history must be linearizable, and the
- * copies must be equal. A point that no process reaches is a failure.
+ * while clients read and write registers. They are killed at each point of core/killpoint.h, or
+ * only at points whose names match a POINT such as 'grow_*'. Each such point kills TIMES times in
+ * each role that reaches it. A killed process is started again. Afterwards the history must be
+ * linearizable, and the copies must be equal. A point that no process reaches is a failure.
  */
 #include <fnmatch.h>
 #include <signal.h>
@@ -20,13 +20,14 @@
 
 #define ROUNDS        24 /* kills during the life of one set */
 #define DEATH_MS      1500
-#define TRIES_FOR_ONE 40 /* tries without a kill, after which a point counts as not reached */
+#define TRIES_FOR_ONE 40 /* after this many tries without a kill, a point counts as not reached */
 
 /* A point, and a role of a process that reaches it. */
 struct target {
 	const char *name;
 	unsigned who, hits, tries;
-	unsigned most; /* the next try kills at the nth pass of the point, with n from 1 to this */
+	/* the next try kills at the nth pass of the point, with a random n from 1 to `most` */
+	unsigned most;
 };
 
 static const struct {
@@ -68,7 +69,7 @@ static void plan(int argc, char **argv)
 		fail_msg("there is no such point");
 }
 
-/* Returns the target with the fewest kills so far, or NULL if all have enough. */
+/* Returns the target with the fewest kills so far, or NULL if all targets have enough kills. */
 static struct target *next_target(void)
 {
 	struct target *least = NULL;
@@ -104,7 +105,7 @@ static bool is_of_growth(const struct target *t)
 }
 
 /* If the client does not reach the point, restart a daemon: some points need a member that returns.
- * Meanwhile the set may grow. */
+ * Sometimes the set grows meanwhile. */
 static bool kill_library(const char *const envs[])
 {
 	if (prng_below(&life.chance, 3) == 0)
@@ -124,10 +125,8 @@ static bool kill_library(const char *const envs[])
 	return false;
 }
 
-/*
- * The daemon of the primary's host notices the end of the process, the promotion of the next
- * process, and the end of that process.
- */
+/* Let the daemon of the primary's host pass the points for the end of a process, for the promotion
+ * of the next process, and for the end of the next process. */
 static bool kill_daemon_of_primary(const struct target *t, const char *const envs[])
 {
 	unsigned host = life.primary.host;
@@ -145,13 +144,13 @@ static bool kill_daemon_of_primary(const struct target *t, const char *const env
 	}
 	if (is_hit)
 		life_restart(&life, host, NULL);
-	/* The map call of the process may have failed because the daemon was killed. */
+	/* The map call of the process can have failed because the daemon was killed. */
 	if (life.primary.proc.pid && proc_wait(&life.primary.proc, DEATH_MS) == -ETIMEDOUT)
 		proc_kill(&life.primary.proc);
 	return is_hit;
 }
 
-/* Kill the replica's daemon. The member returns; life.primary may be another process afterwards. */
+/* Kill the replica's daemon. The member returns. Afterwards life.primary can be another process. */
 static bool kill_daemon_of_replica(const struct target *t, const char *const envs[])
 {
 	unsigned host =

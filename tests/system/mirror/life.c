@@ -12,10 +12,11 @@
 #define SERVE_MS  20000
 #define TRIES_MAX 10
 
-#define ORDER_PAUSE_MS 20 /* pause before a refused order is given again */
+#define ORDER_PAUSE_MS 20 /* pause before a refused order is repeated */
 
-#define RETURN_MS    30000
-#define HELD_OFF_S   10 /* longer than any hold-off, except that of a member which leaves S often */
+#define RETURN_MS 30000
+/* longer than any hold-off, except the hold-off of a member that often leaves S */
+#define HELD_OFF_S   10
 #define LOOK_EACH_MS 5
 #define EXPLAIN_EACH 200 /* checks between two printed explanations */
 
@@ -41,10 +42,8 @@ void life_begin(struct life *l)
 	life_recover(l);
 }
 
-/*
- * A member that has just died counts as in-sync until the primary notices. So only the register's
- * record after the primary's end shows whose copies are equal.
- */
+/* A member that has just died counts as in-sync until the primary detects its end. So only the
+ * register's record after the primary's end shows which copies are equal. */
 static void life_end_whole(struct life *l)
 {
 	for (unsigned tries = 0;; tries++) {

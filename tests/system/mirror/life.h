@@ -21,8 +21,8 @@ struct life {
 	struct client primary; /* pid 0: there is no process */
 	struct prng chance;
 	struct proc order; /* the operator's command that is running; pid 0: none */
-	char size[24];     /* the size that this command orders */
-	/* is_marked: the daemon was started with a setting that may kill it */
+	char size[24];     /* the size that this command requests */
+	/* is_marked: the daemon was started with a setting that can kill it */
 	bool is_marked[LIFE_HOSTS];
 };
 
@@ -37,15 +37,15 @@ bool life_is_daemon_dead(struct life *l, unsigned host, int timeout_ms);
 bool life_restart(struct life *l, unsigned host, const char *const envs[]);
 /*
  * Act as an operator who replaces the failed copy of a host; the primary is on another host.
- * Returns false if the copy has not failed, or no longer reports the failure after its daemon was
- * restarted.
+ * Returns false if the copy has not failed, or if its restarted daemon no longer reports the
+ * failure.
  */
 bool life_replace_failed(struct life *l, unsigned host);
 /* Returns a random host of the in-sync set, other than `other_than`. */
 unsigned life_some_host(struct life *l, unsigned other_than);
-/* Kill the primary, and start another process on this host, which takes the role. */
+/* Kill the primary, and start another process on this host, which takes over the role. */
 struct client life_follow(struct life *l, unsigned host, const char *const envs[]);
-/* Order, as an operator, that the set grow, through the daemon of this host. The daemon may refuse
+/* Order the set's growth through the daemon of this host, like an operator. The daemon can refuse
  * the order. */
 void life_order_growth(struct life *l, unsigned host);
 /* Wait until the order is carried out. Returns true if the daemon died within this time. */

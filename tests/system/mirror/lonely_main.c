@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lonely_main.c -- `mirror_lonely ROUNDS [SEED]`: a set that goes on with a single copy (`lonely`).
- * An operator moves the role under load. In each round the primary is killed, or the primary and
- * its host's daemon, or a replica's daemon. When the set is whole again and the load has ended, all
- * copies must be equal. If they are not, the program prints the views of the register with their
- * times, and the differences.
+ * lonely_main.c -- `mirror_lonely ROUNDS [SEED]`: a set that continues with a single copy
+ * (`lonely`). An operator moves the role under load. In each round the primary is killed, or the
+ * primary and its host's daemon, or a replica's daemon. When the set is whole again and the load
+ * has ended, all copies must be equal. If they are not, the program prints the views of the
+ * register with their times, and the differences.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define VIEWS      256
 #define SETTLE_MS  1000
 #define HEALTHY_MS 60000
-#define LOAD_MS    300 /* longest time of the load before and after the kill */
+#define LOAD_MS    300 /* maximum time of the load before and after the kill */
 
 static struct clients all;
 static struct client primary;
@@ -106,8 +106,8 @@ static void give_up(const char *why)
 
 /* ---- the operator ---- */
 
-/* Order the promotion of a process that waits on this host. If is_off, declare the earlier
- * primary's host off. */
+/* Order the promotion of a process that waits on this host. If is_off, declare that the earlier
+ * primary's host is off. */
 static void move_to(unsigned host, unsigned former, bool is_off)
 {
 	char command[64];
@@ -132,7 +132,7 @@ static void move_to(unsigned host, unsigned former, bool is_off)
 		host_run_tool(&hosts, host, command);
 }
 
-/* On a busy machine the primary may lose its lease, and end: then start it again. */
+/* On a busy machine the primary can lose its lease and end. If so, start it again. */
 static void wait_whole(void)
 {
 	uint64_t end = clock_boot_ms() + HEALTHY_MS;
@@ -170,7 +170,7 @@ static bool compare(unsigned first, unsigned host)
 	return !differ;
 }
 
-/* Check the copies that are in-sync now; a killed member may be excluded only later. */
+/* Check the copies that are in-sync now; a killed member can be excluded later. */
 static void check_copies(void)
 {
 	mirror_mask insync;
@@ -240,8 +240,8 @@ static void one_round(unsigned round)
 	wait_whole();
 	watch_for(prng_below(&chance, LOAD_MS));
 	look();
-	/* The load has ended and its process lives, so each write is on all copies or was never
-	 * begun. */
+	/* The load has ended, but its process still runs, so each write is either on all copies or
+	 * was never begun. */
 	client_end(&primary);
 	note("ended", primary.host);
 	watch_for(SETTLE_MS / 4);

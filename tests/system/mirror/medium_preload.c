@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * medium_preload.c -- if this is preloaded, write-backs of a copy's data file (the file called
- * "data") pass the points placed_before and placed_after of core/killpoint.h, and calls fail as
- * these variables request:
+ * medium_preload.c -- if this library is preloaded, write-backs of a copy's data file (the file
+ * named "data") pass the points placed_before and placed_after of core/killpoint.h, and calls fail
+ * as these variables request:
  *
  *   MEDIUM_FAIL=NAME:ERRNO:N[:M]  The Nth to Mth write-back of the file NAME fails with ERRNO. NAME
  *                                 is data, meta, or sync (fsync(2) of the data file).
@@ -24,9 +24,9 @@
  *   MEDIUM_SHORT=ERRNO            pwrite(2) to the data file writes only a half. If ERRNO is not 0,
  *                                 the next pwrite(2) fails with it.
  *
- * Like the kernel, sync_file_range(2) reports a loss once to each process that has mapped the data
- * file before the loss, whichever process caused it. The file data.lost, in the same folder, has a
- * byte for each loss.
+ * Like in the kernel, sync_file_range(2) reports a loss once to each process that mapped the data
+ * file before the loss, whichever process caused the loss. The file data.lost, in the same folder,
+ * has a byte for each loss.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ static unsigned medium_counts[MEDIUM_SYNC + 1];
 static char medium_lost_path[PATH_MAX + 8];
 static off_t medium_lost_seen;
 
-/* What is on the medium of the data file, for MEDIUM_PART. */
+/* The content of the data file's medium, for MEDIUM_PART. */
 static struct {
 	/* file: the first shared mapping of the data file; medium: the medium's content; NULL: not
 	 * needed */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pidfd_preload.c -- if this is preloaded, it replaces pidfd_open(2):
+ * pidfd_preload.c -- if this library is preloaded, it replaces pidfd_open(2):
  *
  *   PIDFD_FAIL=FILE  The call fails with EMFILE while FILE exists, and adds a byte to FILE.
- *   PIDFD_KILL=1     The call kills the first process that it opens, which has ended on return.
+ *   PIDFD_KILL=1     The call kills the first process that it opens, and returns after its end.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool pidfd_fails(void)
 	return fails;
 }
 
-/* The process vanishes at once, because its parent ignores SIGCHLD. */
+/* The process vanishes immediately, because its parent ignores SIGCHLD. */
 static void pidfd_kill(pid_t pid)
 {
 	static bool has_killed;

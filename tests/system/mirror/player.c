@@ -125,7 +125,7 @@ enum packet_status player_map(struct player *p, uint8_t flags)
 	return (enum packet_status)player_ask(p, &out, PACKET_MAPPED)->mapped.status;
 }
 
-/* Swap now->record, which the caller has changed, into the register. */
+/* Swap `next` into the register in place of now->record. */
 static void player_swap(struct player *p, struct register_entry *now,
 			const struct mirror_record *next, bool promotes)
 {

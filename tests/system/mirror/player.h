@@ -18,7 +18,7 @@
 struct player {
 	int fd;
 	uint32_t next_id;
-	int data_fd, meta_fd; /* descriptors that came with the answer MAPPED, or -1 */
+	int data_fd, meta_fd; /* descriptors that arrived with the answer MAPPED, or -1 */
 	struct packet in;     /* the packet that was received last */
 };
 
@@ -36,7 +36,7 @@ void player_send(struct player *p, struct packet *out);
 bool player_answer(struct player *p, struct packet *out);
 /* Send a packet. Returns false if the daemon has ended. */
 bool player_try_send(struct player *p, struct packet *out);
-/* Receive packets until one has this type, and skip unrequested ones. */
+/* Receive packets until one has this type, and skip unrequested packets. */
 struct packet *player_expect(struct player *p, enum packet_type type);
 /* Receive the next packet of any type. Returns NULL if the daemon has closed the connection. */
 struct packet *player_next(struct player *p, int timeout_ms);
@@ -46,10 +46,8 @@ struct packet *player_ask(struct player *p, struct packet *out, enum packet_type
 enum packet_status player_map(struct player *p, uint8_t flags);
 /* After a MAP: promote the member of this host. *now gets the record. */
 void player_recover(struct player *p, struct register_entry *now);
-/*
- * Like player_recover(), then serve. All other members of S are excluded. They have not promised
- * this epoch, so they no longer count themselves as whole.
- */
+/* Like player_recover(), then serve. All other members of S are excluded. They have not promised
+ * this epoch, so they no longer report their copies as whole. */
 void player_promote(struct player *p, struct register_entry *now);
 
 /* A connection to a daemon, made with librpma. */
@@ -61,7 +59,7 @@ struct talk {
 	struct greeting_reply reply;
 	struct message in, grant;
 	struct rpma_mr_remote *data, *ring;
-	/* buffers of receives; the last one is for sending */
+	/* buffers of receives; the last buffer is for sending */
 	uint8_t buf[MESSAGE_OUTSTANDING + 1][MESSAGE_SIZE];
 	uint8_t page[4096];
 	struct rpma_mr_local *page_mr;
@@ -71,16 +69,13 @@ struct talk {
  * reply. */
 enum rpma_conn_event talk_dial(struct talk *t, const struct hosts *h, unsigned i, const void *bytes,
 			       size_t len);
-/*
- * Connect as slot `from` to the daemon of host i, and take the reply to the greeting. Returns its
- * status.
- */
+/* Connect as slot `from` to the daemon of host i, and receive the reply to the greeting. Returns
+ * its status. */
 enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
 				  enum greeting_kind kind, struct mirror_epoch epoch);
 /* Send PROVE with this key (NULL: zeros). Returns the status of the GRANT. */
 enum greeting_status talk_prove(struct talk *t, const uint8_t *key);
-/* Call talk_connect(), and then talk_prove() with the key of the set's secret file, if there is
- * one. */
+/* Call talk_connect(). If the set has a secret file, then call talk_prove() with its key. */
 enum greeting_status talk_open(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
 			       enum greeting_kind kind, struct mirror_epoch epoch);
 void talk_close(struct talk *t);

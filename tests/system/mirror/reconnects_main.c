@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * reconnects_main.c -- `mirror_reconnects [TIMES]`: cut connections of the primary's process TIMES
- * times: in turn the one to its daemon, those to the other members' daemons, and all. Each
- * connection must be made again. Then all copies must be in-sync, and flushes must be durable on
- * all. Daemons and process must have as many descriptors and threads, and as much memory, as
- * before.
+ * times: in turn the connection to its daemon, the connections to the other members' daemons, and
+ * all connections. Each connection must be made again. Then all copies must be in-sync, and flushes
+ * must be durable on all copies. The daemons and the process must have as many descriptors and
+ * threads, and as much memory, as before.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 #define WAIT_MS    60000
 #define WARM_UP(n) ((n) / 10 + 30)
 #define GROWTH_KIB 4096 /* permitted growth of a process: memory that allocators keep */
-/* permitted growth for each connection, in bytes: far less than a connection takes */
+/* permitted growth for each connection, in bytes: far less than the memory of a connection */
 #define GROWTH_EACH 256
 #define CONNS_MAX   64
 
@@ -64,10 +64,8 @@ static int take_fd(int pidfd, int fd)
 	return ours;
 }
 
-/*
- * Returns CONN_KINDS if the socket is no such connection, like the socket over which two ends of
- * one machine set up rings.
- */
+/* Returns CONN_KINDS if the socket is not one of these connections. An example is the socket over
+ * which two ends on one machine set up rings. */
 static enum conn_kind conn_kind_of(int fd)
 {
 	struct sockaddr_storage peer;
@@ -91,7 +89,7 @@ static void add_conn(struct conns *conns, int fd)
 	conns->inodes[conns->count++] = st.st_ino;
 }
 
-/* Find the connections of these kinds. With `cut` also end them, in both directions. */
+/* Find the connections of these kinds. With `cut`, also shut them down in both directions. */
 static struct conns find_conns(unsigned kinds, bool cut)
 {
 	int pidfd = pidfd_open(app.pid, 0);
@@ -200,7 +198,7 @@ static void nothing_leaks(void **state)
 
 static int setup(void **state)
 {
-	/* No member may be excluded, because its hold-off would grow each time. */
+	/* No member must be excluded, because its hold-off would grow each time. */
 	const struct hosts_opts opts = {
 		.count = HOSTS, .min_copies = HOSTS, .lease_ms = 5000, .automatic = true};
 

@@ -6,7 +6,7 @@
  * Each thread pauses for PAUSE_US between two operations; two registers are STRIDE words apart.
  * With MIRROR_DIRECT in the environment the mapping is direct.
  *
- * Exit status 0: ended by order; 3: fenced, or too few copies; 1: anything else.
+ * Exit status 0: the input ended; 3: fenced, or too few copies; 1: any other failure.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "sim/prng.h"
 
 #define REGISTERS_MAX 4096
-#define STRIDE        512 /* words between two registers: each is on a page of its own */
+#define STRIDE        512 /* words between two registers: each register is on its own page */
 #define THREADS_MAX   16
 
 static struct rpmirror *mirror;
@@ -37,7 +37,7 @@ static uint64_t client, seed;
 static int history;
 static atomic_bool is_over, is_lost;
 /* A lock is held from the store to the acknowledgement, so that no thread reads a value that a
- * crash may undo. */
+ * crash can undo. */
 static pthread_mutex_t locks[REGISTERS_MAX];
 
 static void note(const char *line, int len)
@@ -73,7 +73,7 @@ static bool flush_some(struct prng *p, uint64_t *word)
 	struct rpmirror_range ranges[3] = {{word, 8}};
 	unsigned n = 1 + (unsigned)prng_below(p, 3);
 
-	/* Neighbouring registers are flushed with it, so that flushes of several threads
+	/* Flush neighbouring registers together with this one, so that flushes of several threads
 	 * overlap. */
 	for (unsigned i = 1; i < n; i++)
 		ranges[i] = (struct rpmirror_range){words + prng_below(p, registers) * stride +
@@ -110,7 +110,7 @@ static void write_register(struct prng *p, unsigned reg, uint64_t value)
 	if (is_done) {
 		NOTE("W %u %" PRIu64 " %" PRIu64 "\n", reg, value, clock_boot_ns());
 		pthread_mutex_unlock(&locks[reg]);
-	} /* otherwise the register stays locked, because its value may still be undone */
+	} /* otherwise the register stays locked, because its value can still be undone */
 }
 
 static void read_register(unsigned reg)
@@ -215,5 +215,5 @@ int main(int argc, char **argv)
 	rc = rpmirror_unmap(&mirror);
 	if (rc && rc != RPMIRROR_E_FENCED)
 		errx(1, "unmap: %s", rpmirror_errormsg());
-	return rc ? 3 : 0; /* the process may still be fenced at the last moment */
+	return rc ? 3 : 0; /* the process can still be fenced at the last moment */
 }

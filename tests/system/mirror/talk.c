@@ -72,7 +72,7 @@ bool talk_send(struct talk *t, const void *bytes, size_t len)
 			  RPMA_F_COMPLETION_ON_ERROR, NULL);
 }
 
-/* Wait for the next completion. The test fails if none comes in time. */
+/* Wait for the next completion. The test fails if no completion arrives in time. */
 static void talk_wait(struct talk *t, struct ibv_wc *wc)
 {
 	struct rpma_cq *cq;

@@ -91,7 +91,9 @@ static void expect_not_mapped(uint8_t flags)
 	player_close(&p);
 }
 
-/* Nothing may write to the copy meanwhile, because the clearing could overwrite it. */
+/*
+ * No primary must write to the copy meanwhile, because the clearing could overwrite the new bytes.
+ */
 static void expect_no_writers(struct talk *t)
 {
 	expect_data(GREETING_BULK, t->greeting.epoch, GREETING_BUSY);
@@ -162,8 +164,8 @@ static bool daemon_runs(void)
 	return !end.si_pid;
 }
 
-/* The daemon ends only after its thread, so that no zeros are written after the next daemon has
- * granted access. */
+/* The daemon ends only after its clearing thread has ended, so that no zeros are written after the
+ * next daemon has granted access. */
 static void a_daemon_that_is_stopped_waits_for_it(void **state)
 {
 	struct talk t;
@@ -185,7 +187,7 @@ static void a_daemon_that_is_stopped_waits_for_it(void **state)
 	talk_close(&t);
 }
 
-/* The result of an earlier resync must not be the answer in the next one. */
+/* The result of an earlier resync must not be the answer in the next resync. */
 static void an_answer_that_was_not_fetched_is_forgotten(void **state)
 {
 	struct talk t;
@@ -279,10 +281,8 @@ static struct mirror_epoch begin_to_clear(const char *env)
 	return epoch;
 }
 
-/*
- * After the kill no member counts the copy as whole until a resync has ended; then the copy has the
- * resync's bytes.
- */
+/* After the kill no member counts the copy as whole until a resync has ended. The copy then has the
+ * resync's bytes. */
 static void goes_on_after_it_was_killed(struct mirror_epoch epoch, uint64_t word)
 {
 	struct talk t;

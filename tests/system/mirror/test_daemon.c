@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon as primaries and libraries see it: maps, promotions, grants, fences, restarts. */
+/* Tests the daemon's interfaces to primaries and libraries: maps, promotions, grants, fences,
+ * restarts. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -170,7 +171,7 @@ static void open_lane(struct talk *control, struct talk *lane, unsigned i, unsig
 }
 
 /*
- * Start a process that plays an earlier primary: it writes growing values to one word all the time.
+ * Start a process that plays an earlier primary: it continually writes growing values to one word.
  */
 static pid_t start_writer(unsigned i, struct mirror_epoch epoch, int *ready)
 {
@@ -295,7 +296,7 @@ static pid_t start_primary(unsigned i, int *ready)
 		player_recover(&a, &now);
 		if (write(fds[1], "", 1) != 1)
 			_exit(2);
-		/* The process runs on even after its daemon has ended. */
+		/* The process continues even after its daemon has ended. */
 		for (;;) {
 			player_try_send(&a, &beat);
 			usleep(PACKET_HEARTBEAT_MS * 1000);
@@ -332,10 +333,8 @@ static void another_host_waits_until_the_primary_has_died(void **state)
 	player_open(&b, &hosts, 1);
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
-	/*
-	 * The lease is ten minutes, longer than any wait of this test: so the daemon must notice
-	 * the end of the process and clear the key.
-	 */
+	/* The lease is ten minutes, longer than any wait of this test. So the test succeeds only if
+	 * the daemon detects the end of the process and clears the key. */
 	second = start_primary(1, &ready_b);
 	kill_process(first);
 	wait_ready(ready_b);
@@ -373,7 +372,7 @@ static void without_auto_no_process_takes_over_by_waiting(void **state)
 	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
 	player_send(&b, &out);
 	kill_process(first);
-	/* A request without WAIT is an operator's; it is granted when the key is cleared. */
+	/* A request without WAIT comes from an operator. It is granted when the key is cleared. */
 	player_open(&a, &hosts, 1);
 	while (player_map(&a, 0) != PACKET_OK)
 		usleep(10000);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The folder of each host is a disk on which single blocks, or all, cannot be written. */
+/*
+ * The folder of each host is a disk on which single blocks, or all blocks, can become unwritable.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -26,10 +28,10 @@
 #define WHOLE       "durable 7 flags 0"
 #define FROZEN      2   /* how many times the disk is frozen */
 #define LOSSES      5   /* attempts to let a member report the failure of its disk */
-#define STILL_MS    100 /* time that late bytes get to arrive */
+#define STILL_MS    100 /* wait this long for late bytes */
 
 static uint64_t last; /* the value that was flushed last to OFFSET */
-/* length of each of two ranges: of a word that is stored, or of a block that is written */
+/* length of each of two flushed ranges: the length of a word or of a block */
 static unsigned flushed;
 static char folder[200]; /* folder that has the disks */
 static struct bad_disk disks[HOSTS];
@@ -88,8 +90,8 @@ static void go_on(unsigned host, const char *how)
 	assert_int_equal(atoll(proc_ask(&apps[0], "get %u", OFFSET)), last);
 }
 
-/* Store the value and flush until the set is whole: on a busy machine a member may be lost for a
- * moment. */
+/* Store the value and flush until the set is whole: on a busy machine a member can be lost for a
+ * short time. */
 static void put_at_all(unsigned offset, uint64_t value)
 {
 	const char *line = "";
@@ -126,10 +128,8 @@ static const char *put_both(void)
 	return proc_ask(&apps[0], "pair %u %u %u", OFFSET, NEXT, flushed);
 }
 
-/*
- * Flush until the flush is durable on exactly these members. On a busy machine one of them may be
- * excluded for a moment. A flush that is durable on another member fails the case.
- */
+/* Flush until the flush is durable on exactly these members. On a busy machine one of them can be
+ * excluded for a short time. A flush that is durable on another member fails the case. */
 static void put_both_until(mirror_mask members)
 {
 	unsigned durable = 0;
@@ -146,9 +146,9 @@ static void put_both_until(mirror_mask members)
 }
 
 /*
- * The local copy has failed under a flush. Each member that is in-sync now must have the flush, and
- * the result must name this member. On a busy machine a member may have been excluded before the
- * flush ended, which then lacks the flush. Returns the members that have the flush.
+ * The local copy has failed during a flush. Each member that is in-sync now must have the flush,
+ * and the result must name each of these members. On a busy machine a member can have been excluded
+ * before the flush ended. Such a member lacks the flush. Returns the members that have the flush.
  */
 static mirror_mask check_local_failure(const char *line)
 {
@@ -164,7 +164,7 @@ static mirror_mask check_local_failure(const char *line)
 	return durable;
 }
 
-/* Returns true if the last exclusion is that of c, for a failure of its disk. */
+/* Returns true if the last exclusion is the exclusion of c for a failure of its disk. */
 static bool is_lost_by_its_disk(void)
 {
 	const char *line = proc_ask(&apps[0], "lost");
@@ -185,10 +185,8 @@ static void freeze(unsigned host, unsigned long how)
 	close(fd);
 }
 
-/*
- * The member is excluded while its daemon places bytes, which ends only when the disk answers
- * again. These bytes must not overwrite those that the member gets when it returns.
- */
+/* The member is excluded while its daemon places bytes, which ends only when the disk answers
+ * again. These bytes must not overwrite bytes that the member gets when it returns. */
 static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 {
 	go_on(0, "map-wait");
@@ -208,7 +206,9 @@ static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 
 /* ---- failures on the primary's host ---- */
 
-/* Map the set on the first of these members, and flush until the other one has the flush, too. */
+/*
+ * Map the set on the first of these members, and flush until the other member has the flush, too.
+ */
 static void go_on_without_the_failed_copy(mirror_mask members, const char *how)
 {
 	go_on((unsigned)__builtin_ctz(members), how);
@@ -217,7 +217,7 @@ static void go_on_without_the_failed_copy(mirror_mask members, const char *how)
 	check_media(ALL & ~1u, last, last);
 }
 
-/* The medium of the failed copy must have the first value, and not the second. */
+/* The medium of the failed copy must have the first value, but not the second. */
 static void a_local_write_back_is_short(const char *how)
 {
 	mirror_mask members;
@@ -233,10 +233,8 @@ static void a_local_write_back_is_short(const char *how)
 	hosts_wait_insync(&hosts, ALL & ~1u);
 }
 
-/*
- * A replica is excluded during the flush that the local copy fails under. The replica lacks the
- * flush, so neither the result nor the in-sync set may name this replica.
- */
+/* A replica is excluded during the flush in which the local copy fails. The replica lacks the
+ * flush, so neither the result nor the in-sync set must name this replica. */
 static void a_replica_is_excluded_while_the_local_copy_fails(void **state)
 {
 	pid_t pid = hosts.hosts[2].daemon.pid;
@@ -270,10 +268,8 @@ static void a_local_write_back_is_short_in_a_direct_mapping(void **state)
 	a_local_write_back_is_short("map-direct");
 }
 
-/*
- * The kernel begins to write the first part while the second one is sent, and fails. The write-back
- * of both parts reports that, although the second part can be written.
- */
+/* The kernel begins to write the first part while the second part is sent, and fails. The
+ * write-back of both parts reports this failure, although the second part can be written. */
 static void the_first_part_of_a_large_flush_is_short(void **state)
 {
 	go_on(0, "map-wait");
@@ -328,10 +324,8 @@ static void a_primarys_copy_has_no_room(void **state)
 
 /* ---- failures on a replica's host ---- */
 
-/*
- * The kernel counts a page that it could not write as clean, and ext4 counts the block as written.
- * So writing the same bytes again through the same page does not bring them to the medium.
- */
+/* The kernel counts a page that it could not write as clean, and ext4 counts the block as written.
+ * So if the same bytes are written again through the same page, they do not reach the medium. */
 static void return_with_a_good_disk(void)
 {
 	bad_disk_repair(&disks[2]);
@@ -357,7 +351,7 @@ static bool lose_by_a_short_write_back(void)
 	return true;
 }
 
-/* On a busy machine the member may be excluded before it can report the failure. Then the member
+/* On a busy machine the member can be excluded before it reports the failure. If so, the member
  * returns with a good disk, and fails again. */
 static void a_remote_write_back_is_short(void)
 {
@@ -402,7 +396,9 @@ static void a_replicas_disk_fails(void **state)
 	check_media(3, last, last);
 }
 
-/* The replica can make neither the record for an exclusion nor that for a promise durable. */
+/*
+ * The replica's disk cannot store any record durably, neither for an exclusion nor for a promise.
+ */
 static void a_replicas_metadata_cannot_be_written(void **state)
 {
 	go_on(0, "map-wait");
@@ -418,10 +414,8 @@ static void a_replicas_metadata_cannot_be_written(void **state)
 
 /* ---- failures that the kernel reported to no process ---- */
 
-/*
- * Let the kernel write back and record the result. syncfs() waits for that, but asks only for
- * errors of the file system.
- */
+/* Let the kernel write back and record the result. syncfs() waits for the write-back, but fetches
+ * only errors of the file system. */
 static void write_back_unasked(unsigned host)
 {
 	int fd = open(hosts.hosts[host].data, O_RDONLY | O_CLOEXEC);
@@ -434,7 +428,8 @@ static void write_back_unasked(unsigned host)
 
 /*
  * A daemon that starts while the process that maps the copy is running trusts the page cache. The
- * kernel reports an unreported failure to the next file description that is opened.
+ * kernel reports a failure that it has not reported yet to the next file description that is
+ * opened.
  */
 static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 {
@@ -463,16 +458,16 @@ static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 	check_media(ALL, last, 0);
 }
 
-/*
- * While no daemon runs, another process than the one that maps the copy gets the report of the
- * failure, perhaps the killed daemon. The kernel does not report it to the next daemon.
- */
+/* Lose a store while no daemon runs. The kernel reports the failure to this test, which does not
+ * map the copy, so it does not report the failure to the next daemon. */
 static void lose_a_store_without_a_daemon(void)
 {
 	int fd;
 
 	app_start(&apps[0], &hosts, 0, NULL);
-	/* The application has no access to the file, so the daemon must pass the descriptors. */
+	/*
+	 * The application has no right to open the file, so the daemon must pass the descriptors.
+	 */
 	assert_int_equal(chmod(hosts.hosts[0].data, 0), 0);
 	ask(0, "ok", "drop-rights");
 	ask(0, "ok", "map-direct");

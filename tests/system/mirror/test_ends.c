@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What calls return when a process loses its role, and what the medium has afterwards. */
+/* Tests the results of calls when a process loses its role, and the content of the medium
+ * afterwards. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,8 @@
 #define PATIENCE_MS 30000
 #define FILES_MAX   200
 #define PUTS_MAX    100
-/*
- * A thread of the library may have checked a descriptor just before it is closed, and may write to
- * it afterwards. Wait this long until such threads are done.
- */
+/* A thread of the library can have checked a descriptor just before the close, and then writes to
+ * it. Wait this long until such threads have finished. */
 #define IN_FLIGHT_MS 200
 #define CLOSED                                                                                     \
 	"This host's device, file or system failed: set orders: the application has closed "       \
@@ -71,7 +70,7 @@ static void begin_demotion(void)
 	wait_until_private(&apps[0], hosts.hosts[0].data);
 }
 
-/* Make this call during the demotion; it must return after the demotion's end. */
+/* Make this call during the demotion. It must return after the demotion's end. */
 static void end_demotion(const char *call)
 {
 	app_tell(&apps[0], call);
@@ -84,7 +83,8 @@ static void end_demotion(const char *call)
 		assert_int_equal(host_read_word(&hosts, host, 0), 2);
 }
 
-/* One word is in an extent that was stored to before, the other in one that was not. */
+/* One word is in an extent to which the process has stored before, the other in an untouched
+ * extent. */
 static void sync_beside_a_demotion_acknowledges_nothing_that_is_lost(void **state)
 {
 	begin_demotion();
@@ -135,7 +135,7 @@ static void a_map_without_descriptors_holds_nothing(void **state)
 	ask(0, "ok", "unmap");
 }
 
-/* A program that a process executes has nothing of the process's mapping. */
+/* A program that a process executes inherits nothing of the process's mapping. */
 static void a_program_that_is_executed_maps_anew(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -193,10 +193,8 @@ static void put_on_both_copies(void)
 	}
 }
 
-/*
- * The application closes descriptors that it did not open, as a program does that becomes a daemon.
- * Each call must return, and files that now have these numbers must not be touched.
- */
+/* The application closes descriptors that it did not open, like a program that becomes a daemon.
+ * Each call must return, and files that now have these numbers must not be touched. */
 static void check_closed_descriptors(const char *map, const char *closes, bool is_busy)
 {
 	static const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};

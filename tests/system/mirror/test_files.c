@@ -22,7 +22,7 @@ static void begin(unsigned primary)
 	ask(0, "durable 3", "put 64 1");
 }
 
-/* Replace the file as `cp` to another name and `mv` do. */
+/* Replace the file like `cp` to another name and then `mv`. */
 static void replace_file(const char *path)
 {
 	char command[1400];
@@ -50,7 +50,9 @@ static void expect_said(unsigned host, const char *words, const char *command)
 	fail_msg("'%s' does not say '%s'", command, words);
 }
 
-/* The application gets errors, its flushes fail, and its copy no longer counts. */
+/*
+ * The application gets events about the error, its flushes fail, and its copy is no longer in-sync.
+ */
 static void expect_primary_without_copy(void)
 {
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until insync.a=no"), 0);
@@ -88,7 +90,7 @@ static void a_replicas_data_file_that_is_removed_is_noticed(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 }
 
-/* The daemon works on for the other sets of its host. */
+/* The daemon continues to work for the other sets of its host. */
 static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 {
 	begin(0);
@@ -103,10 +105,8 @@ static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 	assert_int_equal(kill(hosts.hosts[1].daemon.pid, 0), 0);
 }
 
-/*
- * The daemon works on with all that needs no answer of this file system: questions, leases, other
- * sets. It can also end without waiting.
- */
+/* The daemon continues all work that needs no answer of this file system: questions, leases, other
+ * sets. It can also end without waiting. */
 static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **state)
 {
 	char away[300], away_env[320];
@@ -156,8 +156,9 @@ static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
 }
 
 /*
- * A set gets its first secret, and later has none again; each daemon uses the changed configuration
- * after its next start. The application works on, and hosts that do not match meanwhile are named.
+ * A set gets its first secret, and later loses it again. Each daemon uses the changed configuration
+ * after its next start. The application continues to work, and the tool names hosts whose secrets
+ * do not match meanwhile.
  */
 static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 {
@@ -176,7 +177,7 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 	}
 }
 
-/* The copy of b is there, and a new one would be filled for nothing. */
+/* The copy of b exists, so the tool must not advise to make a new copy. */
 static void an_open_secret_file_is_not_called_a_lost_copy(void **state)
 {
 	begin(0);
@@ -203,7 +204,8 @@ static off_t length_of(unsigned host)
 	return st.st_size;
 }
 
-/* The host of b is away, so the set keeps its size; the host of a has made room already. */
+/* The host of b is down, so the set keeps its size, although the host of a has already extended its
+ * files. */
 static void a_refused_growth_gives_its_room_back(void **state)
 {
 	const off_t size = 8 << 20;
@@ -222,7 +224,8 @@ static void a_refused_growth_gives_its_room_back(void **state)
 	assert_int_equal(length_of(0), 12 << 20);
 }
 
-/* Hold the register's lock: a daemon that is just replacing the file would make it again. */
+/* Hold the register's lock: a daemon that is replacing the file at this moment would create it
+ * again. */
 static void move_register(const char *path, const char *from, const char *to)
 {
 	char name[320];
@@ -256,7 +259,7 @@ static void a_set_without_its_register_is_not_healthy(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
-/* The register excludes the member late, because its lock is taken. */
+/* The member's exclusion in the register is delayed, because the test holds the register's lock. */
 static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 {
 	char path[320];
@@ -301,14 +304,13 @@ static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **s
 	assert_int_equal(rename(still, path), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
-	/* The other host may hold the register's lock in a call that never returns. */
+	/* The other host can hold the register's lock in a call that never returns. */
 	expect_said(1, "The register: .*(not answer|cannot lock)", "explain orders");
 	ask(0, "durable 3", "put 64 2");
 	assert_int_equal(host_stop(&hosts, 1), 0);
 }
 
-/* `explain` must give the text of the refusal, and not that for a register that cannot be
- * reached. */
+/* `explain` must print the text of the refusal, and not the text for an unreachable register. */
 static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 {
 	const char *path;
@@ -347,8 +349,8 @@ static void a_daemon_that_starts_without_its_register_names_the_register(void **
 	assert_int_equal(host_stop(&hosts, 1), 0);
 }
 
-/* A new etcd answers, but does not have the set; the copies have the data that are needed to
- * restore it. */
+/* A new etcd answers, but does not have the set. The copies have the data that are needed to
+ * restore the set. */
 static void a_register_without_the_set_names_the_way_back(void **state)
 {
 	const char *path;
@@ -364,10 +366,8 @@ static void a_register_without_the_set_names_the_way_back(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
-/*
- * Renewing the alive key needs the same right as a swap, so the loss of the right is noticed
- * seconds before the lease ends.
- */
+/* Renewing the alive key needs the same right as a swap, so the loss of the right is detected
+ * seconds before the lease ends. */
 static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 {
 	char blocked[320];
@@ -387,8 +387,8 @@ static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
-/* Before a failover a fence is a statement about the primary; afterwards it is an order that
- * concerns another member. */
+/* Before a failover, `fence a` declares that the primary is off. If the member is not the primary,
+ * `fence` is an order that excludes this member. */
 static void a_fence_says_what_it_means(void **state)
 {
 	const char *path;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * File systems that are really full: each host's folder is a small file system (tmpfs) that has the
- * copy, its metadata and the log, and all free space is taken. The reserved space must be enough.
- * If a file has lost its space, the copy does not count, and reports the reason.
+ * copy, its metadata and the log, and all free space is used. The reserved space must be
+ * sufficient. If a file has lost its space, the copy is not in-sync, and its host reports the
+ * reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 #define DISK    (24u << 20)
 #define WAIT_MS 30000
 
-static unsigned last; /* the value that was flushed last */
+static unsigned last; /* the last flushed value */
 
 /* ---- file systems ---- */
 
@@ -59,10 +60,8 @@ static void make_room(const char *folder)
 	assert_int_equal(unlink(path), 0);
 }
 
-/*
- * Take the blocks of the host's file, which keeps its size, as after a copy with holes. All free
- * space is then taken at once.
- */
+/* Remove the blocks of the host's file but keep its size, as in a copy of the file with holes. Then
+ * immediately use all free space. */
 static void take_blocks(const struct host *host)
 {
 	int fd = open(host->data, O_RDWR | O_CLOEXEC);
@@ -112,7 +111,7 @@ static void put(const char *wanted)
 	ask(0, wanted, "put %u %u", OFFSET, ++last);
 }
 
-/* Flush until the set is whole: on a busy machine a member may be lost for a moment. */
+/* Flush until the set is whole: on a busy machine a member can be lost for a short time. */
 static void put_until_whole(void)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -136,9 +135,8 @@ static void check_copies(unsigned insync)
 
 /* ---- tests ---- */
 
-/*
- * Everything that a flush, a resync and a change of the role write was reserved at the beginning.
- */
+/* The space for all writes of a flush, a resync and a change of the role was reserved at the
+ * beginning. */
 static void nothing_stops_where_all_is_reserved(void **state)
 {
 	go_on(0);
@@ -206,10 +204,8 @@ static void a_primary_that_loses_its_room_says_so_and_another_goes_on(void **sta
 	check_copies(ALL & ~1u);
 }
 
-/*
- * A page that was never touched has to be allocated now. No member can replace it, so the process
- * gets the signal.
- */
+/* A page that was never touched has to be allocated now. No member can replace the page, so the
+ * process gets the signal. */
 static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(void **state)
 {
 	go_on(0);

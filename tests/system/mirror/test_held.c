@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A connection to a member is lost, but the network keeps the bytes that were sent on it. The
- * member is excluded, made equal, and becomes in-sync again; then the kept bytes arrive. The time
- * limit of the daemons is long, so the connection can only be ended by the step that makes the
- * member equal.
+ * member is excluded, made equal, and becomes in-sync again. Then the kept bytes arrive. The time
+ * limit of the daemons is long, so only the step that makes the member equal can end the
+ * connection.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +16,13 @@
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
-#define HOSTS       3
-#define ALL         7
-#define OFFSET      4096
-#define SIZE        (8u << 20)
-#define PART        (1u << 20) /* bytes of a resync that pass before the connection is held */
-#define WORDS       64         /* words that are written after a resync, all over the file */
+#define HOSTS  3
+#define ALL    7
+#define OFFSET 4096
+#define SIZE   (8u << 20)
+/* bytes of a resync that are delivered before the connection is held */
+#define PART        (1u << 20)
+#define WORDS       64 /* words that are written after a resync, all over the file */
 #define PATIENCE_MS 30000
 #define ARRIVE_MS   100
 
@@ -55,7 +56,7 @@ static void wait_held(void)
 	}
 }
 
-/* Release the kept bytes, which arrive or are discarded; then check the copies. */
+/* Release the kept bytes, which arrive or are discarded. Then check the copies. */
 static void check_arrival(unsigned offset)
 {
 	assert_true(held_bytes(held));

@@ -44,10 +44,8 @@ static enum packet_status map_at(unsigned host, uint8_t flags)
 	return status;
 }
 
-/*
- * A daemon without a free descriptor cannot watch the process. The process keeps its copy and its
- * lease, works on, and is watched as soon as that is possible.
- */
+/* A daemon without a free descriptor cannot watch the process. The process keeps its copy and its
+ * lease, continues to work, and is watched as soon as a descriptor is free. */
 static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 {
 	char fail[320];
@@ -71,10 +69,8 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 	assert_int_equal(map_at(1, PACKET_MAP_WAIT), PACKET_OK);
 }
 
-/*
- * The process ends while the starting daemon looks for it. No process can then report whether a
- * write-back failed, so the daemon does not trust the page cache.
- */
+/* The process ends while the starting daemon searches for it. No process can then report whether a
+ * write-back failed, so the daemon does not trust the page cache. */
 static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
 {
 	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_PIDFD, "PIDFD_KILL=1", NULL};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Peers at the daemon's ports that break the protocol: each is refused or cut off, and others are
- * still served.
- */
+/* Peers at the daemon's ports break the protocol. Each of them is refused or disconnected, and
+ * other peers are still served. */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -128,7 +126,7 @@ static void a_wrong_secret_gets_nothing(void **state)
 	still_serves();
 }
 
-/* A proof is for one connection: on another one the same bytes are refused. */
+/* A proof is valid for one connection. On another connection the same bytes are refused. */
 static void a_proof_that_was_overheard_is_refused(void **state)
 {
 	struct talk t;
@@ -193,7 +191,7 @@ static void messages_that_may_not_come_end_the_connection(void **state)
 		fill(&t, types[i], buf);
 		expect_cut(&t, buf, sizeof(buf));
 	}
-	/* A lane carries no messages, and an observer may not request a promise. */
+	/* A lane carries no messages, and an observer is not allowed to request a promise. */
 	still_serves();
 	assert_int_equal(talk_open(&t, &hosts, 0, 1, GREETING_LANE, epoch), GREETING_OK);
 	fill(&t, MESSAGE_PROMISE, buf);
@@ -285,8 +283,8 @@ static void open_and_promise(struct talk *t, struct mirror_epoch of)
 	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 }
 
-/* Only the source of a resync may clear blocks, and only inside the copy. Readable blocks must not
- * change. */
+/* Only the source of a resync is allowed to clear blocks, and only inside the copy. Readable blocks
+ * must not change. */
 static void nothing_that_can_be_read_is_cleared(void **state)
 {
 	static const struct {
@@ -312,8 +310,8 @@ static void nothing_that_can_be_read_is_cleared(void **state)
 	expect_cleared(&t, MESSAGE_CLEAR_MAX, 4096);
 	expect_not_cleared(&t, hosts.first.config.size, GREETING_WRONG_COPY);
 	expect_not_cleared(&t, MIRROR_SIZE_MAX, GREETING_WRONG_COPY);
-	/* First ask for an epoch that is not promised, then for a promised one without a resync of
-	 * its own. */
+	/* First send the request in an epoch that is not promised, and then in a promised epoch
+	 * that has no resync yet. */
 	epoch = hosts_promote(&hosts, 0);
 	assert_int_equal(talk_open(&next, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
 	expect_not_cleared(&next, 0, GREETING_EPOCH);
@@ -378,15 +376,13 @@ static void packets_that_make_no_sense_end_the_connection(void **state)
 		assert_true(is_cut(&p));
 		player_close(&p);
 	}
-	/* Send more bytes than any packet has. */
+	/* Send more bytes than the longest packet has. */
 	player_open(&p, &hosts, 0);
 	if (send(p.fd, large, sizeof(large), 0) > 0)
 		assert_true(is_cut(&p));
 	player_close(&p);
-	/*
-	 * Send packets that only the process that maps the set may send, and packets that no
-	 * library sends.
-	 */
+	/* Send packets that are allowed only for the process that maps the set, and packets that no
+	 * library sends. */
 	for (unsigned type = 1; type < PACKET_TYPE_END; type++) {
 		if (type == PACKET_MAP)
 			continue;

@@ -116,10 +116,8 @@ static void check(const struct answered *done)
 	talk_close(&t);
 }
 
-/*
- * Kill the daemon at this point, at every second time that a life passes it. Returns the number of
- * kills. This process plays the daemon of the first member.
- */
+/* Kill the daemon at every second pass of this point in a life. Returns the number of kills. This
+ * process plays the daemon of the first member. */
 static unsigned kill_at(const char *point, unsigned first)
 {
 	static const struct hosts_opts opts = {.count = 2, .absent = 1};
@@ -155,8 +153,8 @@ static unsigned kill_at(const char *point, unsigned first)
 	}
 }
 
-/* One case kills at the odd passes of the point, another at the even ones, because the two run at
- * the same time. */
+/* One case kills at the odd passes of the point, and another case at the even passes, so that both
+ * can run at the same time. */
 static void is_killed_often(void **state, const char *point)
 {
 	const unsigned *first = *state;

@@ -42,7 +42,9 @@ static void test_one_process_at_a_time(void **state)
 	ask(1, "2", "get 0");
 }
 
-/* The demoted process may not notice the demotion for a long time; no member waits for it. */
+/*
+ * It can take a long time until the demoted process notices the demotion. No member waits for this.
+ */
 static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void **state)
 {
 	const char *demote[] = {SYSTEM_RPMIRROR,       "demote", "orders", "--socket",
@@ -128,7 +130,7 @@ static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 }
 
 /* Returns the greatest age of the application's copy as the daemon reports it, or a value that is
- * too old. */
+ * too great. */
 static unsigned long long app_age(unsigned host)
 {
 	unsigned long long age;
@@ -183,7 +185,7 @@ static void app_expect_fault(unsigned host, const char *access)
 	memset(&apps[host], 0, sizeof(apps[host]));
 }
 
-/* The process executes commands until it reads data that may be stale. */
+/* The fenced process executes commands until it reads data that can be stale. */
 static void test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read(void **state)
 {
 	static const char *const protect[] = {"RPMIRROR_ON_FENCED=", NULL};
@@ -205,7 +207,7 @@ static void test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read(v
 	ask(1, "1", "get 8");
 }
 
-/* Each host that takes the role has the acknowledged data, and none has unflushed data. */
+/* Each host that takes over the role has the acknowledged data, and no unflushed data. */
 static void test_after_a_crash_another_process_goes_on(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -285,7 +287,8 @@ static void assert_files_are_equal(void)
 	}
 }
 
-/* The earlier primary's file has unflushed stores in many places, which must be removed. */
+/* The earlier primary's file has unflushed stores in many places, which must be removed when the
+ * host returns. */
 static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -311,7 +314,7 @@ static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 #ifndef __SANITIZE_THREAD__
 /*
  * The library raises the signal for a forbidden store. ThreadSanitizer's runtime holds a lock
- * during an atomic store, and keeps it if a handler jumps out: skip the test there.
+ * during an atomic store, and does not release it if a handler jumps out, so skip the test there.
  */
 
 /* The library must not undo a protection that the application has set. */
@@ -345,7 +348,7 @@ static void test_a_store_that_an_isolated_mapping_forbids_ends_with_an_error(voi
 }
 #endif
 
-/* The process ends, as it does without the library. */
+/* The process ends, as it would without the library. */
 static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -357,8 +360,8 @@ static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
 	assert_true(proc_wait(&apps[0], 10000) > 0); /* a sanitizer exits instead */
 }
 
-/* The application may read its own file from now on, so all copies must have the same data as that
- * file. */
+/* From now on the application is allowed to read its own file, so all copies must have the same
+ * data as this file. */
 static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);

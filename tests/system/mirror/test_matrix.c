@@ -17,7 +17,7 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 60000
-#define SILENCE_MS  20000 /* so long that no member is excluded because the machine is slow */
+#define SILENCE_MS  20000 /* long enough that no member is excluded because the machine is slow */
 #define HOSTS       3
 #define ALL         7
 #define OLD         1 /* the value that was acknowledged */
@@ -36,7 +36,7 @@ static void stop_daemon(unsigned host)
 	process_wait_stopped(hosts.hosts[host].daemon.pid);
 }
 
-/* Bring an application on the host into this phase, in a set that is whole. */
+/* Bring the application of a whole set into this phase. */
 static void get_to(enum phase phase)
 {
 	static const char *const points[PHASES] = {[F1] = "MIRROR_STOP_AT=flush_snapshot:2",
@@ -101,8 +101,8 @@ static void restart_daemons(unsigned from, unsigned to)
 
 /* ---- the primary's process crashes ---- */
 
-/* If the same host takes the role again, its own copy decides; another host only has its own
- * copy. */
+/* Another host has only its own copy. If the same host takes the role again, its copy determines
+ * the value. */
 static void check_value(enum phase phase, unsigned host, uint64_t value)
 {
 	bool is_new = phase == F3 || (phase != F0 && host == 0);
@@ -169,7 +169,7 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 		/* In F3 the value was on all copies before the crash. */
 		app_check(phase == F3 ? "durable " : "durable 3 flags 1",
 			  proc_line(&apps[0], PATIENCE_MS));
-		/* The replica may count as in-sync until the primary notices its end. */
+		/* The replica can count as in-sync until the primary detects its end. */
 		hosts_wait_insync(&hosts, 3);
 		host_start(&hosts, 2, NULL);
 		check_settled(NEW);
@@ -181,7 +181,7 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 static void a_flush_is_as_slow_as_the_slowest_copy_and_says_so(void **state)
 {
 	get_to(F0);
-	/* Drop events of earlier flushes, which may have been slow on a busy machine. */
+	/* Drop events of earlier flushes, which can have been slow on a busy machine. */
 	assert_non_null(proc_ask(&apps[0], "slow"));
 	stop_daemon(2);
 	app_tell(&apps[0], "put 4096 2\n");

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The medium of one copy fails or is full, once (medium_preload.c): this copy leaves the in-sync
- * set and does not count any more, and no acknowledged data are missing.
- */
+/* The medium of one copy fails or is full, once (medium_preload.c). The copy leaves the in-sync set
+ * and is not used any more, and no acknowledged data are missing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,15 +19,15 @@
 #define HOSTS       3
 #define ALL         7
 #define OFFSET      4096
-#define TRIES       50 /* flushes at most until the fault occurs */
+#define TRIES       50 /* maximum number of flushes until the fault occurs */
 #define PATIENCE_MS 60000
 #define STAY_MS     700
 #define SLOW_MS     "2500"
 #define PRELOAD     "LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM
 
-static uint64_t last; /* the value that was flushed last */
+static uint64_t last; /* the last flushed value */
 
-/* Flush until the answer begins with `wanted`. The answers before must show a whole set. */
+/* Flush until the answer begins with `wanted`. All earlier answers must show a whole set. */
 static void put_until(const char *wanted)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -81,13 +79,13 @@ static void local_data_is_full(void **state)
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=data:28:2:2");
 }
 
-/* A hot slot cannot be made durable, so nothing may be written to its extent. */
+/* A hot slot cannot be made durable, so no byte must be written to its extent. */
 static void local_metadata_are_full(void **state)
 {
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=meta:28:1:1");
 }
 
-/* ---- faults that begin at a call of the test ---- */
+/* ---- faults that begin when the test calls arm() ---- */
 
 static char arm_file[300], arm_env[320];
 
@@ -189,10 +187,8 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 	put_until("durable 6 flags 1");
 }
 
-/*
- * The fault occurs in the middle of a promotion. The process must give the role up, not wait for
- * its own daemon: a host with a good copy may need the role.
- */
+/* The fault occurs in the middle of a promotion. The process must give the role up instead of
+ * waiting for its own daemon, because a host with a good copy can need the role. */
 static void a_promotion_whose_metadata_fail(const char *fault)
 {
 	const char *const envs[] = {PRELOAD, fault, armed(), NULL};
@@ -232,7 +228,7 @@ static void a_promotion_ends_when_it_cannot_be_recorded_as_served(void **state)
 	a_promotion_whose_metadata_fail("MEDIUM_FAIL=meta:5:9");
 }
 
-/* ---- a write-back that is partly done ---- */
+/* ---- a partial write-back ---- */
 
 #define NEXT (OFFSET + 2 * 4096) /* on another page than OFFSET */
 
@@ -250,7 +246,9 @@ static void check_two(unsigned host)
 	assert_int_equal(host_read_word(&hosts, host, NEXT), last);
 }
 
-/* The daemons are restarted without faults. A copy that has lost written data has failed. */
+/*
+ * Restart the daemons without faults. A copy that has lost written data must still count as failed.
+ */
 static void check_return(unsigned primary, unsigned insync)
 {
 	proc_kill(&apps[0]);
@@ -276,9 +274,8 @@ static void a_part_of_a_local_write_back(void **state)
 	arm();
 	put_two("The local copy has failed");
 	hosts_wait_insync(&hosts, ALL & ~1u);
-	/*
-	 * The medium of host 0 has the first page and lacks the second; the other copies have both.
-	 */
+	/* The medium of host 0 has the first page, but not the second. The other copies have both
+	 * pages. */
 	assert_int_equal(host_read_word(&hosts, 0, OFFSET), last);
 	assert_int_equal(host_read_word(&hosts, 0, NEXT), last - 1);
 	check_two(1);
@@ -294,7 +291,7 @@ static bool was_said(const char *text)
 	return !system(line);
 }
 
-/* The explanation must not propose steps that do not help. */
+/* The explanation must not advise steps that do not help. */
 static void check_failed_copy_is_explained(void)
 {
 	for (int waited = 0; host_run_tool(&hosts, 0, "status") || !was_said("a copy has failed");
@@ -401,8 +398,8 @@ static void stays_out(unsigned members)
 	}
 }
 
-/* The kernel has dropped bytes that this copy lacks on its medium, so no member may get them from
- * this copy. */
+/* The kernel has dropped bytes before they reached this copy's medium, so no member must get them
+ * from this copy. */
 static void a_source_fails_in_a_resync(void **state)
 {
 	const char *const target[] = {"MIRROR_STOP_AT=w4_after", NULL};
@@ -423,10 +420,8 @@ static void a_source_fails_in_a_resync(void **state)
 
 /* ---- faults during a promotion ---- */
 
-/*
- * The primary's process ends with a flush that only its host has. When the next primary is
- * promoted, it makes the others equal; a member stops just before that.
- */
+/* The primary's process ends with a flush that only its host has. When the next primary is
+ * promoted, it makes the other members equal. One member stops just before this step. */
 static void end_with_a_difference(const char *const envs[])
 {
 	const char *const stops[] = {"MIRROR_STOP_AT=flush_local:2", NULL};
@@ -506,8 +501,8 @@ static void give_time_to_record(unsigned host)
 
 /*
  * The primary ends before the exclusion is committed, and the failed copy's daemon is restarted.
- * The kernel reported the failed write-back once, and does not report it to a file description that
- * is opened now.
+ * The kernel has reported the failed write-back once, and does not report it to a file description
+ * that is opened later.
  */
 static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 {
@@ -577,10 +572,8 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 
 #define SEND_MS 100
 
-/*
- * The daemon is killed while the report is in its socket, and the kernel does not report the
- * failure to the next daemon.
- */
+/* The daemon is killed while the report is still unread in its socket. The kernel does not report
+ * the failure to the next daemon. */
 static void a_failure_that_a_daemon_did_not_record_is_reported_to_the_next(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
@@ -698,7 +691,7 @@ static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 	assert_int_equal(read_value(), last);
 }
 
-/* ---- the application goes on with the other copies ---- */
+/* ---- the application continues with the other copies ---- */
 
 /* The flags must be LOCAL_FAILED and DEGRADED, and also SOLO if only one copy is left. */
 static void a_primary_without_its_medium_continues_where_that_is_configured(void **state)
@@ -717,13 +710,13 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	assert_int_equal(read_value(), last);
 	check_two(1);
 	check_two(2);
-	/* No copy may leave the set to be compared, because this primary cannot compare. */
+	/*
+	 * No copy must leave the set for a comparison, because this primary cannot compare copies.
+	 */
 	assert_int_equal(host_run_tool(&hosts, 0, "resync orders b --full"), 9);
 	put_two("durable 6 flags 5");
-	/*
-	 * No member gets data from this copy, which lacks some: a copy that was away waits for
-	 * another source.
-	 */
+	/* No member gets data from this copy, because it lacks some data. So a returning copy waits
+	 * for another source. */
 	host_kill(&hosts, 2);
 	put_two("durable 2 flags 7");
 	host_start(&hosts, 2, NULL);

@@ -165,7 +165,7 @@ static json_t *wait_until_a_time_is_shown(void)
 	}
 }
 
-/* Only the host of the primary's process shows the report of this process. */
+/* Only the daemon of the primary's host returns the report of the primary's process. */
 static void a_report_is_shown_of_the_primary_alone(void **state)
 {
 	static struct packet out;
@@ -296,7 +296,7 @@ static void an_order_names_its_member(void **state)
 	json_decref(in);
 }
 
-/* The request goes to the host of the last member, whose daemon also asks the other daemon. */
+/* The request is sent to the host of the last member. Its daemon also asks the other daemon. */
 static void a_format_that_a_member_lacks_is_refused(void **state)
 {
 	player_open(&tool, &hosts, 1);
@@ -363,10 +363,12 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	player_send(&b, &out);
 	player_open(&tool, &hosts, 1);
 	wait_until_primary_is(&tool, "a");
-	/* Another primary is alive. Waiting might have helped, but did not. */
+	/*
+	 * Another primary is alive: the request waits for its end until the time limit passes (8).
+	 */
 	assert_int_equal(refused_as(&tool, ask, "member a is primary"), 8);
 	hosts_exclude(&hosts, 1);
-	/* Only the living primary can make the stale copy newer, so no wait helps. */
+	/* Only the live primary can update the stale copy, so a wait would not help. */
 	assert_int_equal(refused_as(&tool, ask, "lacks acknowledged data"), 5);
 }
 
@@ -413,7 +415,7 @@ static void assert_not_mapped(const struct player *p)
 	assert_int_equal(poll(&pfd, 1, 0), 0);
 }
 
-/* The process of host 0 is primary, alive, and has excluded host 1, where a process waits. */
+/* The process of host 0 is a live primary, and has excluded host 1. A process on host 1 waits. */
 static void begin_stale(void)
 {
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
@@ -430,7 +432,7 @@ static void begin_stale(void)
 	wait_until_excluded(&tool, 1);
 }
 
-/* The link is restored. A refused order shows that the daemon has noticed this. The waiting process
+/* Restore the link. A refused order shows that the daemon has noticed this. The waiting process
  * must still not be promoted. */
 static void assert_nothing_follows(void)
 {
@@ -514,7 +516,9 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	assert_int_equal(now.record.view.epoch.number, epoch.number);
 }
 
-/* The order has let the process in, but the process swaps only after the order has ended. */
+/*
+ * The order permits the promotion, but the process sends its swap only after the order has ended.
+ */
 static void a_process_is_not_promoted_after_its_order(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
@@ -542,7 +546,8 @@ static void a_process_is_not_promoted_after_its_order(void **state)
 	assert_int_equal(now.record.view.epoch.number, 1);
 }
 
-/* The process of host 0 is primary, and that of host 1 waits; the tool asks host 1's daemon. */
+/* The process of host 0 is primary, and the process of host 1 waits. The tool is connected to host
+ * 1's daemon. */
 static void begin_fenced(void)
 {
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
@@ -564,7 +569,7 @@ static void end_fenced(void)
 	assert_int_equal(now.record.view.primary, 1);
 }
 
-/* Wait until the daemon gives this reason, and this health of the set. */
+/* Wait until the daemon reports this reason, and this health of the set. */
 static void wait_until_reason_is(const char *why, const char *health)
 {
 	for (bool is = false; !is; usleep(20000)) {
@@ -602,7 +607,8 @@ static void the_end_of_a_process_needs_no_fence_agent(void **state)
 	end_fenced();
 }
 
-/* While the daemon of the killed host still seems to answer, the set is not blocked. */
+/* The set is not "blocked" until the tool's daemon has noticed that the killed daemon does not
+ * answer. */
 static void wait_until_it_does_not_answer(void)
 {
 	bool is = false;
@@ -642,7 +648,7 @@ static void a_proof_is_enough_where_no_lease_is(void **state)
 	end_fenced();
 }
 
-/* Mount a file system that never answers, because no process reads the kernel's requests. */
+/* Mount a file system that never answers, because no process handles the kernel's requests. */
 static int mount_silent(const char *folder)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -664,7 +670,7 @@ static void reload_with(unsigned i, char *more, size_t size, const char *format,
 	host_reload(&hosts, i);
 }
 
-/* The daemon works on, ends the hanging agent in time, and runs the next one. */
+/* The daemon continues to work, ends the hanging agent in time, and runs the next agent. */
 static void an_agent_whose_file_system_hangs_stops_nothing(void **state)
 {
 	struct hosts_opts opts = {.count = 2, .automatic = true};
@@ -830,7 +836,7 @@ static void others_may_look_but_not_change(void **state)
 		if (tool_code(&tool, "{\"op\":\"status\"}") ||
 		    tool_code(&tool, "{\"op\":\"fence\",\"set\":\"orders\",\"member\":\"a\"}") != 1)
 			_exit(2);
-		/* This user may not map the set either, whatever flags it uses. */
+		/* This user is not allowed to map the set, either, with any flags. */
 		_exit(player_map(&tool, PACKET_MAP_FORCE) == PACKET_PERMISSION &&
 				      player_map(&tool, PACKET_MAP_READONLY) == PACKET_PERMISSION &&
 				      player_map(&tool, PACKET_MAP_RESUME) == PACKET_PERMISSION

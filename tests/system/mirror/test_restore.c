@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The primary's host has unreadable pages, in a set with real daemons. If a page has no unflushed
- * stores, it is restored from another copy while the load waits. Otherwise its last flushed content
- * is restored, and the application has chosen how the loss is reported. Each case runs in both
- * kinds of mapping.
+ * stores, the library restores it from another copy while the load waits. Otherwise the library
+ * restores the page's last flushed content, and reports the loss in the way that the application
+ * has chosen. Each case runs in both kinds of mapping.
  */
 #include <fcntl.h>
 #include <librpmirror.h>
@@ -26,8 +26,8 @@
 #define PAGE    4096u
 #define SIZE    (8u << 20)
 #define FILLED  (4u << 20) /* bytes with a pattern that an earlier process flushed */
-#define STORED  FILLED     /* after them, the word that is stored to */
-#define OTHER   (6u << 20) /* another word, which is flushed */
+#define STORED  FILLED     /* after these bytes, the offset of the word to which the test stores */
+#define OTHER   (6u << 20) /* offset of another word, which is flushed */
 #define OLD     1          /* the acknowledged value of STORED */
 #define NEW     2          /* the value of STORED that was not acknowledged */
 
@@ -48,8 +48,9 @@ static void lose(unsigned host, uint64_t offset, uint64_t len)
 	close(fd);
 }
 
-/* In an isolated mapping the store is in private memory, in a direct one in the file: lose it
- * there. */
+/*
+ * Lose the store: in an isolated mapping it is in private memory, in a direct mapping in the file.
+ */
 static void lose_store(unsigned mapping)
 {
 	if (mapping == ISOLATED)
@@ -83,7 +84,9 @@ static void begin_on(unsigned host, const char *mapping, const char *env, bool h
 		ask(0, "ok", "watch %s", hosts.hosts[host].data);
 }
 
-/* Wait until the primary counts all members, which is a moment after the register has them in S. */
+/*
+ * Wait until the primary counts all members. This happens shortly after the register has them in S.
+ */
 static void wait_whole(void)
 {
 	const char *line = "";
@@ -109,7 +112,7 @@ static void put(const char *wanted)
 	ask(0, wanted, "put %u %u", OTHER, ++flushed);
 }
 
-/* End in good order. All copies must be equal. */
+/* End the application properly. All copies must be equal. */
 static void end(void)
 {
 	wait_whole();
@@ -142,8 +145,8 @@ static void add_errors(struct errors *sum)
 	*sum = e;
 }
 
-/* Take the errors about this many bytes. If nothing was lost, they may come some time after the
- * access. */
+/* Take the errors about this many bytes. If no data were lost, the errors can arrive some time
+ * after the access. */
 static struct errors take_errors(uint64_t bytes)
 {
 	struct errors sum = {.offset = UINT64_MAX};
@@ -162,7 +165,7 @@ static void expect_loss(void)
 	struct errors e;
 
 	ask(0, "value 1", "read %u", STORED);
-	/* Nothing that relies on the lost store may be committed. */
+	/* No flush that relies on the lost store must succeed. */
 	put("The local copy has failed: set orders: what was stored and not flushed is lost");
 	put("The local copy has failed");
 	e = take_errors(PAGE);
@@ -184,10 +187,8 @@ static void store(void)
 
 /* ---- no data are lost ---- */
 
-/*
- * `members`: names of members that have the page. The one that was connected first is asked; a
- * member that cannot be reached yet causes no delay if another one has the page.
- */
+/* `members`: names of members that have the page. The library asks the member that it connected
+ * first. A member that cannot be reached yet causes no delay if another member has the page. */
 static void expect_restored(uint64_t len, const char *members)
 {
 	const char *from;
@@ -268,10 +269,8 @@ static void direct_a_lost_store_goes_back_to_the_point(void **state)
 	by_a_jump(DIRECT);
 }
 
-/*
- * The handler that was installed before gets this signal, and signals that do not concern the set,
- * but no others.
- */
+/* The application's handler, which was installed before the map, gets this signal and signals that
+ * do not concern the set, but no other signals. */
 static void by_the_signal(unsigned mapping)
 {
 	begin(mapping, "RPMIRROR_ON_MEDIUM=signal", true);
@@ -305,8 +304,9 @@ static void expect_killed(void)
 		assert_int_equal(WTERMSIG(status), SIGBUS);
 }
 
-/* No handler resolves the signal, so the process ends. The next process has all acknowledged
- * data. */
+/*
+ * No handler handles the signal, so the process ends. The next process has all acknowledged data.
+ */
 static void by_the_end(unsigned mapping)
 {
 	begin(mapping, "RPMIRROR_ON_MEDIUM=signal", false);
@@ -377,7 +377,7 @@ static void expect_raised(unsigned host)
 		fail_msg("%s", e.text);
 }
 
-/* Use another host each time, because the page of this host is lost. */
+/* Use another host each time, because the page is lost on the previous host. */
 static void without_members_the_signal_is_raised(void **state)
 {
 	for (unsigned host = 0; host < 2; host++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Members return that were away, with real daemons: how many bytes are sent, and whether the copies
- * are equal at the end, whatever is killed meanwhile.
- */
+/* Members return after an absence, with real daemons. The tests check how many bytes are sent, and
+ * whether the copies are equal at the end, whichever process is killed meanwhile. */
 #include <fcntl.h>
 #include <librpmirror.h>
 #include <signal.h>
@@ -101,8 +99,8 @@ static void test_a_target_that_is_killed_goes_on(void **state)
  */
 #define UNTOUCHED (SIZE - 5 * BLOCK)
 
-/* Change this byte as a bad medium does, and restore the file's time, by which a daemon would
- * notice the change. */
+/* Change this byte like a bad medium. Restore the file's modification time, because a daemon would
+ * otherwise detect the change. */
 static void spoil(unsigned host)
 {
 	const char *path = hosts.hosts[host].data;
@@ -133,7 +131,8 @@ static void assert_not_compared(unsigned host)
 	}
 }
 
-/* The source's process is killed in the middle of the resync, and the next primary continues it. */
+/* The source's process is killed in the middle of the resync, and the next primary continues the
+ * resync. */
 static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -152,7 +151,7 @@ static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 	assert_not_compared(1);
 }
 
-/* Both sides start again. The primary ends once in good order, and once by a kill. */
+/* Both sides are restarted. The primary ends once by an unmap, and once by a kill. */
 static void test_what_a_replica_lacks_outlasts_restarts(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -193,8 +192,8 @@ static void test_a_former_primary_returns_with_what_was_not_flushed(void **state
 	assert_not_compared(0);
 }
 
-/* Persist function for changing the metadata of a host whose daemon does not run; no change need be
- * durable. */
+/* Persist function for changes of the metadata of a host whose daemon does not run. These changes
+ * need not be durable. */
 static int no_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;
@@ -230,8 +229,8 @@ static void reboot(unsigned host)
 	munmap(base, meta_size_for(SIZE));
 }
 
-/* Returns true if the copy has recorded the clean end of its last epoch. The daemon may be writing
- * meanwhile. */
+/* Returns true if the copy has recorded the clean end of its last epoch. The daemon is possibly
+ * writing meanwhile. */
 static bool has_ended(unsigned host)
 {
 	struct meta meta;
@@ -280,10 +279,8 @@ static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void 
 	assert_copies_are_equal();
 }
 
-/*
- * A flush is under way when the only other copy is lost. This copy cannot be excluded, because too
- * few would be left. The third copy returns first, and replaces it.
- */
+/* The only other copy is lost during a flush. This copy cannot be excluded, because too few copies
+ * would be left. The third copy returns first, and replaces the lost copy. */
 static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
 {
 	const char *answer;

@@ -33,8 +33,8 @@ static json_t *ask_status(void)
 	return in;
 }
 
-/* Wait until the daemon has this epoch, and reports that the register answers, or that it does
- * not. */
+/* Wait until the daemon has this epoch, and reports whether the register answers as `answers`
+ * requires. */
 static void wait_until(json_int_t epoch, bool answers)
 {
 	for (unsigned tries = 0; tries < PATIENCE; tries++) {
@@ -53,7 +53,7 @@ static void wait_until(json_int_t epoch, bool answers)
 		 answers ? "answer" : "stay away", (int)epoch);
 }
 
-/* Wait until the status gives this reason why the register cannot be reached. */
+/* Wait until the status contains this reason why the register cannot be reached. */
 static void wait_register_says(const char *words)
 {
 	bool is = false;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How many bytes each host's disk writes for every block of 4 KiB that a primary flushes. The
- * copies are cached in large folios, and a store through a mapping makes a whole folio dirty.
- */
+/* Tests how many bytes each host's disk writes for every block of 4 KiB that a primary flushes. The
+ * copies are cached in large folios, and a store through a mapping makes a whole folio dirty. */
 #include <sys/stat.h>
 
 #include "apps.h"
@@ -55,7 +53,7 @@ static int teardown(void **state)
 	return rmdir(folder);
 }
 
-/* Check how many bytes the command makes each host write. */
+/* Check the number of bytes that each host writes because of the command. */
 static void judge(const char *what, unsigned blocks, const char *command)
 {
 	static const char *const names[HOSTS] = {"here", "at the replica"};

@@ -15,10 +15,8 @@
 
 void uses_prepare(void)
 {
-	/*
-	 * With several arenas a new thread may use another one, so that memory freed in the first
-	 * is not used again.
-	 */
+	/* With several arenas a new thread can use another arena, so that memory that was freed in
+	 * the first arena is not reused. */
 	setenv("MALLOC_ARENA_MAX", "1", 1);
 	/* By default, freeing a large block raises this threshold, and the heap then keeps later
 	 * large blocks. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * uses.h -- finds leaks. It records how many descriptors, threads, memory and files the daemons and
- * programs of a set's hosts use, and compares these numbers later.
- */
+/* uses.h -- finds leaks. It records the descriptors, threads, memory and files that the daemons and
+ * programs of a set's hosts use, and compares these numbers later. */
 #ifndef SYSTEM_MIRROR_USES_H
 #define SYSTEM_MIRROR_USES_H
 
@@ -29,12 +27,10 @@ struct uses {
 void uses_prepare(void);
 /* Include this process from now on. */
 void uses_add(struct uses *u, const char *what, unsigned host, pid_t pid);
-/* Record the largest numbers during a while in which nothing happens. */
+/* Record the largest numbers during an idle time. */
 void uses_remember(struct uses *u);
-/*
- * Wait until no number is above the recorded one, except for some slack, and growth_kib of memory
- * for each process. Prints the numbers. If one stays above, the test fails.
- */
+/* Wait until no number is above the recorded number plus some slack, and plus growth_kib of memory
+ * for each process. Prints the numbers. The test fails if a number stays above this limit. */
 void uses_compare(struct uses *u, long growth_kib);
 
 #endif
