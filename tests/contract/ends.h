@@ -91,7 +91,7 @@ struct rpma_mr_local *ends_reg(struct ends *d, void *ptr, size_t size);
 /* Returns a configuration with these queue sizes; 0 means the default. */
 struct rpma_conn_cfg *ends_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq);
 
-/* Returns true if the device is one of the kernel's devices, so that the kernel's limits apply. */
+/* Returns true if the device is a kernel device (siw or rxe), so that the kernel's limits apply. */
 bool ends_is_kernels(void);
 /*
  * Returns true if the connection is over TCP, as with softrnic and iWARP devices. InfiniBand and

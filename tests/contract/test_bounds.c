@@ -9,7 +9,7 @@
 #define PAGE  4096u
 #define INNER (4 * PAGE) /* only this part is registered: not the pages before and after */
 
-/* A region in the middle of memory. The test knows every byte of the memory around the region. */
+/* A region in the middle of memory. The content of the memory around the region is known. */
 struct fenced {
 	struct ends d;
 	uint8_t *all;

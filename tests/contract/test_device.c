@@ -97,7 +97,7 @@ static void regions_describe_themselves(void **state)
 	ends_close(&d);
 }
 
-/* The region is larger than the memory that an unprivileged process may lock. */
+/* The region is larger than the memory that an unprivileged process is allowed to lock. */
 static void large_regions_need_no_locked_memory(void **state)
 {
 	size_t size = (size_t)4 << 30;

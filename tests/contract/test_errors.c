@@ -14,7 +14,7 @@
 
 static atomic_bool disk_waits;
 
-/* Replaces libc's msync() by one that is as slow as a slow disk. */
+/* Replaces libc's msync() by a function that waits as for a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	while (atomic_load(&disk_waits))

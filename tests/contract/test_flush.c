@@ -37,7 +37,7 @@ static void backing_close(struct backing *b)
 	unlink(b->name);
 }
 
-/* A device with flushes refuses to persist volatile memory, such as this test's. */
+/* A device with flushes refuses to persist volatile memory, such as the memory of this test. */
 static bool refuses_volatile_memory(void)
 {
 	return ends_is_kernels() && ends_flush_opcode() == ENDS_WC_FLUSH;

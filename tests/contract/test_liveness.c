@@ -18,7 +18,7 @@
 
 static atomic_int slow_ms, slow_syncs;
 
-/* Replaces libc's msync() by one that is as slow as a slow disk. */
+/* Replaces libc's msync() by a function that waits as for a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int ms = atomic_load(&slow_ms);

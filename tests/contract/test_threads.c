@@ -235,7 +235,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* Any mixture of old and new bytes may arrive, but the connection stays alive. */
+/* Any mixture of old and new bytes can arrive, but the connection stays alive. */
 static void changing_source_does_not_break_the_stream(void **state)
 {
 	struct ends_opts opts = {.buf_size = 1 << 20};

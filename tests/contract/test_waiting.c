@@ -48,7 +48,7 @@ static void post_flush(struct ends *d, int from_server)
 		      RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, d));
 }
 
-/* Each end flushes, waits, and then posts the next receive; neither end may hang. */
+/* Each end flushes, waits, and then posts the next receive; neither end must hang. */
 static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 {
 	struct ends d;

@@ -60,7 +60,7 @@ static bool worker_is_done(struct worker *w)
 	return atomic_load(&w->state) != UNDER_WAY;
 }
 
-/* Take one completion, which may belong to any worker of this queue. */
+/* Take one completion, which can belong to any worker of this queue. */
 static void take_completion(struct worker *w)
 {
 	struct ibv_wc wc = {0};
@@ -81,7 +81,7 @@ static void worker_polls(struct worker *w, unsigned polls)
 	pthread_rwlock_unlock(&w->queue->turn);
 }
 
-/* The event may announce a completion that a poll has already taken. */
+/* A poll has possibly taken the completion that the event announces. */
 static void worker_waits(struct worker *w)
 {
 	if (pthread_rwlock_trywrlock(&w->queue->turn))
@@ -110,7 +110,7 @@ static bool worker_completes(struct worker *w)
 			worker_polls(w, polls);
 		if (how != ONLY_POLL)
 			worker_waits(w);
-		if (!worker_is_done(w)) /* another thread may wait for the queue */
+		if (!worker_is_done(w)) /* another thread possibly waits for the queue */
 			sched_yield();
 	}
 	return atomic_load(&w->state) == SUCCEEDED;

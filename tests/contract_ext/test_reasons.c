@@ -16,7 +16,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's msync() by one that fails like that of a failing disk. */
+/* Replaces libc's msync() by a function that fails as on a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -176,7 +176,7 @@ static void a_right_that_was_not_given(void **state)
 	ends_close(&d);
 }
 
-/* The refusing end has requests of its own pending, which are flushed, too. */
+/* The refusing end has pending requests, too, which are flushed. */
 static void what_this_end_refused(void **state)
 {
 	struct ibv_wc wc;
@@ -334,7 +334,7 @@ static void every_value_has_its_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* this test forks, so it comes before any use of the device */
+		/* this test forks, so it runs before any use of the device */
 		cmocka_unit_test(a_peer_that_was_killed),
 		cmocka_unit_test(a_disk_that_fails),
 		cmocka_unit_test(a_range_past_the_end_of_its_file),

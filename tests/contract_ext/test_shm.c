@@ -226,7 +226,7 @@ static void sleep_us(unsigned us)
 	nanosleep(&(struct timespec){.tv_nsec = (long)us * 1000}, NULL);
 }
 
-/* The connection may end before its first event. */
+/* The connection can end before its first event. */
 static void expect_end(struct ends *d, pid_t pid, unsigned us)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_shm_stress.c -- two processes write, read and send to each other over rings, with random
- * sizes, depths and pauses, and with each way to wait for completions. No byte and no wake-up may
+ * sizes, depths and pauses, and with each way to wait for completions. No byte and no wake-up must
  * be lost: an end without progress for seconds has hung. A second thread fills the rings with long
  * writes, so that the first thread has to wait for free space.
  *

@@ -11,7 +11,7 @@
 
 static atomic_int disk_error;
 
-/* Replaces libc's msync() by one that fails like that of a failing disk. */
+/* Replaces libc's msync() by a function that fails as on a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);

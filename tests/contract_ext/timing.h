@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The slack is large, because the machine may be busy. A wait that ends later than this has ignored
+/* The slack is large, because the machine can be busy. A wait that ends later than this has ignored
  * its limit. */
 enum { SLACK_MS = 10000 };
 

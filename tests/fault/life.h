@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life.h -- a complete use of librpma ("a life"), both sides in one thread, in which one call may
+ * life.h -- a complete use of librpma ("a life"), both sides in one thread, in which one call can
  * fail.
  *
  * A life calls every public function that reaches the provider or allocates. A judge checks the

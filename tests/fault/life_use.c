@@ -150,8 +150,8 @@ static void life_messages(struct life *l)
 	}
 }
 
-/* These posts come last, because a provider may refuse them. The life does not wait for their
- * completions. */
+/* These posts are the last ones, because a provider is allowed to refuse them. The life does not
+ * wait for their completions. */
 static void life_immediates(struct life *l)
 {
 	for (int i = 0; i < 2; i++)

@@ -20,8 +20,8 @@ void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
 	allocs_arm(kind, nth, for_good);
 }
 
-/* Returns true for a function that works without a connection. A call of another function may fail
- * again, because the connection has broken. */
+/* Returns true for a function that works without a connection. A repeated call of another function
+ * can fail again, because the connection has broken. */
 static bool judge_needs_no_connection(const char *function)
 {
 	static const char *const alone[] = {

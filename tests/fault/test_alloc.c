@@ -2,8 +2,8 @@
 /*
  * test_alloc.c -- in a life of librpma over the software RNIC each allocation fails in turn, first
  * alone and then together with all later ones, in any thread. Descriptors fail in the same two
- * ways. A function must succeed or return NOMEM or PROVIDER, no call waits for ever, nothing leaks,
- * and the next life succeeds.
+ * ways. A function must succeed or return NOMEM or PROVIDER. No call must wait for ever, no memory
+ * or descriptor must leak, and the next life must succeed.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_provider.c -- each call of the provider fails once at each place in librpma that makes the
- * call, with several errno values. The librpma function must return what the manual promises, must
- * not change its outputs, and can be called again if it has consumed nothing. The life releases all
- * objects, and nothing leaks.
+ * call, with several errno values. The librpma function must return the error in the manual, must
+ * not change its outputs, and must be repeatable if it has consumed no object. The life releases
+ * all objects, and none must leak.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 enum { PLACES_MAX = 100, LIFE_LIMIT_S = 60 };
 
-/* What a function returns when a provider's call fails; a function without a row returns
+/* The error that a function returns when a provider's call fails; a function without a row returns
  * RPMA_E_PROVIDER. */
 static const struct rule {
 	const char *function; /* NULL: any function of librpma */

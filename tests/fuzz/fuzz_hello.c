@@ -90,7 +90,7 @@ static void try_counts(const uint8_t *data, size_t len)
 	EXPECT(counts.count <= HELLO_ENTRY_MAX);
 	size = hello_counts_encode(&counts, buf);
 	EXPECT(hello_counts_decode(buf, size, &again));
-	/* Compare the encoded bytes: the structures may differ after the NUL that ends a name. */
+	/* Compare the encoded bytes: the structures can differ after the NUL that ends a name. */
 	EXPECT(hello_counts_encode(&again, twice) == size && !memcmp(buf, twice, size));
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Input: what a peer sends to a started queue pair. The first byte chooses the stream's options.
- * Either the bytes arrive unchanged, or each record becomes a well-formed FPDU, which reaches
- * deeper code. Such an FPDU has real STags, and the expected MSN unless the record contains an MSN.
- * Memory outside the regions, and the region without rights, must never change. A consenting peer
- * has already sent its HELLO, unless the options leave the HELLO to the input.
+ * Input: bytes that a peer sends to a started queue pair. The first byte chooses the stream's
+ * options. Either the bytes arrive unchanged, or each record becomes a well-formed FPDU, which
+ * reaches deeper code. Such an FPDU has real STags, and the expected MSN unless the record contains
+ * an MSN. Memory outside the regions, and the region without rights, must never change. A
+ * consenting peer has already sent its HELLO, unless the options leave the HELLO to the input.
  */
 #include "fuzz.h"
 
@@ -498,7 +498,7 @@ static void records(struct side *s, struct input *in)
 }
 
 /* Make the queue pair give up, then feed the same input again, as FPDUs or as raw bytes. No memory
- * may change. */
+ * must change. */
 static void give_up(struct side *s, struct input *in, bool is_raw)
 {
 	uint8_t *before = malloc(REGION);

@@ -35,7 +35,7 @@ static void loaded_libraries_show_the_software_rnic(void **state)
 	CALL(verbs, ibv_free_device_list)(list);
 }
 
-/* Functions that the interposer does not replace come from the original libraries. */
+/* Functions that the interposer does not replace are found in the original libraries. */
 static void the_rest_of_the_libraries_is_there(void **state)
 {
 	void *verbs = must_load("libibverbs.so.1"), *cm = must_load("librdmacm.so.1");

@@ -2,7 +2,7 @@
 /*
  * test_medium.c -- a program that uses only libibverbs and librdmacm writes into a file at the
  * other end, and then reads from the file: a read is the only way in which such a program can
- * flush. When the read completes, no page of the file may be dirty. The test queries a counter of
+ * flush. When the read completes, no page of the file must be dirty. The test queries a counter of
  * the software RNIC by name.
  */
 #include <arpa/inet.h>

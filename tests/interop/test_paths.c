@@ -177,7 +177,9 @@ static void the_node_is_a_character_device(void **state)
 	assert_int_equal(euidaccess(NODE, R_OK | W_OK), 0);
 }
 
-/* A name that differs from the device's, or only begins with it, goes to the kernel unchanged. */
+/*
+ * A name that differs from the device's, or only begins with it, is passed to the kernel unchanged.
+ */
 static void other_names_are_not_touched(void **state)
 {
 	int (*probe)(int, const char *, int, unsigned, void *);

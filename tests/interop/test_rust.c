@@ -225,7 +225,7 @@ static void a_queue_pair_returns_to_no_earlier_state(void **state)
 	assert_int_equal(qp_to_init(e->qp), EINVAL);
 }
 
-/* No interface has the address, and its family differs from that of the GID at the index. */
+/* No interface has this address, and its family differs from the family of the GID at index 1. */
 static void an_address_without_a_route_is_refused(void **state)
 {
 	struct itself *e = *state;

@@ -31,7 +31,7 @@ static struct history_verdict verdict(enum history_fault fault, const struct his
 	return (struct history_verdict){.fault = fault, .a = *a, .b = *b};
 }
 
-/* Sort by register, then by value; the write of a value comes first. */
+/* Sort by register, then by value; the write of a value precedes its reads. */
 static int op_compare(const void *left, const void *right)
 {
 	const struct history_op *a = left, *b = right;
@@ -80,7 +80,7 @@ static struct history_verdict zone_of(const struct history_op *ops, size_t count
 }
 
 /* A forward zone is one in which the register had the value throughout. Forward zones must not
- * overlap, and no other zone may lie inside a forward zone. */
+ * overlap, and no other zone must lie inside a forward zone. */
 static struct history_verdict check_zones(struct zone *zones, size_t count)
 {
 	const struct zone *latest = NULL; /* the forward zone that has the highest end so far */
@@ -110,7 +110,7 @@ static struct history_verdict check_register(const struct history_op *ops, size_
 	for (size_t i = 0, next; i < count && !found.fault; i = next) {
 		for (next = i + 1; next < count && ops[next].value == ops[i].value;)
 			next++;
-		/* A write without an answer may have had no effect, unless a read returned its
+		/* A write without an answer possibly had no effect, unless a read returned its
 		 * value. */
 		if (next == i + 1 && ops[i].is_unsure)
 			continue;

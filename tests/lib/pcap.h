@@ -26,7 +26,7 @@ struct pcap_stream {
 	size_t size;
 };
 
-/* stream[0] comes from the side that sent the first SYN. */
+/* stream[0] has the bytes of the side that sent the first SYN. */
 struct pcap_conn {
 	struct pcap_stream stream[2];
 };

@@ -12,7 +12,7 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* xorshift64*: the same numbers on every machine, so that a failure repeats. */
+/* xorshift64*: it gives the same numbers on every machine, so that a failure can be repeated. */
 static inline uint64_t test_random(uint64_t *state)
 {
 	*state ^= *state >> 12;

@@ -171,7 +171,7 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 				meta_bitmap_persist(&lib->meta, s);
 		meta_hot_retire(&lib->meta);
 	} else if (slot != lib->host) {
-		/* The member is in S again, so stop recording what it misses. */
+		/* The member is in S again, so stop recording the blocks that it misses. */
 		memset(lib->peers[slot].missed, 0, sizeof(lib->peers[slot].missed));
 		if (lib->meta.members.members[slot].has_bitmap)
 			meta_bitmap_drop(&lib->meta, (uint8_t)slot);

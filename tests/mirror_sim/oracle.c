@@ -133,10 +133,8 @@ void oracle_on_place(struct world *w, struct host *h, const struct conn *c)
 			    (unsigned long long)h->lib->p.rec.view.epoch.number);
 }
 
-/*
- * Check a member outside S: every difference must be recorded in the bitmap for this member or in
- * the member's own records, including those of a process that still maps the copy.
- */
+/* Check a member outside S: every difference must be recorded in the bitmap for this member or in
+ * the member's own records, including the records of a process that still maps the copy. */
 static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 {
 	const struct peer *peer = &lib->peers[slot];

@@ -261,7 +261,7 @@ static void app_move(struct datagrams *d, struct dg_qp *q)
 	}
 }
 
-/* The memory of a deregistered region is used for something else, so no byte of it may change any
+/* The memory of a deregistered region is used for something else, so no byte of it must change any
  * more. */
 static void app_bury(struct dg_host *h, struct mr **mr, uint64_t from, uint64_t to)
 {

@@ -35,7 +35,7 @@ struct pipe { /* one direction from end to end; positions count its bytes since 
 
 struct link {
 	struct pipe pipe[2]; /* [i]: written by node i */
-	struct pipe ring[2]; /* positions in the rings continue those of TCP */
+	struct pipe ring[2]; /* positions in the rings continue the positions of TCP */
 	bool sends_ring[2], reads_ring[2];
 	bool up;
 	bool silent;             /* no byte crosses the link any more */

@@ -37,7 +37,7 @@ struct area {
 	uint64_t iova;
 	uint32_t stag; /* kept after the area is deregistered */
 	struct mr *mr;
-	bool gone;        /* the region is deregistered, so no byte may change any more */
+	bool gone;        /* the region is deregistered, so no byte must change any more */
 	bool is_volatile; /* the area has no medium */
 	bool lasting;     /* write-backs of the area work even after its deregistration */
 	/* the host's page cache, for an area whose bytes can be written back after its

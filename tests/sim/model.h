@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h -- the requests of one end to the other, and the contents that the other end's memory may
- * have because of them.
+ * model.h -- the requests of one end to the other, and the contents of the other end's memory that
+ * these requests permit.
  *
  * The stream is in order, so the peer's targets always have the content that some prefix of the
  * operations produces, plus a part of the next operation. A completed Read, a completed Flush or a
  * received Send determines the least length of that prefix. A completed persistent Flush
- * determines, for each byte, the oldest version that the medium may have.
+ * determines, for each byte, the oldest version that is permitted on the medium.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -42,7 +42,7 @@ enum op_kind {
 struct op_traits {
 	int wc;         /* opcode of the completion */
 	uint32_t caps;  /* VEXT_CAP_* bits that the peer needs */
-	bool request;   /* a request, which the peer answers; answers come in order */
+	bool request;   /* a request, which the peer answers; answers arrive in order */
 	bool message;   /* consumes a receive of the peer */
 	bool writes;    /* changes the peer's memory */
 	bool flushes;   /* flushes a range, or all earlier bytes */

@@ -183,7 +183,7 @@ bool node_is_acknowledged(const struct node *n)
 	return n->sim->sc.acks[n->index] && peer && peer->acks;
 }
 
-/* The memory of a destroyed queue pair can be reused, so no job may still use this memory. */
+/* The memory of a destroyed queue pair can be reused, so no job must still use this memory. */
 static void check_let_go(struct node *n)
 {
 	for (int i = 0; i < AREA_COUNT; i++) {

@@ -59,7 +59,7 @@ struct node {
 	/* mem: usually own_mem; with connections in a row, the memory of the first target is used
 	 * by all targets */
 	struct memory own_mem, *mem;
-	struct model model; /* what this end requested of its peer */
+	struct model model; /* the requests of this end to its peer */
 	void *buf[2];       /* the stream's buffers, one of each kind */
 	bool lent[2];
 	/* alarm: a reset has arrived, so the peer's end can be known even if the process does not
@@ -87,7 +87,7 @@ struct node {
 	unsigned recv_completed;
 	bool recv_failed;
 	unsigned reused;               /* operations whose sources have changed so far */
-	unsigned phase;                /* operations up to this phase may be posted */
+	unsigned phase;                /* operations up to this phase are allowed to be posted */
 	unsigned posted_at_disconnect; /* number of posted operations when the user disconnected */
 	bool lease_ended;              /* the peer has invalidated the STag of AREA_LEASE */
 	/* The deregistration in progress: its start time and its area. */

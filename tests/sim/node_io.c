@@ -139,10 +139,8 @@ static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 	return prng_chance(&sim->world->rng, 50) ? -EAGAIN : -EINTR;
 }
 
-/*
- * With a link in shared memory the arrived bytes are parsed in place, and no byte after them may be
- * read. Returns how many bytes were taken.
- */
+/* With a link in shared memory the arrived bytes are parsed in place, and no byte after them must
+ * be read. Returns how many bytes were taken. */
 static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 {
 	struct sim *sim = n->sim;

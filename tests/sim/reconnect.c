@@ -124,7 +124,7 @@ void reconnect_on_event(struct sim *sim, const struct event *e)
 		network_delay(sim, e);
 	else if (e->kind == EV_ARRIVE || e->kind == EV_RESET)
 		network_deliver(sim, e);
-	/* These events need no thread of the target, which may be stuck. */
+	/* These events need no thread of the target, which is possibly stuck. */
 	else if (e->kind == EV_DIALED || e->kind == EV_COPY)
 		sim_do_event(sim, e);
 	else
@@ -142,7 +142,7 @@ static void conn_make(struct world *w, unsigned c)
 	sim->world = w;
 	sim->index = c;
 	sim->redials = 0;
-	sim->fault_hit = true; /* with this fault some operations may fail */
+	sim->fault_hit = true; /* with this fault some operations can fail */
 	sim->disconnecting = false;
 	sim->link.up = false;
 	for (int i = 0; i < 2; i++) {

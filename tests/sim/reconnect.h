@@ -15,7 +15,7 @@
  * The product has four protections. For each of them the simulation has a mode that switches it
  * off:
  *
- *   reset    A connection that does not end in good order ends with a reset, and its end sends no
+ *   reset    A connection that does not end properly ends with a reset, and its end sends no
  *            more bytes.
  *   mark     The end sets the word "given up" in the rings.
  *   look     Before the target places bytes, it checks whether the connection has ended since.
@@ -75,7 +75,7 @@ struct reconnect_conn {
 	uint64_t staged; /* used bytes of the stage */
 	unsigned posted, completed;
 	bool failed, ending, over;
-	bool beside; /* the next connection began at the same time as this one */
+	bool beside; /* the next connection began together with this one */
 	uint64_t ends_at;
 };
 

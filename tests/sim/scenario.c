@@ -172,7 +172,7 @@ static void scenario_make_medium(struct scenario *sc, struct prng *rng)
 {
 	bool all_persist = prng_chance(rng, 70);
 
-	/* If an end is strict, the medium of the other end's memory matters, too. */
+	/* If an end is strict, it also matters whether the other end's memory has a medium. */
 	for (int i = 0; i < 2; i++) {
 		sc->half_volatile[i] = !all_persist && prng_chance(rng, 50);
 		sc->strict[i] = all_persist && prng_chance(rng, 25);

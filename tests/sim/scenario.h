@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scenario.h -- what a seed decides about a connection: its two ends, the link, the sizes, and the
- * fault. */
+/* scenario.h -- the properties of a connection that a seed determines: its two ends, the link, the
+ * sizes, and the fault. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
@@ -67,7 +67,7 @@ enum sim_mode {
 	SIM_EARLY_SENT, /* a Send completes although the socket did not accept its packet */
 	/* Memory windows. */
 	SIM_LOOSE_WINDOW, /* a window is longer than its Bind requested */
-	SIM_ANY_QP,       /* any queue pair may use a window of type 2 */
+	SIM_ANY_QP,       /* any queue pair can use a window of type 2 */
 	SIM_KEPT_WINDOW,  /* an invalidated window still works */
 	SIM_HALF,         /* sometimes only half of the bytes is placed */
 	SIM_BLIND,        /* bits flip and no CRC is used, but contents are still trusted */

@@ -3,9 +3,9 @@
  * sim.h -- deterministic simulation of two hosts with software RNICs.
  *
  * A run is a world made from a seed: a clock, random numbers, a queue of events, and one or more
- * connections between the same two hosts. The connections share what a host shares: its STag table,
- * its protection domain and sometimes a SRQ. Each connection has a scenario of its own. Only the
- * first connection has a fault, which must not affect the others.
+ * connections between the same two hosts. The connections of a host share its STag table, its
+ * protection domain and sometimes an SRQ. Each connection has a scenario of its own. Only the first
+ * connection has a fault, which must not affect the others.
  *
  * The product's stream, queue pair, CQ, SRQ and STag table run unchanged. The following parts are
  * simulated: the link (link.c), the move to rings in shared memory (rings.c), the medium and its

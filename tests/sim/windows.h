@@ -166,7 +166,7 @@ void win_verdict(struct sim *sim);
 /* windows_owner.c */
 void win_owner_tick(struct node *n);
 void win_owner_on_completion(struct node *n, const struct ibv_wc *wc);
-/* Note that the binding has ended: from now on, no byte may change through it. */
+/* Note that the binding has ended: from now on, no byte must change through it. */
 void win_end_binding(struct win_conn *c, struct win_binding *b);
 void win_give_back(struct node *n);
 /* windows_writer.c */

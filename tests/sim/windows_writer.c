@@ -22,8 +22,8 @@ static enum win_kind op_choose_kind(struct node *n)
 	return (enum win_kind)kind;
 }
 
-/* Choose a live binding in most cases, and sometimes a binding of the other connection, which may
- * share the binding or must not use it. */
+/* Choose a live binding in most cases, and sometimes a binding of the other connection. This
+ * connection shares such a binding, or must not use it. */
 static bool op_choose_binding(struct node *n, struct win_op *op)
 {
 	struct world *w = n->sim->world;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload.h -- the two applications: what they plan, post, poll and check. */
+/* workload.h -- the two applications: their plans, posts, polls and checks. */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
 

@@ -113,7 +113,7 @@ static uint32_t plan_len_in(const struct node *n, const struct op *op, uint32_t 
 	if (op_is_atomic(op))
 		return sizeof(uint64_t);
 	if (op->kind == OP_READ && op->area == AREA_WORDS && len > 64)
-		return words; /* all words, which are too many to be copied at once */
+		return words; /* all words, which are too many to be copied in one step */
 	if ((op->kind == OP_VERIFY || op->kind == OP_QUERY) && len == 0)
 		return 1;
 	return op->area == AREA_WORDS && len > words ? words : len;

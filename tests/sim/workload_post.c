@@ -311,7 +311,7 @@ static void post_all(struct node *n, struct post *p)
 		post_check_refusal(n, p, err);
 }
 
-/* An operation may be posted after all operations of earlier phases are complete. */
+/* An operation is allowed to be posted after all operations of earlier phases are complete. */
 static bool post_may_go(struct node *n, struct post *p)
 {
 	struct model *m = &n->model;

@@ -2,7 +2,7 @@
 /*
  * writeback.c -- write-backs from the cache to the medium. The medium takes pieces (sectors of a
  * file, cache lines of DAX) in any order, and each piece at any moment of the write-back. So after
- * a power cut the medium may have any subset of the pieces.
+ * a power cut the medium can have any subset of the pieces.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -182,7 +182,7 @@ static void writeback_delay(struct node *n)
 	sim_at(sim, n->job.busy_until, EV_PUMP, n->index, 0);
 }
 
-/* The pool may still compute a digest although no end waits for it any more. */
+/* The pool possibly still computes a digest although no end waits for it any more. */
 void node_stop_job(void *owner)
 {
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * slow_clock.c -- if this library is preloaded, the monotonic clock, and waits that use it, are
- * SLOW times slower. A program under valgrind is slower, too. With this library its timers expire
- * as often as without valgrind.
+ * SLOW times slower. A program under valgrind is slower, too. With this library, its timers expire
+ * as often in relation to its work as without valgrind.
  */
 #include <signal.h>
 #include <stdint.h>

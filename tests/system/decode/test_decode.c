@@ -14,7 +14,7 @@
 #define BIG  30000
 #define SIZE 65536
 
-static char file[32]; /* a name for each variant, because both may run at the same time */
+static char file[32]; /* a name for each variant, because both can run at the same time */
 static struct remote target;
 static struct relay relay;
 static struct dissection found;

@@ -64,9 +64,8 @@ static enum role_id role_of(const struct member *m)
 
 /* --- the bytes that each role sends ----------------------------------------------------------- */
 
-/*
- * Record what a raw peer sends, instead of sending it. capture_end() returns the recorded bytes.
- */
+/* Record the bytes that a raw peer would send, instead of sending them. capture_end() returns the
+ * recorded bytes. */
 static void capture_begin(struct raw *recorder, int *from)
 {
 	int fd[2], room = 4 * VIOLATION_MAX;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_handshakes.c -- peers that never complete a connection, because they are slow,
- * silent, too many, or send invalid bytes. Valid clients must connect as if no such peers existed.
+ * test_hostile_handshakes.c -- peers that never complete a connection, because they are slow or
+ * silent, are too many, or send invalid bytes. Valid clients must connect as if no such peers
+ * existed.
  */
 #include "system/lib/check.h"
 

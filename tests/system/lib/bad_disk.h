@@ -48,7 +48,7 @@ void bad_disk_break_block(const struct bad_disk *disk, const char *path, uint64_
 /* Like bad_disk_break_block(), for `blocks` blocks of the file. */
 void bad_disk_break_blocks(const struct bad_disk *disk, const char *path, uint64_t offset,
 			   unsigned blocks);
-/* Make all blocks unwritable, even those of the file system's journal. */
+/* Make all blocks unwritable, even the blocks of the file system's journal. */
 void bad_disk_break(const struct bad_disk *disk);
 void bad_disk_repair(const struct bad_disk *disk);
 

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Returns the number of a line such as "Name: 123 kB" in a file below /proc/PID. */
+/* Returns the number in a line such as "Name: 123 kB" in a file below /proc/PID. */
 static long gauge_proc_kib(pid_t pid, const char *file, const char *name)
 {
 	char path[64], line[256];

@@ -48,7 +48,7 @@ struct raw {
 	size_t taken;
 };
 
-/* What the default request offers. */
+/* The features that the default request offers. */
 enum raw_offer { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
 
 int raw_dial(struct raw *r, const char *port);

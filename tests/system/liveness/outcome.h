@@ -16,7 +16,7 @@ void post_read(struct client *c);
 /* Expect that the operation fails and the connection is lost, at the limit (counted from `begun`)
  * or soon after it. */
 void expect_lost(struct client *c, uint64_t begun);
-/* Check what the target reports about its n connections. */
+/* Check that the target has reported the loss of its n connections. */
 void expect_target_lost(struct remote *target, int n);
 int target_lost(struct remote *target); /* returns how many losses the target has reported so far */
 

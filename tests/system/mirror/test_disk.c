@@ -617,7 +617,7 @@ static int teardown(void **state)
 	int fd = open(disks[2].top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		(void)ioctl(fd, FITHAW, 0); /* a failed case may have left the file system frozen */
+		(void)ioctl(fd, FITHAW, 0); /* a failed case can have left the file system frozen */
 		close(fd);
 	}
 	if (apps[0].pid)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The failure matrix (which process fails, and when): processes are stopped in a phase of a flush,
- * and then a process is killed or does not return. The outcome must be a permitted one, the same on
- * all copies, and the same after the next change of the role. doc/mirror.md has the table ("The
+ * and then a process is killed or does not return. The outcome must be permitted, equal on all
+ * copies, and unchanged after the next change of the role. doc/mirror.md has the table ("The
  * failure matrix").
  */
 #include <librpmirror.h>

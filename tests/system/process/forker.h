@@ -8,7 +8,7 @@
 
 struct forker {
 	struct target target;   /* other processes write to the region of this target */
-	struct traffic traffic; /* this traffic goes to another target */
+	struct traffic traffic; /* this traffic is written to another target */
 };
 
 /* Runs in the child. Returns 0, or the line of the first failed check. */

@@ -325,7 +325,7 @@ static void a_wrong_crc_is_refused_and_nothing_is_placed(void **state)
 	bystander_goes_on();
 }
 
-/* RFC 5044 s7.1.2: a responder sends nothing before it has got a valid FPDU. */
+/* RFC 5044 s7.1.2: a responder sends nothing before it has received a valid FPDU. */
 static void a_first_fpdu_with_wrong_crc_ends_in_silence(void **state)
 {
 	assert_int_equal(raw_connect(&peer, target.port, RAW_CRC), 0);

@@ -84,7 +84,7 @@ void peer_drop_lanes(struct peer *p);
 
 /* Wait until the daemon ends. Returns its wait status. */
 int peer_wait(struct peer *p);
-/* Returns what the daemon has written to standard error so far, in a static buffer. */
+/* Returns the text that the daemon has written to standard error so far, in a static buffer. */
 const char *peer_stderr(struct peer *p);
 /* End the peer, and its daemon. */
 void peer_end(struct peer *p);

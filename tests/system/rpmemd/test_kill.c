@@ -4,8 +4,8 @@
  * acknowledged bytes, and no bytes that were never sent. Each round has a seed: SYSTEM_ROUNDS is
  * the number of rounds, SYSTEM_SEED repeats one round.
  *
- * This tests only what the daemon promises; the tests of softrnic (tests/vm) check the medium after
- * a power failure.
+ * These tests check only the daemon's promise; the tests of softrnic (tests/vm) check the medium
+ * after a power failure.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -63,7 +63,7 @@ static void check_send(const struct ibv_wc *wc, uint32_t what)
 	printf("asking for %u: %s\n", what, ibv_wc_status_str(wc->status));
 }
 
-/* Post the receive for the answer, then ask. The two completions come in either order. */
+/* Post the receive for the answer, then ask. The two completions arrive in either order. */
 static void ask_len(struct end *e, uint32_t what, uint32_t seed, uint64_t at, uint64_t len,
 		    size_t msg_len)
 {
