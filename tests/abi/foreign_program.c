@@ -4,7 +4,7 @@
  * run with this project's library. One thread has both sides of a connection, and writes, flushes
  * and reads back.
  *
- * foreign_program LIBRARY: LIBRARY must be the loaded library.
+ * foreign_program LIBRARY: the program fails unless the loader has loaded LIBRARY.
  */
 #include <dlfcn.h>
 #include <librpma.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_values.c -- the numbers in this project's librpma.h equal the documented ones and the
- * distribution's.
- */
+/* test_values.c -- the numbers in this project's librpma.h equal the documented numbers and the
+ * distribution's numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

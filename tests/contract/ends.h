@@ -111,8 +111,8 @@ bool ends_errors_disconnect(void);
  * completes such a request.
  */
 bool ends_late_posts_complete(void);
-/* Returns how many connections with both ends in this process the device supports, at most
- * `wanted`: libsiw maps at most 144 pages of queues. */
+/* Returns the number of connections with both ends in this process that the device supports, but at
+ * most `wanted`. The limit of libsiw is 144 pages of queues. */
 int ends_max_conns(int wanted);
 /* Skip tests that depend on softrnic's own behaviour. */
 #define SOFTRNIC_ONLY()                                                                            \
@@ -121,7 +121,7 @@ int ends_max_conns(int wanted);
 			skip();                                                                    \
 	} while (0)
 /* Returns true if no extensions are in use: the environment has switched them off, or the device is
- * one of the kernel's. */
+ * a kernel device. */
 bool ends_is_plain(void);
 /* Returns true if the tests run with the distribution's librpma, which has only the features of
  * rdma-core 44. */

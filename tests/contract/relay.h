@@ -20,7 +20,7 @@ struct relay_count {
 struct relay {
 	char port[8]; /* the port that clients connect to */
 	int listener, to_server, to_client;
-	size_t slow; /* bytes a second towards the server; 0: no limit */
+	size_t slow; /* bytes per second towards the server; 0: no limit */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct relay_way_state {

@@ -13,7 +13,7 @@ static bool is_declared(void)
 	return s && !strcmp(s, "1");
 }
 
-/* Returns true if a Write can carry immediate data: always with InfiniBand and RoCE, never by RFC
+/* Returns true if a Write can carry immediate data: always with InfiniBand and RoCE, never with RFC
  * 5040. */
 static bool writes_carry_imm(void)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_large.c -- half a GiB in one operation, without checksums: the device receives the bytes
- * straight into the region, with no buffer of that size.
- */
+/* test_large.c -- half a GiB in one operation, without checksums: the device receives the bytes
+ * directly into the region, without a buffer of this size. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,7 +35,8 @@ static size_t private_resident(void)
 	return kb * 1024;
 }
 
-/* Fill each step with a value of its own, because memset() and memcmp() are fast. */
+/* Fill each step with a different value by the fast memset(), so that the fast memcmp() can check
+ * the bytes. */
 static void fill_steps(uint8_t *p, size_t size)
 {
 	for (size_t at = 0; at < size; at += STEP) {

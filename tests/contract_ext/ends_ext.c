@@ -33,8 +33,8 @@ bool ends_file_is_direct(const struct ends_file *f)
 	return fd >= 0;
 }
 
-/* Do not read directly: the kernel writes dirty pages back before a direct read, which hides
- * them. */
+/* Do not use a direct read: before it the kernel would write dirty pages back, and the test could
+ * not detect them. */
 void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at)
 {
 	uint8_t *copy = malloc(len);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * persist_calls.c -- post COUNT writes to a file or to memory, and a persistent flush after each.
- * persist_calls.sh counts the system calls with strace.
- */
+/* persist_calls.c -- post COUNT writes to a file or to memory, and a persistent flush after each
+ * write. persist_calls.sh counts the system calls with strace. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_device_log.c -- the software RNIC's messages go to the log function of librpma's user and
- * obey the user's threshold, also from the device's threads.
- */
+/* test_device_log.c -- the software RNIC passes its messages to the log function of librpma's user,
+ * and obeys the user's threshold. This includes messages of the device's threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -42,7 +42,7 @@ static void each_thread_has_its_own(void **state)
 	expect_said("rpma_mr_dereg(3)");
 }
 
-/* The text names the failed call and the value, and gives advice, also with the log off. */
+/* The text names the failed call and the value, and contains advice, even if the log is off. */
 static void a_port_in_use_is_named_with_advice(void **state)
 {
 	enum rpma_log_level before;

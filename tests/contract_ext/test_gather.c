@@ -30,10 +30,8 @@ static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
 	ends_close(&d);
 }
 
-/*
- * One message gathers a header from the library's memory and a payload from the application's,
- * which are two registrations.
- */
+/* One message gathers a header from the library's memory and a payload from the application's
+ * memory. The two are registered separately. */
 static void segments_may_lie_in_different_regions(void **state)
 {
 	char header[16] = "fifteen letters";

@@ -115,7 +115,7 @@ static void by_batch_of_all(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* Towards a peer without native flushes this declaration permits reads as flushes. */
+/* This declaration permits reads in place of flushes towards a peer without native flushes. */
 static void declare_direct_write(struct scene *s)
 {
 	struct rpma_peer_cfg *pcfg;

@@ -298,7 +298,7 @@ static struct rpma_conn *accept_impatiently(struct ends *d)
 	return conn;
 }
 
-/* A stopped process still exists, and so its sockets and its memory stay. */
+/* A stopped process still exists, so its sockets and its memory are kept. */
 static void a_peer_that_stops_after_moving_to_rings_is_lost(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

@@ -101,7 +101,7 @@ static void an_idle_peer_that_lives_is_kept(void **state)
 	hang_up(&d);
 }
 
-/* The environment's limit is much longer. */
+/* The limit in the environment is much longer than the connection's own limit. */
 static void a_stopped_peer_is_lost_at_the_connections_own_limit(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

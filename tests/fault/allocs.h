@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocs.h -- make requests of the code under test fail on demand: for memory, descriptors and
- * threads. Memory blocks are also tracked.
+ * allocs.h -- let requests for memory, descriptors and threads fail on demand in the code under
+ * test. Memory blocks are also tracked.
  *
  * The linker redirects calls of malloc, socket and similar functions to this file, in any thread of
  * librpma and the software RNIC. Calls that libc and cmocka make are not affected.

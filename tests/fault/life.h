@@ -30,19 +30,16 @@ struct life_judge {
 	void (*hung)(const char *what);
 };
 
-/*
- * life_setup() maps the memory, a file's if possible, and chooses a port before the first life;
- * life_teardown() releases both after the last one.
- */
+/* life_setup() maps the memory, if possible of a file, and chooses a port before the first life;
+ * life_teardown() releases both after the last one. */
 void life_setup(void);
 void life_teardown(void);
 /* Returns true if the life ran to its end. */
 bool life_run(const struct life_judge *judge);
 
 /*
- * Wake the engine by a listener that is made and deleted, so that it frees closed connections now.
- * Without another event it frees them up to a second later. No request may be armed to fail during
- * this call.
+ * Make and delete a listener. This wakes the engine, which then frees closed connections. Without
+ * an event it frees them up to a second later. No request must be armed to fail during this call.
  */
 void life_wake_engine(void);
 

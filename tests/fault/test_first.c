@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_first.c -- each allocation of the first life fails in a process of its own, so that objects
- * that a process makes once are included. The second life of the process succeeds.
- */
+/* test_first.c -- each allocation of the first life fails in a process of its own, because a
+ * process makes some objects only once. The second life of the process succeeds. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

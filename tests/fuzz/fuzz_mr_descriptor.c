@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Input: any bytes as a memory region's descriptor, through the public API. The call fails, or the
- * remote region has the values of the bytes.
- */
+/* Input: any bytes as a memory region's descriptor, through the public API. The call fails, or
+ * makes a remote region with the values in these bytes. */
 #include "fuzz/fuzz.h"
 
 #include "fuzz/fuzz_rpma.h"

@@ -21,7 +21,7 @@
 		return (size_t)n;                                                                  \
 	}
 
-/* An accepted HELLO means the same after it is encoded again, but its bytes can differ. */
+/* An accepted HELLO keeps its meaning when it is encoded again, but its bytes can differ. */
 static size_t recode_hello(const uint8_t *data, size_t len)
 {
 	struct ext_hello first, second;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Input: a session of rpmemd, as frames in any order. Each frame is a byte for the service's
- * result, the type, the body's length in two bytes, and the body. The service gets only calls that
- * are valid in its state, whichever calls fail.
+ * Input: a session of rpmemd, as frames in any order. Each frame consists of a byte for the
+ * service's result, the type, the body's length in two bytes, and the body. The service gets only
+ * calls that are valid in its state, whichever calls fail.
  */
 #include "fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up of a stream with any peer, in either role: the bytes are cut anywhere, the peer hangs
- * up, time passes, and the user makes any call. The product's own code carries out the results.
+ * Start-up of a stream with any peer, in either role: the bytes are cut anywhere, the peer closes,
+ * time passes, and the user makes any call. The product's own code carries out the results.
  *
  *   input = configuration, then steps: an opcode byte, and for bytes their number
  *
@@ -314,7 +314,7 @@ static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 	size_t len;
 
 	switch (op % (f->qp ? 16 : 12)) {
-	default: /* most opcodes: bytes of the peer */
+	default: /* most opcodes: deliver bytes of the peer */
 		len = rcursor_u8(c);
 		len = len < rcursor_left(c) ? len : rcursor_left(c);
 		f->in = rcursor_bytes(c, len);

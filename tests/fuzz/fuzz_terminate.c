@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Input: any Terminate, in either layout. It means the same after it is encoded in the RFC's
- * layout. */
+/* Input: any Terminate, in either layout. A decoded Terminate keeps its meaning when it is encoded
+ * in the RFC's layout. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

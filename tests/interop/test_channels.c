@@ -61,7 +61,7 @@ static void *wait_there(void *arg)
 	return NULL;
 }
 
-/* AddressSanitizer reports the stack of a cancelled thread as still in use, so cancel none. */
+/* AddressSanitizer reports the stack of a cancelled thread as still in use, so cancel no thread. */
 #ifdef __SANITIZE_ADDRESS__
 enum { CAN_CANCEL = 0 };
 #else

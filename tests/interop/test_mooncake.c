@@ -64,7 +64,7 @@ static void the_device_has_a_node_and_a_path(void **state)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* Choose the best of the port's GIDs: one of RoCE v2 with an IPv4-mapped address. */
+/* Choose the best GID of the port: a RoCE v2 GID with an IPv4-mapped address. */
 static void choose_gid(struct node *n)
 {
 	static const unsigned char mapped[12] = {[10] = 0xff, 0xff};

@@ -2,7 +2,8 @@
 /* oracle.c -- the rules that must hold at every step, and the rules for the end of a run. */
 #include "sim.h"
 
-/* Count the open dials and streams of an end. A parked dial counts for the peer. */
+/* Count the open dials and streams of an end. A parked dial is counted only for the end that
+ * dialed. */
 static int oracle_attempts(const struct sim *sim, int i)
 {
 	int n = 0;

@@ -28,7 +28,7 @@
 /* clang-format off */
 #define SIM_MODES(X)                                                                               \
 	X(HONEST, "honest")                                                                        \
-	X(NO_LOOK, "no-look")             /* a move to RTR does not take a parked dial */ \
+	X(NO_LOOK, "no-look")             /* a move to RTR does not use a parked dial */  \
 	X(UNUSED_LOST, "unused-lost")     /* a stream without messages counts as used */ \
 	X(USED_AGAIN, "used-again")       /* a stream with messages counts as unused */ \
 	X(NO_FALLBACK, "no-fallback")     /* the end that waits for a dial never dials itself */ \
@@ -138,7 +138,7 @@ struct sim {
 	uint64_t delay_ns, scale_ns;
 	bool peace, verbose;
 	bool calm; /* no trouble: each user moves to RTR once, and all dials reach the peer */
-	/* time at which peace began, or of the last reset that earlier trouble caused */
+	/* time at which peace began, or time of the last reset because of earlier trouble */
 	uint64_t peace_since;
 	unsigned resets_in_peace;
 	const char *violation;

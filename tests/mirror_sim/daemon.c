@@ -289,7 +289,7 @@ static void daemon_place_intent(struct world *w, struct host *h, const struct ms
 		disk_place_intent(&h->disk, m->seq, slot, len);
 }
 
-/* A failed write-back is final. The end of the connection shows the failure to the primary. */
+/* A failed write-back is final. The end of the connection reports the failure to the primary. */
 static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, uint32_t words)
 {
 	struct member_verdict v;

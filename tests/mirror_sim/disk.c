@@ -122,7 +122,7 @@ static uint64_t disk_meta_len(uint64_t size)
 	return (meta_size_for(size) + 4095) / 4096 * 4096;
 }
 
-/* Fill the parts that an earlier run used with zeros. */
+/* Clear the parts that an earlier run used. */
 void disk_format(struct disk *d, uint64_t size)
 {
 	uint64_t end;

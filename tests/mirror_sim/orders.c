@@ -68,7 +68,7 @@ enum promotion_kind orders_on_read(struct world *w, struct host *h, const struct
 {
 	h->polled = *now;
 	h->has_polled = true;
-	/* The register was read before the order was given, so this read does not count. */
+	/* The register was read before the order was given, so ignore this read. */
 	if (r->at < h->operator.since)
 		return PROMOTION_NO_ORDER;
 	if (w->mode == SIM_ORDER_OF_ANY_VIEW)

@@ -196,7 +196,7 @@ struct lib {
 		 */
 		uint64_t round;
 		uint64_t not_before;
-		bool is_between; /* the next flush is another thread's, between two parts */
+		bool is_between; /* the next flush belongs to another thread, between two parts */
 		/* while is_between: the words that `wanted` gets after the other thread's flush */
 		uint32_t aside;
 	} parts;

@@ -132,7 +132,7 @@ struct datagrams {
 	struct dg_plan plan;
 	struct dg_host host[2];
 	struct dg_flight flight[DG_FLIGHTS];
-	uint64_t holds; /* orders the queue pairs that wait for a credit */
+	uint64_t holds; /* counter that orders the queue pairs that wait for a credit */
 };
 
 /* Cases that the runs together have reached; each count must be positive. */

@@ -142,8 +142,7 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	if (!err)
 		return true;
 	inbox_take_back(b, &t, (unsigned)(bad - t.wr));
-	/* A shared receive leaves its slot in the SRQ when a message takes it, which is before it
-	 * completes. */
+	/* A message takes a shared receive out of the SRQ before the receive completes. */
 	if (b->posted - b->completed < b->depth && qp_state(n->qp) == IBV_QPS_RTS)
 		sim_violate(n->sim, "node %d: posting a receive: error %d", n->index, err);
 	return false;

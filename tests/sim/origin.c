@@ -6,7 +6,8 @@
 #include "base/rand.h"
 #include "reconnect.h"
 
-#define PROCESSES WORLD_CONNS /* processes of initiators: a new one for each that dies */
+/* limit of the initiator's processes: a new process replaces each dead process */
+#define PROCESSES WORLD_CONNS
 
 static struct formers formers[PROCESSES];
 static unsigned process;

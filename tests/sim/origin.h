@@ -13,19 +13,19 @@
 #include "softrnic/stream/fence.h"
 #include "softrnic/stream/former.h"
 
-/* Begin and end a run, which has one process of targets. */
+/* Begin and end a run. All targets of a run are in one process. */
 void origin_start(enum sim_mode mode);
 void origin_stop(void);
 /* The initiator's process has died: start a new process. */
 void origin_next_process(void);
 /* Decide whether this end takes part in the barrier. Call this before its stream is made. */
 void origin_prepare(struct node *n, struct stream_config *cfg);
-/* The user got the report that the connection has ended, or releases the connection. */
+/* Called when the user gets the report of the connection's end, or releases the connection. */
 void origin_give_up(struct node *n);
 /* Handle a connection request at the target. */
 void origin_arrive(struct node *n);
 void origin_on_established(struct node *n);
-/* The node's link is closed, and no byte of the link can be placed any more. */
+/* Called after the node's link is closed, when no byte of the link can be placed any more. */
 void origin_on_closed(struct node *n);
 /* Carry out requests of other connections to this connection, in the thread that holds this
  * connection's lock. */

@@ -125,7 +125,7 @@ void reconnect_plan(struct world *w, const struct sim_options *opt)
 	}
 }
 
-/* All targets use the memory of the first one. Only the initiator's stage is large. */
+/* All targets use the memory of the first target. Only the initiator's stage is large. */
 void reconnect_plan_memory(struct sim *sim)
 {
 	const struct scenario *sc = &sim->sc;

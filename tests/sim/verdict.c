@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verdict.c -- the rules that must hold at any time, and those for the end of a run. */
+/* verdict.c -- the rules that must hold at any time, and the rules for the end of a run. */
 #include "sim.h"
 #include "workload.h"
 

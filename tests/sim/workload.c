@@ -112,7 +112,7 @@ void workload_on_event(struct node *n, enum stream_event event, int status)
 		n->requested = true;
 		workload_check_pdata(n);
 		break;
-	case STREAM_EV_REPLIED: /* this event occurs only where queue pairs meet without rdma_cm */
+	case STREAM_EV_REPLIED: /* this event occurs only if queue pairs connect without rdma_cm */
 		break;
 	case STREAM_EV_ESTABLISHED:
 		workload_on_established(n);

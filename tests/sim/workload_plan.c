@@ -7,8 +7,8 @@
 #define STAGE_MAX     (512u << 10)
 #define FORBIDDEN_MAX 400u
 #define GAP           8 /* unused bytes between the memory of two operations */
-#define LATE_SEND                                                                                  \
-	(96u << 10) /* bytes of Sends that may wait for a receive; the RNIC limits them \ */
+/* bytes of Sends that can wait for a receive; the RNIC limits them */
+#define LATE_SEND (96u << 10)
 
 struct sizes { /* sizes of the memory that one end's plan needs */
 	uint64_t sink, stage, send_bytes;
@@ -158,7 +158,7 @@ static void plan_note_needs(struct op *op, struct sizes *need)
 	}
 	need->invalidated |= op->kind == OP_SEND_INV;
 	if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP) {
-		op->sink = need->sink; /* for now an offset in the area; later one in the arena */
+		op->sink = need->sink; /* for now an offset in the area; later an offset in the arena */
 		need->sink += op->len + GAP;
 	}
 }

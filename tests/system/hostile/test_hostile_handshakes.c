@@ -285,7 +285,7 @@ static void expect_few_lines(const char *what, int before, uint64_t begin_ms)
 	assert_true(n <= periods_since(begin_ms) * LOG_LIMIT_LINES);
 }
 
-/* Make a complete request whose private data are longer than a user can get. */
+/* Make a complete request whose private data are longer than rdma_cm can deliver. */
 static size_t request_too_long(uint8_t frame[MPA_START_MAX])
 {
 	static const uint8_t pdata[MPA_PD_MAX];

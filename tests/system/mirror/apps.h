@@ -8,7 +8,7 @@
 
 #include "hosts.h"
 
-/* Start an application. envs as for proc_start(), at most 5. */
+/* Start an application. For envs see proc_start(); at most 5 entries. */
 void app_start(struct proc *app, const struct hosts *h, unsigned host, const char *const envs[]);
 /* app_tell() sends a command. app_check() then checks the answer. */
 void app_tell(struct proc *app, const char *command);

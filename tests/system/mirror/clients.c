@@ -179,7 +179,7 @@ bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super
 	return is_read;
 }
 
-/* Wait until the copies, which no process uses, have taken the set's size. Returns the size. */
+/* Wait until the copies, which no process uses, have grown to the set's size. Returns the size. */
 static uint64_t clients_wait_grown(const struct hosts *h)
 {
 	static struct register_entry now;

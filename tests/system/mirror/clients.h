@@ -35,7 +35,7 @@ struct clients_counts {
 	size_t epochs; /* number of epochs in which some process served */
 };
 
-/* Start a client, which waits until it becomes the primary. envs as for proc_start(). */
+/* Start a client, which waits until it becomes the primary. For envs see proc_start(). */
 void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[]);
 /* Returns false if the client is not primary within this time, or has ended. */
 bool client_serves(struct client *c, int timeout_ms);

@@ -55,10 +55,8 @@ static uint64_t wait_ok(struct proc *p, uint64_t since_ns)
 	return clock_now_ns() - since_ns;
 }
 
-/*
- * The program on one host gives up the role, and a new program on the next host takes it. The new
- * program is killed, and the program on the third host takes the role.
- */
+/* The program on one host gives up the role, and a new program on the next host takes over the
+ * role. The new program is killed, and the program on the third host takes over the role. */
 static void fail_over(unsigned round, uint64_t *given, uint64_t *killed)
 {
 	unsigned first = round % HOSTS, second = (first + 1) % HOSTS, third = (first + 2) % HOSTS;

@@ -72,7 +72,7 @@ int hosts_teardown(void **state);
 	cmocka_unit_test_prestate_setup_teardown(name, hosts_setup, teardown,                      \
 						 HOSTS_OPTS(__VA_ARGS__))
 
-/* Start one daemon again, on its port. envs as for proc_start(). */
+/* Start one daemon again, on its port. For envs see proc_start(). */
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
 /* Like host_start(), but returns false if the daemon ends before it listens. */
 bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);

@@ -51,10 +51,8 @@ static void heartbeat(struct player *p)
 	player_send(p, &out);
 }
 
-/*
- * Send heartbeats, as a library does, until the daemon reports a renewal after `since`. Returns its
- * time.
- */
+/* Send heartbeats, as a library does, until the daemon reports a renewal after `since`. Returns the
+ * time of this renewal. */
 static uint64_t wait_for_lease(struct player *p, uint64_t since)
 {
 	for (unsigned beats = 0; beats < PLAYER_WAIT_MS / 20; beats++) {

@@ -219,7 +219,7 @@ static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(voi
 
 static char register_folder[200];
 
-/* No member is excluded without a record in the register, so nothing is acknowledged that a member
+/* No member is excluded without a record in the register, so no flush is acknowledged that a member
  * lacks. */
 static void a_full_register_holds_flushes_up_until_there_is_room(void **state)
 {

@@ -166,7 +166,7 @@ static void remote_data_is_full(void **state)
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:1:1", "errno 28");
 }
 
-/* The member cannot make a promise durable, so it gives none. */
+/* The member cannot make a promise durable, so it makes no promise. */
 static void remote_metadata_are_full(void **state)
 {
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=meta:28:2", NULL);
@@ -332,7 +332,7 @@ static void a_part_of_a_remote_write_back(void **state)
 
 /* ---- faults during a resync ---- */
 
-/* Let a copy return that was away, and stop its daemon before the first byte is copied. */
+/* Let an absent copy return, and stop its daemon before the first byte is copied. */
 static void stop_target_in_resync(const char *const envs[])
 {
 	hosts_wait_insync(&hosts, ALL);

@@ -11,7 +11,7 @@
 #include "system/lib/check.h"
 #include "system/register/etcd.h"
 
-#define PATIENCE 3000 /* number of checks, one each 20 ms */
+#define PATIENCE 3000 /* number of checks, one every 20 ms */
 
 static struct cluster etcd;
 static struct player tool;
@@ -105,7 +105,8 @@ static void a_new_authority_counts_after_a_reload_and_a_wrong_file_does_not(void
 	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until(0, true);
-	/* If the file is no certificate or does not exist, the previous one stays in use. */
+	/* If the file is no certificate or does not exist, the daemon continues to use the previous
+	 * file. */
 	in_folder("echo nonsense >wrong.pem");
 	use_authority("wrong.pem");
 	host_reload(&hosts, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Access to the register: users who have a role for each set, and TLS. */
+/* Access to the register: users with a role for each set, and TLS. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

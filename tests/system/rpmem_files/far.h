@@ -13,7 +13,7 @@
  */
 void far_ssh(const char *script);
 
-/* Write a file among the pool sets; "@" in the text becomes their folder. */
+/* Write a file among the pool sets; their folder replaces "@" in the text. */
 void far_write(const char *name, const char *text);
 void far_write_bytes(const char *name, size_t at, const void *bytes, size_t len);
 void far_read_bytes(const char *name, size_t at, void *bytes, size_t len);

@@ -9,7 +9,7 @@
 
 #define CONNS          (SYSTEM_SANITIZED ? 100 : 500)
 #define PER_CONN       4096
-#define IDLE_KIB_MAX   13 /* 0.5 KiB of this are the calls of extended queue pairs and queues */
+#define IDLE_KIB_MAX   13 /* includes 0.5 KiB for the calls of extended queue pairs and queues */
 #define REGION_KIB     (PER_CONN / 1024) /* memory of the target's region that was written to */
 #define IDLE_TICKS_MAX 1                 /* clock ticks within a second */
 #define IDLE_S         6                 /* longer than the time between two liveness checks */
