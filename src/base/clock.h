@@ -20,6 +20,13 @@ static inline uint64_t clock_read_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* Returns a time for pthread_cond_timedwait(3) and the like. */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / NSEC_PER_SEC),
+				 .tv_nsec = (long)(ns % NSEC_PER_SEC)};
+}
+
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);

@@ -68,8 +68,7 @@ void lock_wait(struct lock *l)
 /* A thread that gives up leaves the value 2, which costs the holder one needless system call. */
 bool lock_enter_until(struct lock *l, uint64_t at_ns)
 {
-	const struct timespec until = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
-				       .tv_nsec = (long)(at_ns % NSEC_PER_SEC)};
+	const struct timespec until = clock_timespec(at_ns);
 
 	if (lock_try(l))
 		return true;

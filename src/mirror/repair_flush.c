@@ -40,14 +40,8 @@ void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold)
 /* Wait for the end of a piece, whose completion another thread takes. */
 void repair_wait(struct rpmirror *m)
 {
-	struct timespec until;
+	struct timespec until = clock_timespec(clock_now_ns() + 10 * NSEC_PER_MS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += (long)(NSEC_PER_SEC / 100);
-	if (until.tv_nsec >= (long)NSEC_PER_SEC) {
-		until.tv_nsec -= (long)NSEC_PER_SEC;
-		until.tv_sec++;
-	}
 	m->waiters++;
 	pthread_cond_timedwait(&m->cond, &m->lock, &until);
 	m->waiters--;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles completions: one thread takes them, and the other threads sleep until it has taken their
  * completions. */
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/poll.h"
@@ -148,15 +147,12 @@ static void wait_as_poller(struct rpmirror *m, int ms)
 bool wait_step(struct rpmirror *m, uint64_t deadline_ns)
 {
 	struct timespec until;
-	uint64_t at;
 
 	if (!files_look(m) && !m->polling) {
 		wait_as_poller(m, wait_ms(deadline_ns));
 		return poll_ms_left(deadline_ns) != 0;
 	}
-	at = clock_now_ns() + (uint64_t)wait_ms(deadline_ns) * NSEC_PER_MS;
-	until.tv_sec = (time_t)(at / NSEC_PER_SEC);
-	until.tv_nsec = (long)(at % NSEC_PER_SEC);
+	until = clock_timespec(clock_now_ns() + (uint64_t)wait_ms(deadline_ns) * NSEC_PER_MS);
 	m->waiters++;
 	pthread_cond_timedwait(&m->cond, &m->lock, &until);
 	m->waiters--;

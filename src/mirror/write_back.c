@@ -91,8 +91,7 @@ static bool write_back_has(uint64_t first, uint64_t seq)
 bool write_back_await(struct rpmirror *m, uint64_t seq, uint64_t deadline_ns)
 {
 	struct write_back *w = &m->write_back;
-	struct timespec until = {(time_t)(deadline_ns / NSEC_PER_SEC),
-				 (long)(deadline_ns % NSEC_PER_SEC)};
+	struct timespec until = clock_timespec(deadline_ns);
 	bool has_waited = false;
 
 	while ((write_back_has(w->due_first, seq) || write_back_has(w->running_first, seq)) &&

@@ -362,13 +362,10 @@ bool agent_delete_within(struct agent **agent, unsigned limit_ms)
 {
 	struct agent *a = *agent;
 	struct timespec until;
-	uint64_t end_ns;
 
 	if (!a)
 		return true;
-	end_ns = clock_read_ns(CLOCK_REALTIME) + limit_ms * NSEC_PER_MS;
-	until = (struct timespec){.tv_sec = (time_t)(end_ns / NSEC_PER_SEC),
-				  .tv_nsec = (long)(end_ns % NSEC_PER_SEC)};
+	until = clock_timespec(clock_read_ns(CLOCK_REALTIME) + limit_ms * NSEC_PER_MS);
 	agent_stop(a);
 	if (!pthread_timedjoin_np(a->thread, NULL, &until)) {
 		*agent = NULL;

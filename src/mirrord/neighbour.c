@@ -99,28 +99,25 @@ static bool neighbour_ask(struct neighbour_link *n, struct message *m, struct me
 	return link_send(&n->link, m) && neighbour_wait(&n->link, answer) && answer->id == m->id;
 }
 
-static const char *neighbour_refusal(const struct link *l)
-{
-	if (l->lacks_secret || l->status == GREETING_SECRET_WRONG)
-		return "secret";
-	return l->status == GREETING_BAD_VERSION ? "version" : NULL;
-}
-
 static bool neighbour_connect(struct neighbour_link *n, const struct neighbour_plan *plan,
 			      uint8_t slot, struct neighbour_answer *answer)
 {
+	const struct link *l = &n->link;
+
 	if (neighbour_open(n, plan, slot)) {
 		text_cut(answer->why_not, sizeof(answer->why_not), rpma_err_last());
 		return false;
 	}
 	if (neighbour_wait(&n->link, NULL))
 		return true;
-	answer->lacks_copy = n->link.status == GREETING_NO_SET ||
-			     n->link.status == GREETING_NOT_MEMBER ||
-			     n->link.status == GREETING_WRONG_COPY;
-	answer->refusal = neighbour_refusal(&n->link);
+	answer->lacks_copy = l->status == GREETING_NO_SET || l->status == GREETING_NOT_MEMBER ||
+			     l->status == GREETING_WRONG_COPY;
+	if (l->lacks_secret || l->status == GREETING_SECRET_WRONG)
+		answer->refusal = "secret";
+	else if (l->status == GREETING_BAD_VERSION)
+		answer->refusal = "version";
 	text_cut(answer->why_not, sizeof(answer->why_not),
-		 n->link.state == LINK_ENDED ? n->link.why : "it does not answer");
+		 l->state == LINK_ENDED ? l->why : "it does not answer");
 	return false;
 }
 
@@ -189,13 +186,9 @@ static void neighbours_visit_all(struct neighbours *n, const struct neighbour_pl
 /* Wait for the next round, or for the end. The caller holds the lock. */
 static void neighbours_pause(struct neighbours *n)
 {
-	uint64_t pause_ms = n->reserve ? NEIGHBOUR_RESERVE_MS : NEIGHBOUR_PERIOD_MS, until_ns;
-	struct timespec until;
+	uint64_t pause_ms = n->reserve ? NEIGHBOUR_RESERVE_MS : NEIGHBOUR_PERIOD_MS;
+	struct timespec until = clock_timespec(clock_now_ns() + pause_ms * NSEC_PER_MS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until_ns = (uint64_t)until.tv_nsec + pause_ms * NSEC_PER_MS;
-	until.tv_sec += (time_t)(until_ns / NSEC_PER_SEC);
-	until.tv_nsec = (long)(until_ns % NSEC_PER_SEC);
 	while (!n->ends && !n->is_woken && !pthread_cond_timedwait(&n->changed, &n->lock, &until))
 		;
 	n->is_woken = false;

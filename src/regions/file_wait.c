@@ -26,17 +26,6 @@ void file_wake_all(struct rpma_file *f)
 	pthread_mutex_unlock(&f->sleep_lock);
 }
 
-static struct timespec file_sleep_until(int ms)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	return until;
-}
-
 void file_sleep(struct rpma_file *f, int left_ms)
 {
 	struct timespec until = {0};
@@ -44,7 +33,7 @@ void file_sleep(struct rpma_file *f, int left_ms)
 	int rc = 0;
 
 	if (left_ms >= 0)
-		until = file_sleep_until(left_ms);
+		until = clock_timespec(clock_now_ns() + (uint64_t)left_ms * NSEC_PER_MS);
 	f->waiting++;
 	pthread_mutex_lock(&f->sleep_lock);
 	seen = f->moves;

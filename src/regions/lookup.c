@@ -6,13 +6,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "base/newfile.h"
 
@@ -188,23 +187,9 @@ struct lookup *lookup_new(const char *path, int fd, uint64_t size,
 	return NULL;
 }
 
-static struct timespec lookup_in(unsigned ms)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_sec += ms / 1000;
-	ts.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_nsec -= 1000000000;
-		ts.tv_sec++;
-	}
-	return ts;
-}
-
 void lookup_delete(struct lookup *l)
 {
-	struct timespec limit = lookup_in(LEAVE_AFTER_MS);
+	struct timespec limit = clock_timespec(clock_now_ns() + LEAVE_AFTER_MS * NSEC_PER_MS);
 	bool ended;
 
 	if (!l)
@@ -267,7 +252,7 @@ void lookup_get(struct lookup *l, struct lookup_answer *latest)
 
 bool lookup_wait(struct lookup *l, unsigned ms, struct lookup_answer *latest)
 {
-	struct timespec limit = lookup_in(ms);
+	struct timespec limit = clock_timespec(clock_now_ns() + ms * NSEC_PER_MS);
 	bool answered = false;
 	uint64_t ticket;
 

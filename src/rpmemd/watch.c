@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #define WATCH_EVERY_S 1
@@ -51,25 +51,18 @@ static void watch_check(struct watch *w)
 	eventfd_write(w->fd, 1);
 }
 
-static void watch_sleep(struct watch *w)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += WATCH_EVERY_S;
-	while (!w->is_ending && !pthread_cond_timedwait(&w->changed, &w->lock, &until))
-		;
-}
-
 static void *watch_run(void *arg)
 {
 	struct watch *w = arg;
+	struct timespec until;
 
 	pthread_mutex_lock(&w->lock);
 	while (!w->is_ending && !w->lost.kind) {
 		pthread_mutex_unlock(&w->lock);
 		watch_check(w);
-		watch_sleep(w);
+		until = clock_timespec(clock_now_ns() + WATCH_EVERY_S * NSEC_PER_SEC);
+		while (!w->is_ending && !pthread_cond_timedwait(&w->changed, &w->lock, &until))
+			;
 	}
 	watch_put(w);
 	return NULL;
