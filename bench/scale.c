@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "scale_impl.h"
 
 #define USAGE (RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_READ_DST)
@@ -86,7 +87,7 @@ static void *connect_main(void *arg)
 	unsigned *count = arg;
 	struct scale_conn c;
 
-	while (scale_now() < deadline) {
+	while (clock_now_ns() < deadline) {
 		scale_connect(&side, target.port, NULL, &c);
 		scale_disconnect(&c);
 		++*count;
@@ -98,7 +99,7 @@ static void run_connect(int seconds, int threads)
 {
 	unsigned count[64] = {0}, sum = 0;
 	pthread_t thread[64];
-	uint64_t start = scale_now();
+	uint64_t start = clock_now_ns();
 	struct scale_usage a[2] = {scale_usage(), scale_target_usage(&target)}, b[2];
 
 	deadline = start + (uint64_t)seconds * 1000000000u;
@@ -113,7 +114,7 @@ static void run_connect(int seconds, int threads)
 	b[1] = scale_target_usage(&target);
 	printf("{\"what\":\"connect\",\"threads\":%d,\"per_s\":%.0f,\"initiator_us\":%.1f,"
 	       "\"target_us\":%.1f}\n",
-	       threads, sum / ((double)(scale_now() - start) / 1e9),
+	       threads, sum / ((double)(clock_now_ns() - start) / 1e9),
 	       (double)(b[0].cpu_ns - a[0].cpu_ns) / sum / 1e3,
 	       (double)(b[1].cpu_ns - a[1].cpu_ns) / sum / 1e3);
 }
@@ -124,14 +125,14 @@ static void run_connect(int seconds, int threads)
 
 static double rate(struct scale_conn *c, int n, int seconds, size_t size, int depth)
 {
-	uint64_t start = scale_now() + WARM_UP_NS, count = 0, now;
+	uint64_t start = clock_now_ns() + WARM_UP_NS, count = 0, now;
 	uint64_t end = start + (uint64_t)seconds * 1000000000u;
 
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < depth; k++)
 			scale_post(&side, &c[i], size);
 	do {
-		now = scale_now();
+		now = clock_now_ns();
 		for (int i = 0; i < n; i++) {
 			if (!scale_poll(&c[i]))
 				continue;
@@ -169,14 +170,14 @@ struct latency {
 static struct latency latency(struct scale_conn *c, int seconds)
 {
 	static uint32_t sample[1 << 20];
-	uint64_t end = scale_now() + (uint64_t)seconds * 1000000000u, begin;
+	uint64_t end = clock_now_ns() + (uint64_t)seconds * 1000000000u, begin;
 	size_t n = 0;
 
-	while ((begin = scale_now()) < end && n < sizeof(sample) / sizeof(sample[0])) {
+	while ((begin = clock_now_ns()) < end && n < sizeof(sample) / sizeof(sample[0])) {
 		scale_post(&side, c, 64);
 		while (!scale_poll(c))
 			;
-		sample[n++] = (uint32_t)(scale_now() - begin);
+		sample[n++] = (uint32_t)(clock_now_ns() - begin);
 	}
 	qsort(sample, n, sizeof(sample[0]), compare);
 	return (struct latency){.median = sample[n / 2], .p99 = sample[n * 99 / 100]};

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "scale_impl.h"
 
@@ -23,14 +22,6 @@ void scale_must(int ret, const char *what)
 		return;
 	fprintf(stderr, "%s: %s: %s\n", what, rpma_err_2str(ret), rpma_err_last());
 	exit(EXIT_FAILURE);
-}
-
-uint64_t scale_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 /* Returns the number that follows a word in a file of /proc, or 0 if the word is missing. */

@@ -23,7 +23,6 @@ struct scale_usage {
 _Noreturn void scale_die(const char *what);
 /* ends the program if ret, a return code of librpma, is an error */
 void scale_must(int ret, const char *what);
-uint64_t scale_now(void);
 struct scale_usage scale_usage(void);
 
 /* --- the target, which is a child process */

@@ -3,10 +3,10 @@
 #include "bench.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli.h"
 #include "commands.h"
@@ -141,10 +141,10 @@ static unsigned bench_count_rows(const struct bench *b)
  * memory after the first messages. */
 static int bench_settle(struct bench *b)
 {
-	uint64_t begun = latency_now_ns();
+	uint64_t begun = clock_now_ns();
 	int rc = CLI_OK;
 
-	while (!rc && latency_now_ns() - begun < BENCH_SETTLE_NS) {
+	while (!rc && clock_now_ns() - begun < BENCH_SETTLE_NS) {
 		rc = rpma_read(b->s.conn, b->mr, 0, b->s.remote, 0, 8, RPMA_F_COMPLETION_ALWAYS,
 			       NULL);
 		rc = rc ? client_post_failed(&b->s, "read from", rc) : client_reap(&b->s, 0);

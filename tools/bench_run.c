@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measures one row of the table. */
 #include "bench.h"
+
+#include "base/clock.h"
 #include "cli.h"
 
 #define RUN_WARM_UP       10
@@ -23,7 +25,7 @@ static int run_post(struct bench *b, struct run *r)
 
 	while (!rc && r->posted - r->done < r->depth && r->posted < r->count &&
 	       r->now_ns - r->begun_ns < r->limit_ns) {
-		b->started_ns[r->posted % r->depth] = latency_now_ns();
+		b->started_ns[r->posted % r->depth] = clock_now_ns();
 		rc = r->row->work->post(b, r->row, r->posted++);
 	}
 	return rc;
@@ -46,11 +48,11 @@ static int run_rounds(struct bench *b, struct run *r)
 {
 	int rc;
 
-	r->begun_ns = r->now_ns = r->shown_ns = latency_now_ns();
+	r->begun_ns = r->now_ns = r->shown_ns = clock_now_ns();
 	rc = run_post(b, r);
 	while (!rc && r->done < r->posted) {
 		rc = client_reap(&b->s, b->opts->spin_us);
-		r->now_ns = latency_now_ns();
+		r->now_ns = clock_now_ns();
 		if (!rc)
 			latency_add(&b->samples, r->now_ns - b->started_ns[r->done++ % r->depth]);
 		run_show(b, r);

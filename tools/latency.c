@@ -2,22 +2,16 @@
 #include "latency.h"
 
 #include <string.h>
-#include <time.h>
 
 void latency_reset(struct latency *l)
 {
 	memset(l, 0, sizeof(*l));
 }
 
-/* Returns the number of bits by which to shift the value right so that 8 bits remain. */
-static unsigned latency_shift(uint64_t ns)
-{
-	return ns < 256 ? 0 : 56 - (unsigned)__builtin_clzll(ns);
-}
-
 void latency_add(struct latency *l, uint64_t ns)
 {
-	unsigned shift = latency_shift(ns);
+	/* the number of bits by which to shift the value right so that 8 bits remain */
+	unsigned shift = ns < 256 ? 0 : 56 - (unsigned)__builtin_clzll(ns);
 
 	l->buckets[shift * 128 + (ns >> shift)]++;
 	if (l->count++ == 0 || ns < l->min_ns)
@@ -49,12 +43,4 @@ double latency_permille_us(const struct latency *l, unsigned permille)
 	ns = latency_of_bucket(bucket);
 	ns = ns < l->min_ns ? l->min_ns : ns > l->max_ns ? l->max_ns : ns;
 	return (double)ns / 1e3;
-}
-
-uint64_t latency_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }

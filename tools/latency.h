@@ -25,6 +25,5 @@ void latency_add(struct latency *l, uint64_t ns);
 /* Returns the nearest rank: the smallest value that `permille` of 1000 samples do not exceed.
  * permille 0: the minimum. Returns 0 without samples. */
 double latency_permille_us(const struct latency *l, unsigned permille);
-uint64_t latency_now_ns(void);
 
 #endif

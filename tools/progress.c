@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define BAR_MAX         30
 #define BAR_MIN         5
@@ -19,10 +20,7 @@ static struct progress *progress_current;
 
 static uint64_t progress_now_us(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	return clock_now_ns() / NSEC_PER_US;
 }
 
 /* Get the width each time, because the user may resize the terminal. */
