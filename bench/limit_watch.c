@@ -39,28 +39,19 @@ struct limit_watch {
 	_Alignas(64) atomic_bool ended;
 };
 
-static size_t watch_length(const struct limit_watch *w, char kind)
-{
-	return kind == WATCH_MESSAGE ? w->c->size : w->c->back;
-}
-
-static void watch_process(struct limit_watch *w, char kind)
-{
-	if (kind == WATCH_ANSWER) {
-		atomic_fetch_add(&w->answers, 1);
-		return;
-	}
-	atomic_fetch_add(&w->messages, 1);
-	limit_socket_send(w->sock, w->answer, w->c->back);
-}
-
 static void watch_process_all(struct limit_watch *w)
 {
 	size_t at = 0, len;
 
-	while (at < w->have && (len = watch_length(w, w->in[at])) <= w->have - at) {
-		watch_process(w, w->in[at]);
-		at += len;
+	for (; at < w->have; at += len) {
+		bool is_message = w->in[at] == WATCH_MESSAGE;
+
+		len = is_message ? w->c->size : w->c->back;
+		if (len > w->have - at)
+			break;
+		atomic_fetch_add(is_message ? &w->messages : &w->answers, 1);
+		if (is_message)
+			limit_socket_send(w->sock, w->answer, w->c->back);
 	}
 	w->have -= at;
 	memmove(w->in, w->in + at, w->have);

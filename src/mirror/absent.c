@@ -9,17 +9,12 @@ static void absent_check(struct rpmirror *m, int rc)
 		set_local_failed(m, m->flush.begun + 1, rc);
 }
 
-static void absent_note_counted(struct rpmirror *m)
+void absent_note_counted(struct rpmirror *m)
 {
 	m->counted = 0;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->hot.meta.members.members[slot].has_bitmap && slot != m->self)
 			m->counted |= MIRROR_BIT(slot);
-}
-
-void absent_open(struct rpmirror *m)
-{
-	absent_note_counted(m);
 }
 
 /* ---- all members that have a bitmap ---- */

@@ -14,8 +14,9 @@
 #include "mirror/core/resync.h"
 #include "mirror/set.h"
 
-/* Read the bitmaps in the metadata, which this process owns from now on. */
-void absent_open(struct rpmirror *m);
+/* Note which members have a bitmap in the metadata. Call this when this process begins to own the
+ * metadata. */
+void absent_note_counted(struct rpmirror *m);
 /* For PRIMARY_DO_SWAP: begin bitmaps for the members that leave the in-sync set. */
 void absent_exclude(struct rpmirror *m, const struct primary_action *swap);
 /* For PRIMARY_DO_RETIRE. Own slot: mark the ranges of the records in the bitmaps of absent

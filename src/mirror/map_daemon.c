@@ -93,7 +93,7 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 	if (!rc)
 		rc = hot_open(&m->hot, fd);
 	if (!rc)
-		absent_open(m);
+		absent_note_counted(m);
 	/* Until the daemon gets this packet, an end of the connection ends the grant. */
 	if (!rc)
 		daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));

@@ -47,19 +47,13 @@ int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned rep
 	return 0;
 }
 
-/* Find the device of a path. Returns false if the path names no device. */
-static bool parts_is_device(const char *path, struct devdax *dax)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISCHR(st.st_mode) && devdax_probe(st.st_rdev, dax);
-}
-
 static int parts_add_from_text(struct parts *parts, const struct settext_part *text,
 			       struct error *err)
 {
 	struct devdax dax = {0};
-	bool is_device = parts_is_device(text->path, &dax);
+	struct stat st;
+	bool is_device =
+		!stat(text->path, &st) && S_ISCHR(st.st_mode) && devdax_probe(st.st_rdev, &dax);
 	int rc;
 
 	if (!is_device && !text->size)

@@ -17,14 +17,6 @@ static int create_persist(void *arg, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-static int create_data(const struct metafile_new *opts, int *fd, struct error *err)
-{
-	struct newfile_opts made = {
-		.path = opts->data, .size = opts->super->size, .is_private = opts->is_private};
-
-	return newfile_make(&made, fd, err);
-}
-
 static int create_keep_data(const struct metafile_new *opts, int *fd, struct error *err)
 {
 	struct newfile_opts reserved = {.path = opts->data, .size = opts->super->size};
@@ -86,12 +78,14 @@ static int create_meta(const struct metafile_new *opts, struct error *err)
 
 int metafile_create(const struct metafile_new *opts, struct error *err)
 {
+	struct newfile_opts made = {
+		.path = opts->data, .size = opts->super->size, .is_private = opts->is_private};
 	int fd = -1, rc;
 
 	if (!access(opts->meta, F_OK))
 		return error_set(err, ERROR_LOCAL, EEXIST, "%s exists already: %s is a copy",
 				 opts->meta, opts->data);
-	rc = opts->keep ? create_keep_data(opts, &fd, err) : create_data(opts, &fd, err);
+	rc = opts->keep ? create_keep_data(opts, &fd, err) : newfile_make(&made, &fd, err);
 	if (!rc) {
 		rc = create_meta(opts, err);
 		if (rc && !opts->keep)
