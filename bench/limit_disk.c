@@ -5,7 +5,6 @@
  * time.
  */
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

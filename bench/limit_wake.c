@@ -5,7 +5,6 @@
  * caller spins.
  */
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* Measurements of a mirrored set that are more than calls in a loop. */
 #include <librpmirror.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

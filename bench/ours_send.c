@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "lib/clock.h"
-#include "lib/die.h"
 #include "lib/ends.h"
 #include "ours_impl.h"
 

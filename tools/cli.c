@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <inttypes.h>
 #include <librpma.h>
 #include <stdarg.h>
 #include <stdio.h>

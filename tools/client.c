@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "client.h"
 
-#include <string.h>
-
 #include "cli.h"
 #include "regions/target.h"
 

@@ -2,7 +2,6 @@
 /* rpma info HOST: reports on a server as metrics for Prometheus, and as a monitoring plugin. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/openmetrics_file.h"

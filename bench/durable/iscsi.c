@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* iscsi -- measures WRITE(10) with FUA to an iSCSI target, by libiscsi. See ../README.md. */
-#include <stdlib.h>
 
 #include <iscsi/iscsi.h>
 #include <iscsi/scsi-lowlevel.h>

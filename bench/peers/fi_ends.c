@@ -2,7 +2,6 @@
 #include "fi_ends.h"
 
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

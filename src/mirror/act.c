@@ -2,7 +2,6 @@
 /* Carries out the actions of core/primary.h. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "mirror/absent.h"
 #include "mirror/repair.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/poll.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/direct.h"
 #include "mirror/set.h"

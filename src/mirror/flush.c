@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpmirror_flush(), rpmirror_flush_start() and rpmirror_flush_wait(). */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "mirror/order.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "mirror/repair.h"
 #include "mirror/set.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Returns the copy to this host's daemon. */
-#include <string.h>
 #include <sys/mman.h>
 
 #include "mirror/errmsg.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ends the work that makes a member equal: the member has all bytes, or is lost. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "mirror/absent.h"
 #include "mirror/repair_impl.h"

@@ -9,7 +9,6 @@
  * that thread closes the member's connection.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "mirror/repair_impl.h"
 #include "mirror/restore.h"

@@ -5,7 +5,6 @@
  * allocating memory.
  */
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 

@@ -4,7 +4,6 @@
  * events: a ring with one writer and, under the set's lock, one reader. Neighbouring pages are
  * reported together.
  */
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mirror/staging.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "librpmirror.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes promises: after the answer to a promise, no byte of an earlier epoch is placed in the
  * copy. */
-#include <string.h>
 
 #include "mirrord/clients.h"
 #include "mirrord/connections.h"

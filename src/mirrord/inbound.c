@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Begins and ends connections, and manages their slots and the memory of their messages. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "mirror/core/killpoint.h"
 #include "mirrord/connections.h"

@@ -9,7 +9,6 @@
  * copy has failed (place.c).
  */
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /* Reads and writes the content of the register: the record, and the alive key of the primary. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "mirror/core/lease.h"

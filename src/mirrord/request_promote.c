@@ -2,7 +2,6 @@
 /* Handles an operator's promotion of a process that waits, or that on-promote starts. */
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "mirrord/clients.h"

@@ -4,7 +4,6 @@
  * and keeps in the copy's superblock the time of the last comparison and its findings. Comparisons
  * that an operator orders count as well.
  */
-#include <string.h>
 #include <time.h>
 
 #include "mirrord/clients.h"

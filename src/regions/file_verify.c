@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the server's medium with the caller's bytes. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "regions/file_impl.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The messages of a session: sends a question, receives the answer. */
 #include <stddef.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "regions/session_impl.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reason.c -- explains why an operation failed, as a value and as a line of text. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "rpma/conn.h"

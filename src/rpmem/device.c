@@ -4,9 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 
-#include "base/log.h"
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 

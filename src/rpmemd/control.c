@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 void control_init(struct control *c, const struct control_service *service, void *arg)
 {

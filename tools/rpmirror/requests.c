@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The commands that send one request to the daemon. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpmirror set: changes settings that `rpmirror init` has chosen for a set. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ask.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpmirror wait: waits until an expression over the status holds. */
-#include <stdio.h>
 #include <time.h>
 
 #include "ask.h"

@@ -2,7 +2,6 @@
 /* member.c -- a copy at the daemon's start, the copy's condition, and the process that maps it. */
 #include "mirror/core/member.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

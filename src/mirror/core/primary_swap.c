@@ -9,7 +9,6 @@
  * former swap.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "mirror/core/primary_impl.h"

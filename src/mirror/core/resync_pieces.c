@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the next piece, and applies the end of a piece to the bitmap. */
-#include <assert.h>
 
 #include "mirror/core/resync_bits.h"
 

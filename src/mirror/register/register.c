@@ -2,7 +2,6 @@
 #include "mirror/register/register.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/poll.h"
