@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_bounds.c -- memory that a peer must not access: outside a region, in a region without the
- * right, and in a deregistered region. */
+ * necessary right, and in a deregistered region. */
 #include <endian.h>
 #include <sys/mman.h>
 

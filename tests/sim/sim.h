@@ -11,7 +11,7 @@
  * simulated: the link (link.c), the move to rings in shared memory (rings.c), the medium and its
  * write-backs (memory.c, writeback.c), the time, and the application (workload*.c). model*.c
  * computes the permitted content of each end's memory and medium, and the permitted completions;
- * verdict.c compares.
+ * verdict.c compares the actual ones with them.
  *
  * Fault model: for each layer, the faults that the design must survive, and the rules that must
  * still hold.

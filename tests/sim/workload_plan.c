@@ -158,7 +158,8 @@ static void plan_note_needs(struct op *op, struct sizes *need)
 	}
 	need->invalidated |= op->kind == OP_SEND_INV;
 	if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP) {
-		op->sink = need->sink; /* for now an offset in the area; later an offset in the arena */
+		/* for now an offset in the area; later an offset in the arena */
+		op->sink = need->sink;
 		need->sink += op->len + GAP;
 	}
 }

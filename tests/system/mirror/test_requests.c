@@ -363,9 +363,8 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	player_send(&b, &out);
 	player_open(&tool, &hosts, 1);
 	wait_until_primary_is(&tool, "a");
-	/*
-	 * Another primary is alive: the request waits for its end until the time limit passes (8).
-	 */
+	/* Another primary is alive: the request waits for its end until the time limit passes (code
+	 * 8). */
 	assert_int_equal(refused_as(&tool, ask, "member a is primary"), 8);
 	hosts_exclude(&hosts, 1);
 	/* Only the live primary can update the stale copy, so a wait would not help. */

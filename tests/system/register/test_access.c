@@ -147,7 +147,7 @@ static void a_password_may_change_while_the_register_is_open(void **state)
 	root = common_open(&c, options, LONG_MS);
 	common_post(root, "/v3/auth/user/changepw",
 		    json_pack("{s:s, s:s}", "name", "orders", "password", "another"));
-	/* the token is no longer valid, too */
+	/* the token is no longer valid, either */
 	assert_int_equal(register_get(r, &now, &err), -EACCES);
 	write_line(&c, "password", "another");
 	common_step(r, &now);
