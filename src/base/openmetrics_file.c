@@ -9,16 +9,6 @@
 
 #include "base/newfile.h"
 
-static int openmetrics_write(const struct openmetrics *om, int fd)
-{
-	int rc = newfile_write(fd, om->text, om->len);
-
-	if (rc)
-		return rc;
-	/* Let every user read the file, whatever the umask: node_exporter runs as another user. */
-	return fchmod(fd, 0644) ? -errno : 0;
-}
-
 int openmetrics_save(const struct openmetrics *om, const char *path, struct error *err)
 {
 	struct newfile_opts opts = {.path = path};
@@ -27,7 +17,10 @@ int openmetrics_save(const struct openmetrics *om, const char *path, struct erro
 
 	if (rc)
 		return rc;
-	rc = openmetrics_write(om, nf.fd);
+	rc = newfile_write(nf.fd, om->text, om->len);
+	/* Let every user read the file, whatever the umask: node_exporter runs as another user. */
+	if (!rc && fchmod(nf.fd, 0644))
+		rc = -errno;
 	if (rc)
 		rc = error_set(err, ERROR_LOCAL, -rc, "cannot write %s: %s", path, strerror(-rc));
 	else

@@ -113,13 +113,6 @@ static int pagecache_rewrite_cached(struct pagecache *p, uint64_t offset, size_t
 	return rc;
 }
 
-static int pagecache_rewrite_window(struct pagecache *p, uint64_t offset, size_t len)
-{
-	int rc = pagecache_look(p->fd, offset, len, p->cached);
-
-	return rc ? rc : pagecache_rewrite_cached(p, offset, pagecache_pages(len));
-}
-
 static int pagecache_rewrite_file(struct pagecache *p)
 {
 	struct stat st;
@@ -127,8 +120,13 @@ static int pagecache_rewrite_file(struct pagecache *p)
 	int rc = fstat(p->fd, &st) ? -errno : 0;
 
 	size = rc ? 0 : (uint64_t)st.st_size;
-	for (uint64_t at = 0; at < size && !rc; at += PAGECACHE_WINDOW)
-		rc = pagecache_rewrite_window(p, at, pagecache_window(size - at));
+	for (uint64_t at = 0; at < size && !rc; at += PAGECACHE_WINDOW) {
+		size_t len = pagecache_window(size - at);
+
+		rc = pagecache_look(p->fd, at, len, p->cached);
+		if (!rc)
+			rc = pagecache_rewrite_cached(p, at, pagecache_pages(len));
+	}
 	if (!rc && p->was_written && fdatasync(p->fd))
 		rc = -errno;
 	return rc;
@@ -195,23 +193,19 @@ static int pagecache_leave_again(int fd, unsigned char *cached, uint64_t *stay)
 	return rc;
 }
 
-static int pagecache_evict_clean(int fd, uint64_t *stay)
-{
-	unsigned char *cached = malloc(PAGECACHE_WINDOW / PAGECACHE_PAGE);
-	int rc = cached ? pagecache_clean_and_leave(fd) : -ENOMEM;
-
-	if (!rc)
-		rc = pagecache_leave_again(fd, cached, stay);
-	free(cached);
-	return rc;
-}
-
 int pagecache_evict(int fd, const char *path, uint64_t *stay, struct error *err)
 {
+	unsigned char *cached;
 	int rc;
 
 	*stay = 0;
-	rc = pagecache_has_medium(fd) ? pagecache_evict_clean(fd, stay) : 0;
+	if (!pagecache_has_medium(fd))
+		return 0;
+	cached = malloc(PAGECACHE_WINDOW / PAGECACHE_PAGE);
+	rc = cached ? pagecache_clean_and_leave(fd) : -ENOMEM;
+	if (!rc)
+		rc = pagecache_leave_again(fd, cached, stay);
+	free(cached);
 	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot put %s on the disk: %s", path,
 			      strerror(-rc))
 		  : 0;

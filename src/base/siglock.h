@@ -11,7 +11,6 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 
 struct siglock {
 	atomic_uint word; /* 0: free; 1: taken; 2: taken, and other threads wait */

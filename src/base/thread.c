@@ -25,23 +25,11 @@ void thread_cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-/* A new thread inherits its creator's mask, so block the signals around the creation. */
-static int thread_create_masked(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
-				void *arg)
-{
-	sigset_t before;
-	int r;
-
-	thread_block_signals(&before);
-	r = pthread_create(thread, attr, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
-}
-
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg)
 {
 	pthread_attr_t attr;
 	pthread_t detached;
+	sigset_t before;
 	int r = pthread_attr_init(&attr);
 
 	if (r)
@@ -50,9 +38,12 @@ int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *
 		pthread_attr_setstacksize(&attr, stack);
 	if (!thread)
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	r = thread_create_masked(thread ? thread : &detached, &attr, fn, arg);
+	/* A new thread inherits its creator's mask, so block the signals around the creation. */
+	thread_block_signals(&before);
+	r = pthread_create(thread ? thread : &detached, &attr, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	return r;
+	return -r;
 }
 
 /* The kernel does not copy the descriptors of the range, so the new table is empty. */

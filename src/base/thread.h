@@ -17,7 +17,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /*
  * Run fn(arg) in a new thread that blocks signals as described at the head of this file. stack:
