@@ -80,19 +80,10 @@ static int event_translate(struct shim_event *e, struct shim_channel *ch)
 	return 0;
 }
 
-/* There is no memory for the shim id of a request: drop the request. */
-static void event_drop_request(const struct ops *ops, struct rdma_cm_event *ev)
-{
-	struct rdma_cm_id *id = ev->event == RDMA_CM_EVENT_CONNECT_REQUEST ? ev->id : NULL;
-
-	ops->cm.ack_cm_event(ev);
-	if (id)
-		ops->cm.destroy_id(id);
-}
-
 int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event)
 {
 	struct shim_event *e = calloc(1, sizeof(*e));
+	struct rdma_cm_id *request = NULL;
 	int ret;
 
 	if (!e)
@@ -103,7 +94,12 @@ int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event)
 	if (ret)
 		return -1;
 	if (event_translate(e, ch)) {
-		event_drop_request(e->ops, e->inner);
+		/* There is no memory for the shim id of a request: drop the request. */
+		if (e->inner->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			request = e->inner->id;
+		e->ops->cm.ack_cm_event(e->inner);
+		if (request)
+			e->ops->cm.destroy_id(request);
 		free(e);
 		return REFUSE_NEG(ENOMEM);
 	}

@@ -2,7 +2,6 @@
 /* id.c -- rdma_cm's calls on ids: creation and end, addresses, connections, options. */
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"

@@ -26,27 +26,18 @@ static const struct paths_folder {
 	{"/dev/infiniband", PATHS_UVERBS},
 };
 
-/* Returns the part of the path after the folder ("" for the folder itself), or NULL if the path is
- * not in the folder. */
-static const char *paths_below(const struct paths_folder *f, const char *path)
-{
-	size_t len = strlen(f->path);
-
-	if (strncmp(path, f->path, len) || (path[len] && path[len] != '/'))
-		return NULL;
-	return path + len + strspn(path + len, "/");
-}
-
 /* Is the path the folder itself, the device's name in it, or a path below the device's name? The
  * folder itself counts because a list of it must contain the device. */
 static bool paths_is_in(const struct paths_folder *f, const char *path)
 {
-	const char *rest = paths_below(f, path);
-	size_t len = strlen(f->device);
+	size_t len = strlen(f->path), name_len = strlen(f->device);
+	const char *name;
 
-	if (!rest || !*rest)
-		return rest;
-	return !strncmp(rest, f->device, len) && (!rest[len] || rest[len] == '/');
+	if (strncmp(path, f->path, len) || (path[len] && path[len] != '/'))
+		return false;
+	name = path + len + strspn(path + len, "/");
+	return !*name ||
+	       (!strncmp(name, f->device, name_len) && (!name[name_len] || name[name_len] == '/'));
 }
 
 /* Does the path belong to the device? For other names this takes only one or two comparisons,
@@ -86,16 +77,10 @@ static bool paths_are_off(void)
 	return how && !strcmp(how, "0");
 }
 
-static bool paths_have_device(void)
-{
-	const char *how = getenv("SOFTRNIC_SYSFS");
-
-	return how && !strcmp(how, "device");
-}
-
 static bool paths_make_tree(void)
 {
-	bool made = sysfs_tree_make(tree_root, paths_have_device());
+	const char *how = getenv("SOFTRNIC_SYSFS");
+	bool made = sysfs_tree_make(tree_root, how && !strcmp(how, "device"));
 
 	if (!made)
 		fprintf(stderr,

@@ -13,11 +13,6 @@
 
 #include "interposer/paths.h"
 
-static bool folder_is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
 /*
  * Remove the content of the folder, down to `depth` levels, and close the descriptor. Uses no heap
  * memory, because a signal handler may call this function.
@@ -34,7 +29,8 @@ static void folder_empty(int fd, int depth)
 			int below = -1;
 
 			entry = (const struct dirent64 *)(buf + at);
-			if (folder_is_dots(entry->d_name) || !unlinkat(fd, entry->d_name, 0))
+			if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+			    !unlinkat(fd, entry->d_name, 0))
 				continue;
 			if (depth)
 				below = openat(fd, entry->d_name,
@@ -55,18 +51,6 @@ void private_folder_remove(const char *root)
 	if (fd >= 0)
 		folder_empty(fd, DEPTH);
 	rmdir(root);
-}
-
-/*
- * The folder's name contains the number of the process and the inode of its PID name space. So
- * another process can detect that the process was killed.
- */
-static void folder_prefix(char *prefix, size_t size)
-{
-	struct stat pids = {0};
-
-	stat("/proc/self/ns/pid", &pids);
-	snprintf(prefix, size, "softrnic-%llx-", (unsigned long long)pids.st_ino);
 }
 
 static bool folder_is_left(int parent, const char *name, const char *prefix)
@@ -98,12 +82,18 @@ static void folder_remove_left(const char *parent, const char *prefix)
 		closedir(dir);
 }
 
+/*
+ * The folder's name contains the number of the process and the inode of its PID name space. So
+ * another process can detect that the process was killed.
+ */
 static bool folder_make_in(char root[PATHS_ROOT_MAX], const char *parent)
 {
+	struct stat pids = {0};
 	char prefix[64];
 	int len;
 
-	folder_prefix(prefix, sizeof(prefix));
+	stat("/proc/self/ns/pid", &pids);
+	snprintf(prefix, sizeof(prefix), "softrnic-%llx-", (unsigned long long)pids.st_ino);
 	folder_remove_left(parent, prefix);
 	len = snprintf(root, PATHS_ROOT_MAX, "%s/%s%d-XXXXXX", parent, prefix, getpid());
 	return len < PATHS_ROOT_MAX && mkdtemp(root);

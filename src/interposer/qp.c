@@ -2,7 +2,6 @@
 /* qp.c -- queue pairs and shared receive queues of ids, and completion queues that are made for an
  * id. */
 #include <errno.h>
-#include <netinet/in.h>
 
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"

@@ -37,13 +37,6 @@ static bool rdma_core_kernel_has_device(void)
 	return any;
 }
 
-static bool rdma_core_is_wanted(void)
-{
-	const char *s = getenv("SOFTRNIC_HARDWARE");
-
-	return !s || strcmp(s, "0") != 0;
-}
-
 /* Open the libraries by their paths, because the folder of the interposer has files with the same
  * names. */
 static bool rdma_core_open_libs(void)
@@ -60,9 +53,10 @@ static bool rdma_core_open_libs(void)
 
 static void rdma_core_load(void)
 {
+	const char *wanted = getenv("SOFTRNIC_HARDWARE");
 	bool whole = true;
 
-	if (!rdma_core_is_wanted() || !rdma_core_kernel_has_device())
+	if ((wanted && !strcmp(wanted, "0")) || !rdma_core_kernel_has_device())
 		return;
 	if (!rdma_core_open_libs()) {
 		/* Print the reason. Without it the user could not explain why the devices are

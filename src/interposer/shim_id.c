@@ -27,17 +27,6 @@ __attribute__((constructor)) static void id_follow_forks(void)
 	pthread_atfork(id_lock_all, id_unlock_all, id_unlock_all);
 }
 
-static void id_delist(struct shim_id *s)
-{
-	struct shim_id **at = &id_all;
-
-	pthread_mutex_lock(&id_lock);
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	pthread_mutex_unlock(&id_lock);
-}
-
 /* The protection domain for ids whose program passes no domain. The domain exists until the process
  * ends. */
 static struct ibv_pd *id_default_pd(void)
@@ -86,7 +75,13 @@ struct shim_id *shim_id_new(struct shim_channel *ch, void *context, enum rdma_po
 
 void shim_id_free(struct shim_id *s)
 {
-	id_delist(s);
+	struct shim_id **at = &id_all;
+
+	pthread_mutex_lock(&id_lock);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	pthread_mutex_unlock(&id_lock);
 	if (s->own_channel)
 		shim_channel_delete(s->own_channel);
 	free(s->ep_attr);

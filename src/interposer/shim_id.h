@@ -14,8 +14,6 @@
 #ifndef INTERPOSER_SHIM_ID_H
 #define INTERPOSER_SHIM_ID_H
 
-#include <pthread.h>
-
 #include "interposer/channel.h"
 #include "interposer/ops.h"
 

@@ -128,23 +128,6 @@ static void tree_write_fixed(struct tree *t)
 
 /* --- facts about the device ---------------------------------------------------------------- */
 
-static double tree_lane_gbps(uint8_t speed)
-{
-	static const double gbps[] = {2.5, 5, 10, 10, 14, 25, 50, 100};
-	unsigned bit = speed ? (unsigned)__builtin_ctz(speed) : 0;
-
-	return gbps[bit % COUNT(gbps)];
-}
-
-static const char *tree_speed_name(uint8_t speed)
-{
-	static const char *const names[] = {"SDR", "DDR", "QDR", "FDR10",
-					    "FDR", "EDR", "HDR", "NDR"};
-	unsigned bit = speed ? (unsigned)__builtin_ctz(speed) : 0;
-
-	return names[bit % COUNT(names)];
-}
-
 static int tree_lanes(uint8_t width)
 {
 	return width == 2 ? 4 : width == 4 ? 8 : width == 8 ? 12 : width == 16 ? 2 : 1;
@@ -152,10 +135,16 @@ static int tree_lanes(uint8_t width)
 
 static void tree_write_port(struct tree *t, const struct ibv_port_attr *port)
 {
-	int lanes = tree_lanes(port->active_width);
+	static const struct {
+		double lane_gbps;
+		const char *name;
+	} speeds[] = {{2.5, "SDR"}, {5, "DDR"},  {10, "QDR"}, {10, "FDR10"},
+		      {14, "FDR"},  {25, "EDR"}, {50, "HDR"}, {100, "NDR"}};
+	unsigned bit = port->active_speed ? (unsigned)__builtin_ctz(port->active_speed) : 0;
+	int lanes = tree_lanes(port->active_width), at = (int)(bit % COUNT(speeds));
 
-	tree_write(t, PORT "rate", "%g Gb/sec (%dX %s)", lanes * tree_lane_gbps(port->active_speed),
-		   lanes, tree_speed_name(port->active_speed));
+	tree_write(t, PORT "rate", "%g Gb/sec (%dX %s)", lanes * speeds[at].lane_gbps, lanes,
+		   speeds[at].name);
 	tree_write(t, PORT "cap_mask", "0x%08x", port->port_cap_flags);
 }
 

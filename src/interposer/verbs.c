@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* verbs.c -- libibverbs' calls on objects. Each call goes to the implementation that made the
  * object. */
-#include <errno.h>
-#include <string.h>
 
 #include "interposer/ops.h"
 #include "softrnic/softrnic.h"
