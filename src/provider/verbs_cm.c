@@ -141,15 +141,6 @@ static bool cm_event_counts(struct channel *c)
 	return counts;
 }
 
-/* Move the QP to ERR: posted work requests complete as flushed, and nothing more is sent. */
-static void cm_fail_qp(struct rdma_cm_id *id)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-
-	if (id->qp)
-		ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
-}
-
 /* Has the deadline passed? Only one thread gets the answer true. */
 static bool cm_has_expired(struct channel *c)
 {
@@ -165,28 +156,26 @@ static bool cm_has_expired(struct channel *c)
 	return now;
 }
 
-/* Did the get call fail only because the channel is empty? */
-static bool cm_took_nothing(void)
-{
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-}
-
 /* Take an event. Returns 0, or -1 and sets errno; EAGAIN means that there is no event. */
 static int cm_take(struct channel *c, struct rdma_cm_event **ev)
 {
+	struct ibv_qp_attr failed = {.qp_state = IBV_QPS_ERR};
+
 	while (!rdma_get_cm_event(c->kernel, ev)) {
 		if (cm_event_counts(c))
 			return 0;
 		rdma_ack_cm_event(*ev);
 	}
-	if (!cm_took_nothing())
+	if (errno != EAGAIN && errno != EINTR)
 		return -1;
 	if (cm_has_expired(c)) {
 		/*
-		 * The kernel may still establish the connection. Fail its QP to make the connection
-		 * useless.
+		 * The kernel may still establish the connection. Move its QP to ERR to make the
+		 * connection useless: posted work requests complete as flushed, and nothing more is
+		 * sent.
 		 */
-		cm_fail_qp(c->unreachable.id);
+		if (c->unreachable.id->qp)
+			ibv_modify_qp(c->unreachable.id->qp, &failed, IBV_QP_STATE);
 		*ev = &c->unreachable;
 		return 0;
 	}

@@ -6,12 +6,6 @@
 
 #include "base/poll.h"
 
-/* Did the get call fail only because the channel is empty? */
-static bool wait_took_nothing(void)
-{
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-}
-
 /*
  * If several threads find the descriptor readable, only one of them gets the event, and rdma-core
  * would block the other threads. So each thread polls again before it gets the event, and only one
@@ -45,7 +39,7 @@ int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_
 		}
 		if (!wait_take(ch, cq, cq_context))
 			return 0;
-		if (!wait_took_nothing())
+		if (errno != EAGAIN && errno != EINTR) /* not just an empty channel */
 			return -1;
 	}
 }
