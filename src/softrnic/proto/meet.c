@@ -57,14 +57,6 @@ static const char *meet_get_head(struct rcursor *c, struct meet_data *data)
 	return NULL;
 }
 
-static void meet_get_names(struct rcursor *c, struct meet_data *data)
-{
-	data->from.qpn = rcursor_be32(c);
-	data->to.qpn = rcursor_be32(c);
-	meet_get_gid(c, data->from.gid);
-	meet_get_gid(c, data->to.gid);
-}
-
 static uint32_t meet_get_limits(struct rcursor *c, struct meet_data *data)
 {
 	data->rq_psn = rcursor_be32(c);
@@ -97,7 +89,10 @@ int meet_data_decode(const void *buf, size_t len, struct meet_data *data, const 
 	*why = len == MEET_LEN ? meet_get_head(&c, data) : "there are not 64 of them";
 	if (*why)
 		return -EBADMSG;
-	meet_get_names(&c, data);
+	data->from.qpn = rcursor_be32(&c);
+	data->to.qpn = rcursor_be32(&c);
+	meet_get_gid(&c, data->from.gid);
+	meet_get_gid(&c, data->to.gid);
 	*why = meet_get_limits(&c, data) ? "their last 4 are not 0" : meet_check(data);
 	return *why ? -EBADMSG : 0;
 }

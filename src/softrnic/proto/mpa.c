@@ -24,20 +24,6 @@
 static const char request_key[] = "MPA ID Req Frame";
 static const char reply_key[] = "MPA ID Rep Frame";
 
-static uint8_t mpa_start_flags(const struct mpa_start *s)
-{
-	return (uint8_t)((s->markers ? FLAG_M : 0) | (s->crc ? FLAG_C : 0) |
-			 (s->reply && s->reject ? FLAG_R : 0) | (s->enhanced ? FLAG_S : 0));
-}
-
-static void mpa_put_block(struct wcursor *c, const struct mpa_start *s)
-{
-	wcursor_be16(c,
-		     (uint16_t)((s->p2p ? BLOCK_HI : 0) | (s->rtr_send ? BLOCK_LO : 0) | s->ird));
-	wcursor_be16(c, (uint16_t)((s->rtr_write ? BLOCK_HI : 0) | (s->rtr_read ? BLOCK_LO : 0) |
-				   s->ord));
-}
-
 static void mpa_get_block(struct rcursor *c, struct mpa_start *s)
 {
 	uint16_t hi = rcursor_be16(c), lo = rcursor_be16(c);
@@ -61,11 +47,17 @@ int mpa_start_encode(void *buf, size_t size, const struct mpa_start *start, cons
 	    (start->revision < MPA_REVISION_2 || start->ird > BLOCK_NUM || start->ord > BLOCK_NUM))
 		return -EINVAL;
 	wcursor_bytes(&c, start->reply ? reply_key : request_key, KEY_LEN);
-	wcursor_u8(&c, mpa_start_flags(start));
+	wcursor_u8(&c, (uint8_t)((start->markers ? FLAG_M : 0) | (start->crc ? FLAG_C : 0) |
+				 (start->reply && start->reject ? FLAG_R : 0) |
+				 (start->enhanced ? FLAG_S : 0)));
 	wcursor_u8(&c, start->revision);
 	wcursor_be16(&c, (uint16_t)(start->pd_len + block));
-	if (block)
-		mpa_put_block(&c, start);
+	if (block) {
+		wcursor_be16(&c, (uint16_t)((start->p2p ? BLOCK_HI : 0) |
+					    (start->rtr_send ? BLOCK_LO : 0) | start->ird));
+		wcursor_be16(&c, (uint16_t)((start->rtr_write ? BLOCK_HI : 0) |
+					    (start->rtr_read ? BLOCK_LO : 0) | start->ord));
+	}
 	wcursor_bytes(&c, pdata, start->pd_len);
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }

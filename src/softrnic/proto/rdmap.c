@@ -62,13 +62,6 @@ static const uint8_t rdmap_queues[] = {
 	[RDMAP_LEVEL_OURS] = DDP_QN_COUNT,
 };
 
-/* Do the versions, the T bit and the queue of the header match its opcode's row? */
-static inline bool rdmap_fits_row(const struct rdmap_op *op, const struct ddp_hdr *hdr)
-{
-	return !((hdr->version ^ DDP_VERSION) | (rdmap_ctrl_version(hdr->ulp) ^ RDMAP_VERSION) |
-		 (hdr->tagged ^ op->tagged) | (hdr->qn ^ op->qn));
-}
-
 /* The header does not match its opcode's row: find the violated rule, and report the one of the
  * lowest layer. Only extension messages may use a second queue. If the header is valid on that
  * queue, the function returns 0. */
@@ -136,7 +129,11 @@ static __attribute__((noinline)) unsigned rdmap_check_extension(const struct rdm
 unsigned rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr, const uint8_t *bytes,
 		     size_t len, enum rdmap_level level)
 {
-	bool fits = rdmap_fits_row(op, hdr) && op->level <= level;
+	/* the versions, the T bit and the queue of the header must match its opcode's row */
+	bool fits =
+		!((hdr->version ^ DDP_VERSION) | (rdmap_ctrl_version(hdr->ulp) ^ RDMAP_VERSION) |
+		  (hdr->tagged ^ op->tagged) | (hdr->qn ^ op->qn)) &&
+		op->level <= level;
 	unsigned error = fits ? 0 : rdmap_header_error(op, hdr, level);
 
 	if (!error)

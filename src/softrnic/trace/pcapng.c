@@ -100,17 +100,13 @@ static size_t pcapng_comment_len(const struct pcapng_packet *packet)
 	return packet->comment ? strnlen(packet->comment, PCAPNG_COMMENT_MAX) : 0;
 }
 
-static uint32_t pcapng_tail_len(const struct pcapng_packet *packet)
+static uint32_t pcapng_block_len(const struct pcapng_packet *packet)
 {
 	size_t comment = pcapng_comment_len(packet);
 
-	return pcapng_pad(packet->captured) + (comment ? pcapng_option_len(comment) : 0) +
-	       pcapng_option_len(4) + pcapng_option_len(0) + 4;
-}
-
-static uint32_t pcapng_block_len(const struct pcapng_packet *packet)
-{
-	return PCAPNG_HEAD + packet->captured + pcapng_tail_len(packet);
+	return PCAPNG_HEAD + packet->captured + pcapng_pad(packet->captured) +
+	       (comment ? pcapng_option_len(comment) : 0) + pcapng_option_len(4) +
+	       pcapng_option_len(0) + 4;
 }
 
 void pcapng_encode_head(uint8_t head[PCAPNG_HEAD], const struct pcapng_packet *packet)
