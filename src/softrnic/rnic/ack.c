@@ -9,16 +9,6 @@
 
 /* --- counting the peer's messages --------------------------------------------------------- */
 
-/* Number of the peer's messages that are done. Sends are delivered in order, so exactly the Sends
- * before the first parked one are delivered. */
-static uint64_t ack_count(const struct qp *qp)
-{
-	const struct park_seg *waits = park_first(&qp->recv.park);
-	uint64_t writes = waits ? waits->writes_before : qp->counters.writes_in;
-
-	return qp->counters.sends_in + writes - qp->acks.before;
-}
-
 void ack_rewind(struct qp *qp)
 {
 	qp->acks = (struct qp_acks){
@@ -32,9 +22,13 @@ void ack_rewind(struct qp *qp)
  * pair has dropped its parked Sends. */
 void ack_update_count(struct qp *qp)
 {
+	const struct park_seg *waits = park_first(&qp->recv.park);
+	uint64_t writes = waits ? waits->writes_before : qp->counters.writes_in;
 	struct qp_acks *a = &qp->acks;
 
-	a->taken = ack_count(qp);
+	/* Number of the peer's messages that are done. Sends are delivered in order, so exactly the
+	 * Sends before the first parked one are delivered. */
+	a->taken = qp->counters.sends_in + writes - a->before;
 	a->waits = qp->rnr.told && !park_is_empty(&qp->recv.park);
 	a->due = a->taken > a->sent || (a->waits && qp->rnr.for_next != a->taken + 1);
 }
@@ -72,13 +66,6 @@ void ack_pass_local_ones(struct qp *qp)
 		ack_cover_next(qp, sq_at(&qp->sq, qp->acks.next));
 }
 
-/* Does the count end between the two messages of a Write with Immediate? The Write may be counted
- * before its Immediate Data is sent. */
-static bool ack_is_of_half(const struct qp *qp, const struct sq_wr *wr, uint64_t more)
-{
-	return more < wr->op->messages && (qp->acks.next < qp->sq.next || qp->tx.imm_due);
-}
-
 /* Advance past the work requests that `count` messages cover. Returns false if fewer messages were
  * sent. */
 static bool ack_cover(struct qp *qp, uint64_t count)
@@ -91,7 +78,10 @@ static bool ack_cover(struct qp *qp, uint64_t count)
 		if (a->next == qp->sq.tail)
 			return false;
 		wr = sq_at(&qp->sq, a->next);
-		if (ack_is_of_half(qp, wr, count - a->covered))
+		/* The count may end between the two messages of a Write with Immediate: the Write
+		 * may be counted before its Immediate Data is sent. */
+		if (count - a->covered < wr->op->messages &&
+		    (a->next < qp->sq.next || qp->tx.imm_due))
 			return true;
 		if (a->next == qp->sq.next || wr->end_pos > qp->tx.sent)
 			return false;

@@ -100,24 +100,20 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 		cq->notify(cq);
 }
 
-/* Add no completion after a lost one: later completions would hide the gap. */
-static void cq_lose_locked(struct cq *cq)
-{
-	if (!cq_has_overrun_locked(cq) && cq->overrun)
-		cq->overrun(cq);
-	atomic_store_explicit(&cq->overrun_seen, true, memory_order_relaxed);
-}
-
 int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint *uncollected)
 {
 	bool lost;
 
 	lock_enter(&cq->lock);
 	lost = cq_has_overrun_locked(cq) || cq_count_locked(cq) == cq->size;
-	if (lost)
-		cq_lose_locked(cq);
-	else
+	if (!lost) {
 		cq_add_locked(cq, wc, solicited, uncollected);
+	} else {
+		/* Add no completion after a lost one: later completions would hide the gap. */
+		if (!cq_has_overrun_locked(cq) && cq->overrun)
+			cq->overrun(cq);
+		atomic_store_explicit(&cq->overrun_seen, true, memory_order_relaxed);
+	}
 	lock_leave(&cq->lock);
 	return lost ? -EOVERFLOW : 0;
 }

@@ -181,13 +181,6 @@ static void dirty_unmark(struct dirty_region *r, const struct dirty_range *what)
 
 /* --- all regions -------------------------------------------------------------------------- */
 
-static struct dirty_range dirty_range_of(const struct mr *mr, const void *at, uint64_t len)
-{
-	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->start;
-
-	return (struct dirty_range){.lo = lo, .hi = lo + len};
-}
-
 int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t hi)
 {
 	struct dirty_range what = {.lo = lo, .hi = hi};
@@ -203,7 +196,8 @@ int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t h
 
 void dirty_clean(struct dirty *d, const struct mr *mr, const void *at, uint64_t len)
 {
-	struct dirty_range what = dirty_range_of(mr, at, len);
+	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->start;
+	struct dirty_range what = {.lo = lo, .hi = lo + len};
 	struct dirty_region *r = dirty_find(d, mr);
 
 	if (!r)

@@ -15,7 +15,6 @@
 #define RNIC_MR_H
 
 #include <infiniband/verbs.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -112,13 +112,6 @@ static void send_on_fault(struct qp *qp)
 	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
 }
 
-/* Invalidate a window, or a region that was registered with VEXT_ACCESS_REMOTE_INVALIDATE. */
-static bool send_invalidate(struct qp *qp, uint32_t stag)
-{
-	return mr_invalidate(qp->cfg.mrs, qp->cfg.pd, stag) == MR_OK ||
-	       qp_window_invalidate(qp, stag);
-}
-
 static void send_on_bad_stag(struct qp *qp, const struct rx_seg *seg)
 {
 	if (qp->cfg.unreliable)
@@ -133,7 +126,9 @@ static void send_complete(struct qp *qp, const struct rx_seg *seg)
 	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .byte_len = qp->recv.msg.received};
 
 	if (op->invalidate) {
-		if (!send_invalidate(qp, seg->hdr.ulp_word)) {
+		/* a window, or a region that was registered with VEXT_ACCESS_REMOTE_INVALIDATE */
+		if (mr_invalidate(qp->cfg.mrs, qp->cfg.pd, seg->hdr.ulp_word) != MR_OK &&
+		    !qp_window_invalidate(qp, seg->hdr.ulp_word)) {
 			send_on_bad_stag(qp, seg);
 			return;
 		}

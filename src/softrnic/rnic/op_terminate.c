@@ -56,15 +56,6 @@ static struct sq_wr *terminate_find_message(const struct qp *qp, const struct dd
 	return NULL;
 }
 
-/* The peer executes requests in order, so the Terminate refers to the first request without an
- * answer. */
-static struct sq_wr *terminate_find_request(const struct qp *qp)
-{
-	if (qp->orq.count == 0 || orq_head(&qp->orq) == ORQ_RTR)
-		return NULL;
-	return sq_at(&qp->sq, orq_head(&qp->orq));
-}
-
 /* Find the work request by the header that the peer refused and returned. Returns NULL if the
  * Terminate has no header, or no work request fits. */
 static struct sq_wr *terminate_find_wr(const struct qp *qp, const struct terminate *t)
@@ -73,8 +64,13 @@ static struct sq_wr *terminate_find_wr(const struct qp *qp, const struct termina
 
 	if (!qp->acks.on || !t->has_ddp)
 		return NULL;
-	if (!echo->tagged && echo->qn == DDP_QN_REQUEST)
-		return terminate_find_request(qp);
+	if (!echo->tagged && echo->qn == DDP_QN_REQUEST) {
+		/* The peer executes requests in order, so the Terminate refers to the first request
+		 * without an answer. */
+		if (qp->orq.count == 0 || orq_head(&qp->orq) == ORQ_RTR)
+			return NULL;
+		return sq_at(&qp->sq, orq_head(&qp->orq));
+	}
 	if (echo->tagged || echo->qn == DDP_QN_SEND)
 		return terminate_find_message(qp, echo);
 	return NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Verify: a persistent Flush of a range, followed by a digest of the bytes that are read back. */
 #include <errno.h>
-#include <string.h>
 
 #include "softrnic/rnic/op_flush.h"
 

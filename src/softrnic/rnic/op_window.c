@@ -69,33 +69,25 @@ static uint32_t bind_window(const struct sq_wr *wr)
 	return (uint32_t)(wr->compare >> 32);
 }
 
-/* Build the request again later, when the use of its window has ended. Messages from other queues
- * are sent meanwhile. */
-static bool window_wait(struct qp *qp, struct sq_wr *wr)
-{
-	wr->fence = SQ_FENCE_WINDOW;
-	qp->tx.source = TX_NONE;
-	qp->tx.window_awaited = true;
-	return true;
-}
-
-/* The work request is executed. It completes as soon as all earlier work requests are complete. */
-static bool window_done(struct qp *qp, struct sq_wr *wr)
-{
-	tx_wr_built(qp, wr);
-	ack_pass_local(qp);
-	qp_sq_retire(qp);
-	return true;
-}
-
 static bool window_build(struct qp *qp, struct sq_wr *wr)
 {
 	int err = wr->op->run(qp, wr);
 
-	if (err == EAGAIN)
-		return window_wait(qp, wr);
-	qp->tx.window_awaited = false;
-	return err ? tx_wr_failed(qp, wr, IBV_WC_MW_BIND_ERR, err) : window_done(qp, wr);
+	/* After EAGAIN build the request again later, when the use of its window has ended.
+	 * Messages from other queues are sent meanwhile. */
+	qp->tx.window_awaited = err == EAGAIN;
+	if (err == EAGAIN) {
+		wr->fence = SQ_FENCE_WINDOW;
+		qp->tx.source = TX_NONE;
+		return true;
+	}
+	if (err)
+		return tx_wr_failed(qp, wr, IBV_WC_MW_BIND_ERR, err);
+	/* The work request completes as soon as all earlier work requests are complete. */
+	tx_wr_built(qp, wr);
+	ack_pass_local(qp);
+	qp_sq_retire(qp);
+	return true;
 }
 
 static bool bind_check(const struct ibv_send_wr *wr)

@@ -24,17 +24,6 @@ bool origin_is_due(const struct qp *qp)
 	return o->out || o->answer_due || o->leave_due;
 }
 
-static bool origin_build_own(struct qp *qp)
-{
-	struct qp_origin *o = &qp->origin;
-
-	if (!tx_build_control(qp, RDMAP_EXT_REQ, o->out, o->out_len))
-		return false;
-	free(o->out);
-	o->out = NULL;
-	return true;
-}
-
 static bool origin_build_answer(struct qp *qp)
 {
 	struct qp_origin *o = &qp->origin;
@@ -61,9 +50,15 @@ static bool origin_build_leave(struct qp *qp)
 
 bool origin_build(struct qp *qp)
 {
-	if (qp->origin.out)
-		return origin_build_own(qp);
-	return qp->origin.answer_due ? origin_build_answer(qp) : origin_build_leave(qp);
+	struct qp_origin *o = &qp->origin;
+
+	if (!o->out)
+		return o->answer_due ? origin_build_answer(qp) : origin_build_leave(qp);
+	if (!tx_build_control(qp, RDMAP_EXT_REQ, o->out, o->out_len))
+		return false;
+	free(o->out);
+	o->out = NULL;
+	return true;
 }
 
 int qp_origin_post(struct qp *qp, const struct ext_origin *origin)

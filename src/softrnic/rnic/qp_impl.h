@@ -4,7 +4,6 @@
 #define RNIC_QP_IMPL_H
 
 #include <errno.h>
-#include <stddef.h>
 
 #include "base/log.h"
 #include "softrnic/proto/ext_hello.h"

@@ -212,13 +212,6 @@ static int post_check_list(const struct qp *qp, const struct vext_wr *wrs, int n
 	return err;
 }
 
-static void post_take_verbs(struct qp *qp, const struct ibv_send_wr *wr)
-{
-	const struct qp_op *op = op_of_wr(wr->opcode);
-
-	post_take_wr(qp, op, wr, op->is_local ? 0 : post_length(wr));
-}
-
 /*
  * No request of the list can be refused after the check, because requests beyond verbs refer to no
  * memory of this end.
@@ -230,11 +223,14 @@ int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 	*posted = err ? 0 : n;
 	for (int i = 0; i < *posted; i++) {
 		const struct vext_wr *w = &wrs[i];
+		const struct qp_op *op;
 
-		if (w->op == VEXT_OP_VERBS)
-			post_take_verbs(qp, &w->wr);
-		else
+		if (w->op == VEXT_OP_VERBS) {
+			op = op_of_wr(w->wr.opcode);
+			post_take_wr(qp, op, &w->wr, op->is_local ? 0 : post_length(&w->wr));
+		} else {
 			(void)post_take(qp, op_of_vext(w->op), &w->wr, 0);
+		}
 	}
 	qp_settle(qp);
 	return err;

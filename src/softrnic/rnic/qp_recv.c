@@ -84,15 +84,6 @@ void qp_recv_fini(struct qp *qp)
 
 /* --- receives ----------------------------------------------------------------------------- */
 
-static uint64_t recv_room(const struct rq_wr *wr)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < wr->num_sge; i++)
-		sum += wr->sge[i].length;
-	return sum;
-}
-
 bool qp_recv_take(struct qp *qp)
 {
 	struct recv_msg *msg = &qp->recv.msg;
@@ -102,7 +93,7 @@ bool qp_recv_take(struct qp *qp)
 	if (!taken)
 		return false;
 	msg->has_wr = true;
-	msg->room = recv_room(&msg->wr);
+	msg->room = rq_wr_room(&msg->wr);
 	msg->received = 0;
 	return true;
 }

@@ -124,13 +124,6 @@ void qp_request_job(struct qp *qp, struct qp_job *job)
 	request_ask(qp, job);
 }
 
-/* Is a strict Flush refused if this memory is volatile? Memory that the peer cannot address, such
- * as the memory of a receive, is excepted. */
-static bool request_is_strict_about(const struct mr *mr, bool strict)
-{
-	return strict && mr->access & RNIC_REACHED;
-}
-
 /*
  * Replace the reference on the region, which came from the list, by a hold, because this job needs
  * the registration.
@@ -157,7 +150,8 @@ int qp_request_next_of_all(struct qp *qp, bool strict)
 		return 0;
 	job.addr = (uint8_t *)job.mr->start + range.lo;
 	job.len = range.hi - range.lo;
-	job.strict = request_is_strict_about(job.mr, strict);
+	/* memory that the peer cannot address, such as that of a receive, may be volatile */
+	job.strict = strict && job.mr->access & RNIC_REACHED;
 	job.lasting = request_is_lasting(&job);
 	if (!job.lasting && !request_hold_again(qp, job.mr))
 		return -EFAULT;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Splits the received bytes into FPDUs, and places their payload in memory. With CRC, an FPDU must
  * be complete in the buffer and checked before any of its bytes is placed. */
-#include <errno.h>
 #include <string.h>
 
 #include "softrnic/rnic/place.h"
@@ -132,28 +131,12 @@ static void rx_view_more(struct rx_view *v, uint32_t len)
 	v->copied = n;
 }
 
-/* Are the first `len` bytes in memory that the peer cannot change? */
-static bool rx_view_has(const struct rx_view *v, uint32_t len)
-{
-	return !v->copy || len <= v->copied;
-}
-
 /* --- from bytes to segments --------------------------------------------------------------- */
 
 static enum rx_verdict rx_refuse(struct qp *qp, unsigned error, const struct rx_seg *seg)
 {
 	qp_refuse_seg(qp, error, seg);
 	return RX_FAULT;
-}
-
-/* Set field by field: for a structure of this size GCC would emit an instruction that takes 30
- * cycles or more. */
-static void rx_seg_init(struct rx_seg *seg)
-{
-	seg->active = seg->whole = seg->keep = seg->lost = seg->rtr_send = false;
-	seg->op = NULL;
-	seg->rx = NULL;
-	seg->done = seg->written = 0;
 }
 
 /* May the processing of this FPDU begin before its end has arrived? */
@@ -171,7 +154,12 @@ static enum rx_verdict rx_open_fpdu(struct qp *qp, const uint8_t *p, uint32_t ha
 {
 	size_t len;
 
-	rx_seg_init(seg);
+	/* Set field by field: for a structure of this size GCC would emit an instruction that takes
+	 * 30 cycles or more. */
+	seg->active = seg->whole = seg->keep = seg->lost = seg->rtr_send = false;
+	seg->op = NULL;
+	seg->rx = NULL;
+	seg->done = seg->written = 0;
 	seg->ulpdu = (uint32_t)p[0] << 8 | p[1];
 	len = mpa_fpdu_len(seg->ulpdu);
 	seg->whole = have >= len;
@@ -263,18 +251,6 @@ static enum rx_verdict rx_taken(struct qp *qp)
 	return qp->fault.due ? RX_FAULT : RX_DONE;
 }
 
-/* The whole segment has arrived. Its payload is at `bytes`. */
-static enum rx_verdict rx_take_whole(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
-				     const uint8_t *bytes)
-{
-	enum rx_verdict verdict = seg->rx->whole(qp, seg, bytes);
-
-	if (verdict != RX_DONE)
-		return verdict;
-	rx_view_take(v, (uint32_t)mpa_fpdu_len(seg->ulpdu));
-	return rx_taken(qp);
-}
-
 /* The end of a large segment has not arrived: begin to receive the segment. */
 static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
 				     uint32_t frame)
@@ -296,9 +272,10 @@ static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx
 static enum rx_verdict rx_take(struct qp *qp, struct rx_view *v, struct rx_seg *seg, uint32_t frame)
 {
 	const uint8_t *bytes = v->p;
+	enum rx_verdict verdict;
 
 	if (!seg->rx->target) {
-		if (!seg->whole || !rx_view_has(v, frame + seg->payload))
+		if (!seg->whole || (v->copy && frame + seg->payload > v->copied))
 			return RX_MORE;
 		bytes = v->copy ? v->copy : bytes;
 	}
@@ -306,7 +283,11 @@ static enum rx_verdict rx_take(struct qp *qp, struct rx_view *v, struct rx_seg *
 		return RX_FAULT;
 	if (__builtin_expect(!seg->whole, 0))
 		return rx_take_begun(qp, v, seg, frame);
-	return rx_take_whole(qp, v, seg, bytes + frame);
+	verdict = seg->rx->whole(qp, seg, bytes + frame);
+	if (verdict != RX_DONE)
+		return verdict;
+	rx_view_take(v, (uint32_t)mpa_fpdu_len(seg->ulpdu));
+	return rx_taken(qp);
 }
 
 static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)

@@ -90,13 +90,6 @@ bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, 
 
 /* --- messages of work requests ------------------------------------------------------------ */
 
-/* Must a failure wait? The peer's Acks must first complete earlier requests. A half-sent message
- * cannot wait, because no other bytes may come between its segments. */
-static bool tx_failure_waits(const struct qp *qp)
-{
-	return qp->sq.head != qp->sq.next && qp->tx.off == 0 && !qp->tx.imm_due;
-}
-
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err)
 {
 	return tx_wr_failed(qp, wr, IBV_WC_LOC_PROT_ERR, err);
@@ -106,7 +99,9 @@ bool tx_wr_failed(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, in
 {
 	if (qp->tx.at || qp->tx.batch->len > 0)
 		return false;
-	if (qp->acks.on && tx_failure_waits(qp)) {
+	/* The peer's Acks must first complete earlier requests. But a half-sent message cannot
+	 * wait, because no other bytes may come between its segments. */
+	if (qp->acks.on && qp->sq.head != qp->sq.next && qp->tx.off == 0 && !qp->tx.imm_due) {
 		wr->fence = SQ_FENCE_ALL;
 		qp->tx.source = TX_NONE;
 		return false;

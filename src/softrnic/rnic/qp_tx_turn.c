@@ -63,14 +63,6 @@ bool qp_owes_ack_only(const struct qp *qp)
 	       (!b || tx_batch_is_sent(b));
 }
 
-/* Must the owner call qp_due() again soon? Another connection does not report the end of its use of
- * the window. */
-static bool turn_awaits_window(const struct qp *qp)
-{
-	return qp->tx.window_awaited && !qp->tx.shut && !qp_is_failed(qp) &&
-	       qp->sq.next < qp->sq.stop;
-}
-
 unsigned qp_due(const struct qp *qp)
 {
 	const struct tx_batch *b = qp->tx.batch;
@@ -88,7 +80,8 @@ unsigned qp_due(const struct qp *qp)
 		due |= QP_DUE_JOB;
 	if (link_is_due(qp))
 		due |= QP_DUE_LINK;
-	if (turn_awaits_window(qp))
+	/* another connection does not report the end of its use of the window */
+	if (qp->tx.window_awaited && !qp->tx.shut && !qp_is_failed(qp) && qp->sq.next < qp->sq.stop)
 		due |= QP_DUE_AGAIN;
 	if (qp->rnr.is_new && !qp_is_failed(qp))
 		due |= QP_DUE_RNR;
@@ -158,20 +151,13 @@ static bool turn_build_wrs(struct qp *qp, bool is_rare)
 	return true;
 }
 
-static bool turn_build_answer(struct qp *qp)
-{
-	const struct irq_entry *e = irq_head(&qp->irq);
-
-	return e->op->build_answer(qp, e);
-}
-
 static bool turn_build_next(struct qp *qp, bool is_rare)
 {
 	switch (qp->tx.source) {
 	case TX_FROM_SQ:
 		return turn_build_wrs(qp, is_rare);
 	case TX_FROM_IRQ:
-		return turn_build_answer(qp);
+		return irq_head(&qp->irq)->op->build_answer(qp, irq_head(&qp->irq));
 	case TX_NONE:
 		break;
 	}
@@ -222,18 +208,15 @@ void qp_tx_build_all(struct qp *qp)
 /* May the unsent requests be deferred? They must be Writes or Sends without a completion, and few,
  * so that collecting more of them saves time. Another request must still fit, because only sending
  * empties a full queue. */
-static bool turn_sq_is_patient(const struct sq *sq)
-{
-	return sq->awaited <= sq->next && sq->patient <= QP_PATIENT_MAX && sq_room(sq) > 0;
-}
-
 static bool turn_may_wait(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
+	const struct sq *sq = &qp->sq;
 
-	return turn_sq_is_patient(&qp->sq) && qp->state == IBV_QPS_RTS &&
-	       (!tx->batch || tx_batch_is_sent(tx->batch)) && tx->source == TX_NONE &&
-	       !qp_request_is_ready(qp) && !heartbeat_is_due(qp) && !qp->acks.due;
+	return sq->awaited <= sq->next && sq->patient <= QP_PATIENT_MAX && sq_room(sq) > 0 &&
+	       qp->state == IBV_QPS_RTS && (!tx->batch || tx_batch_is_sent(tx->batch)) &&
+	       tx->source == TX_NONE && !qp_request_is_ready(qp) && !heartbeat_is_due(qp) &&
+	       !qp->acks.due;
 }
 
 enum qp_patience qp_tx_may_wait(const struct qp *qp)

@@ -24,11 +24,6 @@ void rq_fini(struct rq *rq)
 	*rq = (struct rq){0};
 }
 
-static size_t rq_used_bytes(uint32_t num_sge)
-{
-	return offsetof(struct rq_wr, sge) + num_sge * sizeof(struct ibv_sge);
-}
-
 int rq_post(struct rq *rq, const struct ibv_recv_wr *wr)
 {
 	uint64_t at = (uint64_t)rq->head + rq->count;
@@ -63,7 +58,7 @@ bool rq_take(struct rq *rq, struct rq_wr *out)
 	if (num_sge == 1) /* the usual case: a copy of constant length is faster */
 		memcpy(out, slot, offsetof(struct rq_wr, sge[1]));
 	else
-		memcpy(out, slot, rq_used_bytes(num_sge));
+		memcpy(out, slot, offsetof(struct rq_wr, sge) + num_sge * sizeof(struct ibv_sge));
 	rq->head = rq->head + 1 == rq->depth ? 0 : rq->head + 1;
 	rq->count--;
 	return true;

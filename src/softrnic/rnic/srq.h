@@ -35,6 +35,17 @@ int rq_post(struct rq *rq,
 	    /* 0, EINVAL (too many SGEs) or ENOMEM (the queue is full) */
 	    const struct ibv_recv_wr *wr);
 bool rq_take(struct rq *rq, struct rq_wr *out);
+
+/* Number of bytes that fit into the memory of a receive. */
+static inline uint64_t rq_wr_room(const struct rq_wr *wr)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < wr->num_sge; i++)
+		sum += wr->sge[i].length;
+	return sum;
+}
+
 /* The entry of a QP in an SRQ's list of waiting QPs. The QP calls list_init() for `link`. */
 struct srq_waiter {
 	struct list link;

@@ -308,21 +308,18 @@ bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload
 	return true;
 }
 
-static int fpdu_copy(struct tx_fpdu *f, const void *src, size_t len)
-{
-	int err = safecopy(f->at, src, len);
-
-	f->at += len;
-	f->copied += len;
-	return err;
-}
-
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
 {
 	struct tx_batch *b = f->b;
+	int err;
 
-	if (f->crc || f->markers || len < TX_REFER_MIN || (f->short_link && mr->backing.can_stall))
-		return fpdu_copy(f, src, len);
+	if (f->crc || f->markers || len < TX_REFER_MIN ||
+	    (f->short_link && mr->backing.can_stall)) {
+		err = safecopy(f->at, src, len);
+		f->at += len;
+		f->copied += len;
+		return err;
+	}
 	fpdu_list(f);
 	mr_hold_again(mr);
 	b->piece[b->n++] = (struct tx_piece){
@@ -366,9 +363,12 @@ static void fpdu_insert_markers(struct tx_fpdu *f)
 	}
 }
 
-/* Fill in ULPDU_Length, pad and CRC. */
-static void fpdu_frame(struct tx_fpdu *f, size_t ulpdu)
+size_t tx_fpdu_close(struct tx_fpdu *f)
 {
+	struct tx_batch *b = f->b;
+	size_t listed = b->len - f->before;
+	size_t ulpdu = listed + (size_t)(f->at - f->piece) - MPA_LENGTH_LEN;
+
 	batch_put_frame(f->start, f->at, ulpdu);
 	f->at += mpa_pad(ulpdu) + MPA_CRC_LEN;
 	if (f->crc && !f->markers) {
@@ -376,14 +376,6 @@ static void fpdu_frame(struct tx_fpdu *f, size_t ulpdu)
 
 		mpa_crc_encode(f->at - MPA_CRC_LEN, mpa_crc(&all, 1, all.iov_len - MPA_CRC_LEN));
 	}
-}
-
-size_t tx_fpdu_close(struct tx_fpdu *f)
-{
-	struct tx_batch *b = f->b;
-	size_t listed = b->len - f->before;
-
-	fpdu_frame(f, listed + (size_t)(f->at - f->piece) - MPA_LENGTH_LEN);
 	if (__builtin_expect(f->markers, 0))
 		fpdu_insert_markers(f);
 	fpdu_list(f);

@@ -59,19 +59,12 @@ static uint64_t flow_wait_until(const struct ud_peer *peer)
 	return no_news < used_up ? no_news : used_up;
 }
 
-static void flow_end_wait(struct ud_peer *peer, uint64_t now)
-{
-	uint64_t waited = peer->refused_at ? now - peer->refused_at : 0;
-
-	peer->refused_at = 0;
-	peer->waited_ns += waited;
-	if (peer->waited_ns > UD_PATIENCE_NS)
-		peer->waited_ns = UD_PATIENCE_NS;
-}
-
 static void flow_count(struct ud_peer *peer, uint64_t now)
 {
-	flow_end_wait(peer, now);
+	peer->waited_ns += peer->refused_at ? now - peer->refused_at : 0;
+	peer->refused_at = 0;
+	if (peer->waited_ns > UD_PATIENCE_NS)
+		peer->waited_ns = UD_PATIENCE_NS;
 	peer->taken_at = now;
 	peer->waited_ns -=
 		peer->waited_ns < UD_PATIENCE_SHARE_NS ? peer->waited_ns : UD_PATIENCE_SHARE_NS;
@@ -117,13 +110,6 @@ void ud_flows_give_back(struct ud_flows *f, const struct ud_packet *p)
 		peer->sent--;
 }
 
-static uint8_t flow_window(uint32_t window)
-{
-	if (!window)
-		return 1;
-	return window > UD_WINDOW_MAX ? UD_WINDOW_MAX : (uint8_t)window;
-}
-
 bool ud_flows_on_credit(struct ud_flows *f, const struct ud_packet *p, uint8_t serial,
 			uint32_t window)
 {
@@ -136,6 +122,8 @@ bool ud_flows_on_credit(struct ud_flows *f, const struct ud_packet *p, uint8_t s
 	if (!news || news > flow_under_way(peer))
 		return false; /* the credit is old or forged */
 	peer->read = serial;
-	peer->window = flow_window(window);
+	peer->window = window > UD_WINDOW_MAX ? UD_WINDOW_MAX : (uint8_t)window;
+	if (!window)
+		peer->window = 1;
 	return true;
 }

@@ -6,7 +6,6 @@
  * dropped and counted, and the receive stays for the next message.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "softrnic/rnic/place.h"
 #include "softrnic/rnic/ud_qp_impl.h"
@@ -84,15 +83,6 @@ static bool ud_recv_take(struct ud_qp *qp)
 	qp->has_taken = qp->cfg.srq ? srq_take(qp->cfg.srq, &qp->taken, NULL)
 				    : rq_take(&qp->rq, &qp->taken);
 	return qp->has_taken;
-}
-
-static uint64_t ud_recv_room(const struct rq_wr *wr)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < wr->num_sge; i++)
-		sum += wr->sge[i].length;
-	return sum;
 }
 
 /* Does the queue pair accept a message now? */
@@ -223,7 +213,7 @@ void ud_qp_receive(struct ud_qp *qp, const struct ud_header *h, const struct ud_
 		return;
 	if (!ud_recv_take(qp))
 		qp->counters.no_receive++;
-	else if (ud_recv_room(&qp->taken) < UD_GRH_LEN + len)
+	else if (rq_wr_room(&qp->taken) < UD_GRH_LEN + len)
 		qp->counters.too_long++;
 	else if (ud_place_message(qp, path, payload, len))
 		ud_recv_fail(qp);

@@ -67,14 +67,6 @@ void ud_send_flush(struct ud_qp *qp)
 		ud_send_end(qp, IBV_WC_WR_FLUSH_ERR, 0);
 }
 
-/* Memory of this end is not accessible: fail the first request. Receives continue in state SQE. */
-static void ud_send_fail(struct ud_qp *qp)
-{
-	qp->ibv.state = IBV_QPS_SQE;
-	ud_send_end(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
-	ud_send_flush(qp);
-}
-
 /* --- posting -------------------------------------------------------------------------------- */
 
 static int ud_check_state(const struct ud_qp *qp)
@@ -295,9 +287,14 @@ int ud_qp_gather(struct ud_qp *qp, struct ud_flows *flows, uint64_t now, struct 
 	}
 	if (n || !err)
 		return n;
-	if (err == -EFAULT)
-		ud_send_fail(qp);
-	return err == -EFAULT ? 0 : err;
+	if (err != -EFAULT)
+		return err;
+	/* Memory of this end is not accessible: fail the first request. Receives continue in state
+	 * SQE. */
+	qp->ibv.state = IBV_QPS_SQE;
+	ud_send_end(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
+	ud_send_flush(qp);
+	return 0;
 }
 
 void ud_qp_sent(struct ud_qp *qp, int n)
