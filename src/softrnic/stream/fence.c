@@ -203,26 +203,21 @@ static void fence_one_less(struct fences *all, const struct fence_member *m)
 	}
 }
 
-static void fence_stop_asking(struct fences *all, const struct fence_member *m)
+void fence_leave(struct fences *all, struct fence_member *m)
 {
 	struct list *it;
 
+	if (list_empty(&m->link))
+		return;
+	list_del(&m->link);
+	if (m->known_at)
+		fence_one_less(all, m);
 	list_for_each (it, &all->questions) {
 		struct fence_question *q = container_of(it, struct fence_question, link);
 
 		if (q->asker == m)
 			q->asker = NULL;
 	}
-}
-
-void fence_leave(struct fences *all, struct fence_member *m)
-{
-	if (list_empty(&m->link))
-		return;
-	list_del(&m->link);
-	if (m->known_at)
-		fence_one_less(all, m);
-	fence_stop_asking(all, m);
 	fence_prune(all);
 }
 

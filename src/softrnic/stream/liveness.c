@@ -144,13 +144,6 @@ static struct liveness_view stream_liveness_view(const struct stream *s)
 	};
 }
 
-static void stream_ping(struct stream *s)
-{
-	uint64_t ms = s->liveness.limit_ns / NSEC_PER_MS;
-
-	qp_ping(s->qp, ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX);
-}
-
 void stream_liveness_begin(struct stream *s, uint64_t now)
 {
 	struct liveness_view view;
@@ -176,6 +169,7 @@ bool stream_is_stalled(const struct stream *s)
 
 bool stream_liveness_on_time(struct stream *s, uint64_t now)
 {
+	uint64_t ms = s->liveness.limit_ns / NSEC_PER_MS;
 	struct liveness_view view;
 
 	if (s->liveness.at > now)
@@ -186,7 +180,7 @@ bool stream_liveness_on_time(struct stream *s, uint64_t now)
 		break;
 	case LIVENESS_PING:
 		qp_requests_trim(s->qp);
-		stream_ping(s);
+		qp_ping(s->qp, ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX);
 		break;
 	case LIVENESS_PONG:
 		qp_pong(s->qp);

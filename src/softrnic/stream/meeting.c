@@ -305,16 +305,6 @@ void meeting_on_end(struct meeting *m, uint32_t attempt, enum meeting_use use, u
 
 /* --- time -------------------------------------------------------------------------------------- */
 
-static void meeting_on_dial_time(struct meeting *m, uint64_t now, struct meeting_todo *todo)
-{
-	if (m->dial == MEETING_DIAL_NONE) {
-		meeting_dial(m, now, todo);
-		return;
-	}
-	todo->todo |= MEETING_DO_CLOSE; /* the TCP connect got no answer in time */
-	meeting_redial_later(m, now, todo);
-}
-
 void meeting_on_time(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 {
 	meeting_begin(todo);
@@ -324,7 +314,12 @@ void meeting_on_time(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 	} else if (meeting_looks(m) && m->yield_at <= now) {
 		meeting_accept(m, meeting_parked_peer(m), "its own dial has no reply", todo);
 	} else if (meeting_looks(m) && m->dial_at <= now) {
-		meeting_on_dial_time(m, now, todo);
+		if (m->dial == MEETING_DIAL_NONE) {
+			meeting_dial(m, now, todo);
+		} else {
+			todo->todo |= MEETING_DO_CLOSE; /* the TCP connect got no answer in time */
+			meeting_redial_later(m, now, todo);
+		}
 	}
 	meeting_finish(m, todo);
 }

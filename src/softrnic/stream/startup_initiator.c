@@ -3,7 +3,6 @@
  * startup_initiator.c -- the initiator's part: dials, sends a request, and receives the reply, or
  * tries again with a simpler request.
  */
-#include <assert.h>
 #include <errno.h>
 
 #include "base/log.h"
@@ -26,15 +25,6 @@ int stream_connect(struct stream *s, const struct stream_params *params, uint64_
 	return may ? 0 : -EINVAL;
 }
 
-/* Offer a peer-to-peer model's RTR message: a Write without bytes, or a Read if this end's ORD
- * allows one. */
-static void stream_offer_rtr(struct mpa_start *req)
-{
-	req->p2p = true;
-	req->rtr_write = true;
-	req->rtr_read = req->ord > 0;
-}
-
 static void stream_make_request(struct stream *s)
 {
 	struct mpa_start *req = &s->request;
@@ -46,10 +36,15 @@ static void stream_make_request(struct stream *s)
 		.pd_len = s->local.pdata_len,
 	};
 	stream_depth_ask(req, &s->local);
-	if (s->attempt == STREAM_ATTEMPT_P2P)
-		stream_offer_rtr(req);
-	else if (s->attempt == STREAM_ATTEMPT_PLAIN && s->cfg.offer_consent)
+	if (s->attempt == STREAM_ATTEMPT_P2P) {
+		/* Offer a peer-to-peer model's RTR message: a Write without bytes, or a Read if
+		 * this end's ORD allows one. */
+		req->p2p = true;
+		req->rtr_write = true;
+		req->rtr_read = req->ord > 0;
+	} else if (s->attempt == STREAM_ATTEMPT_PLAIN && s->cfg.offer_consent) {
 		stream_consent_put(req, stream_consent_of_user(s->cfg.user_flushes));
+	}
 }
 
 static void stream_send_request(struct stream *s, uint32_t mss)

@@ -8,7 +8,6 @@
  * there are no such connections, the ORIGIN asks for no answer. It is the last one, and the user
  * may send after it.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -91,14 +90,6 @@ static bool stream_names_itself(struct stream *s, uint64_t now)
 
 /* --- responder ------------------------------------------------------------------------------ */
 
-static void stream_await_cut(struct stream *s, const struct ext_origin *o, uint64_t now)
-{
-	uint64_t limit = o->limit_ms * NSEC_PER_MS;
-
-	s->fencing = true;
-	s->deadline = stream_after(now, limit < ORIGIN_LIMIT_NS ? limit : ORIGIN_LIMIT_NS);
-}
-
 static void stream_answer_origin(struct stream *s, const struct ext_origin *o)
 {
 	if (o->asks) {
@@ -111,12 +102,15 @@ static void stream_answer_origin(struct stream *s, const struct ext_origin *o)
 
 static void stream_judge_origin(struct stream *s, const struct ext_origin *o, uint64_t now)
 {
+	uint64_t limit = o->limit_ms * NSEC_PER_MS;
+
 	switch (s->cfg.host->identify(s->cfg.owner, o)) {
 	case STREAM_FENCE_DONE:
 		stream_answer_origin(s, o);
 		break;
 	case STREAM_FENCE_WAIT:
-		stream_await_cut(s, o, now);
+		s->fencing = true;
+		s->deadline = stream_after(now, limit < ORIGIN_LIMIT_NS ? limit : ORIGIN_LIMIT_NS);
 		break;
 	case STREAM_FENCE_BUSY:
 		qp_origin_answer(s->qp, EXT_ORIGIN_BUSY, 0);

@@ -21,11 +21,6 @@ void stream_on_incoming(struct stream *s, uint64_t now, struct stream_update *u)
 	stream_report(s, u);
 }
 
-static bool stream_request_is_known(const struct mpa_start *req)
-{
-	return req->revision == MPA_REVISION_1 || req->revision == MPA_REVISION_2;
-}
-
 /* Choose one of the offered RTR messages (RFC 6581 s9). The cheapest one comes first. */
 static enum qp_rtr stream_accept_rtr(const struct mpa_start *req)
 {
@@ -80,7 +75,7 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 				 const uint8_t *pdata, uint64_t now)
 {
 	s->request = *req;
-	if (!stream_request_is_known(req)) {
+	if (req->revision != MPA_REVISION_1 && req->revision != MPA_REVISION_2) {
 		stream_startup_failed(s, STREAM_EV_DEAD, EPROTO, "unknown MPA revision");
 		return;
 	}

@@ -287,12 +287,6 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	}
 }
 
-/* Requests of a reliable queue pair were sent and are not acknowledged. */
-static bool stream_owes_answers(const struct stream *s)
-{
-	return stream_was_in_use(s) && qp_has_posted(s->qp) && !qp_config(s->qp)->unreliable;
-}
-
 /* The peer, or the way to it, is gone. A silent peer has had its time for an answer already. */
 static void stream_lose_qp(struct stream *s, bool silent)
 {
@@ -300,7 +294,8 @@ static void stream_lose_qp(struct stream *s, bool silent)
 		return;
 	if (!s->cfg.meets)
 		qp_fail_lost(s->qp);
-	else if (silent && stream_owes_answers(s))
+	else if (silent && stream_was_in_use(s) && qp_has_posted(s->qp) &&
+		 !qp_config(s->qp)->unreliable) /* sent requests are not acknowledged */
 		qp_fail(s->qp, IBV_WC_RETRY_EXC_ERR);
 	else
 		stream_end_qp(s);
@@ -403,17 +398,6 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 	}
 }
 
-static void stream_explain_hold(struct stream *s)
-{
-	LOG_NOTICE_LIMITED(
-		"stream %p: work is held back since a second: the peer is not of our kind, and "
-		"MPA (RFC 5044 s7.1.2) forbids the accepting side to send before the "
-		"connecting side has; let the connecting side send first",
-		(void *)s);
-	s->hold_explained = true;
-	s->hold_notice = CLOCK_NEVER;
-}
-
 /* Check the time limit of a Send of this end that waits for a receive of the peer. */
 static void stream_rnr_on_time(struct stream *s, uint64_t now)
 {
@@ -443,7 +427,14 @@ void stream_on_time(struct stream *s, uint64_t now, struct stream_update *u)
 	}
 	stream_rnr_on_time(s, now);
 	stream_settle(s, now);
-	if (s->hold_notice <= now)
-		stream_explain_hold(s);
+	if (s->hold_notice <= now) {
+		LOG_NOTICE_LIMITED(
+			"stream %p: work is held back since a second: the peer is not of our kind, and "
+			"MPA (RFC 5044 s7.1.2) forbids the accepting side to send before the "
+			"connecting side has; let the connecting side send first",
+			(void *)s);
+		s->hold_explained = true;
+		s->hold_notice = CLOCK_NEVER;
+	}
 	stream_report(s, u);
 }

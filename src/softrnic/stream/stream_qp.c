@@ -65,15 +65,6 @@ struct qp *stream_qp(const struct stream *s)
 	return s->qp;
 }
 
-/* Keep the unsent bytes of a failed QP: the user may destroy the QP as soon as its end is reported,
- * and the peer still gets the Terminate. */
-static void stream_keep_rest(struct stream *s)
-{
-	if (s->state == STREAM_CLOSING && stream_qp_is_failed(s) && !s->fin_out &&
-	    stream_frame_is_sent(s))
-		s->rest_len = qp_tx_take_rest(s->qp, &s->rest);
-}
-
 /* Without its QP the stream cannot continue, because the QP may have stopped inside an FPDU. */
 static void stream_on_detached(struct stream *s)
 {
@@ -108,7 +99,11 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 	assert(s->rx_into != STREAM_RX_QP && s->job != STREAM_JOB_RUNNING);
 	if (qp) {
 		stream_note_over(s);
-		stream_keep_rest(s);
+		/* Keep the unsent bytes of a failed QP: the user may destroy the QP as soon as its
+		 * end is reported, and the peer still gets the Terminate. */
+		if (s->state == STREAM_CLOSING && stream_qp_is_failed(s) && !s->fin_out &&
+		    stream_frame_is_sent(s))
+			s->rest_len = qp_tx_take_rest(qp, &s->rest);
 		if (s->started) {
 			s->leaves_writes = qp_leaves_writes(qp);
 			qp_fail(qp, IBV_WC_WR_FLUSH_ERR);

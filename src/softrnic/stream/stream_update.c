@@ -70,13 +70,6 @@ enum stream_rx_into stream_rx_target(const struct stream *s)
 	return STREAM_RX_NOTHING;
 }
 
-static bool stream_takes_bytes(const struct stream *s, unsigned due)
-{
-	enum stream_rx_into into = stream_rx_target(s);
-
-	return into == STREAM_RX_QP ? due & QP_DUE_RECEIVE : into != STREAM_RX_NOTHING;
-}
-
 /*
  * May the QP send? If the QP has failed and the stream is closing, it may only send the Terminate.
  */
@@ -130,8 +123,9 @@ static unsigned stream_todo_of_ends(const struct stream *s, unsigned due)
 {
 	bool has_bytes = stream_has_bytes(s, due);
 	unsigned todo = stream_todo_of_link(s, has_bytes);
+	enum stream_rx_into into = stream_rx_target(s);
 
-	if (stream_takes_bytes(s, due))
+	if (into == STREAM_RX_QP ? due & QP_DUE_RECEIVE : into != STREAM_RX_NOTHING)
 		todo |= STREAM_DO_RECEIVE;
 	if (has_bytes)
 		todo |= STREAM_DO_SEND;
