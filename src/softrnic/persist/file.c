@@ -21,15 +21,10 @@ static struct file files_memory = {
 		 {.unconfirmed = LIST_INIT(files_memory.slot[1].unconfirmed)}},
 };
 
-static bool file_has_numbers_of(const struct file *f, const struct vma *vma)
-{
-	return f->dev == vma->dev && f->ino == vma->ino;
-}
-
 /* `m` is the medium of the mapping's file, or NULL if it is not determined yet. */
 static bool file_is_entry_of(const struct file *f, const struct vma *vma, const struct medium *m)
 {
-	if (!file_has_numbers_of(f, vma))
+	if (f->dev != vma->dev || f->ino != vma->ino)
 		return false;
 	if (f->medium.unique)
 		return true;

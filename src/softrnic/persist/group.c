@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/persist/group.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "softrnic/persist/queue.h"
 #include "softrnic/persist/reader.h"
@@ -72,12 +70,6 @@ static uint64_t group_reach(const struct file *f)
 	return f->reach ? f->reach : GROUP_SLICE;
 }
 
-static bool group_takes(const struct group *g, const struct file *f, const struct group_piece *p)
-{
-	return range_is_lasting(p->r, p->start, p->end) && group_gap(g, p) <= group_reach(f) &&
-	       group_hull(g, p) <= GROUP_SLICE;
-}
-
 static void group_collect(struct group *g, struct file *f)
 {
 	struct list *it, *next;
@@ -89,7 +81,8 @@ static void group_collect(struct group *g, struct file *f)
 
 		if (++looks > GROUP_LOOKS)
 			break;
-		if (!group_takes(g, f, &p))
+		if (!range_is_lasting(p.r, p.start, p.end) || group_gap(g, &p) > group_reach(f) ||
+		    group_hull(g, &p) > GROUP_SLICE)
 			continue;
 		list_del(&job->node);
 		job->waits_for = NULL;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -68,27 +67,24 @@ static int ownmap_compare(void *arg, const struct vma *vma)
 	return vma->dev == from->map_dev && vma->ino == from->map_ino ? 0 : -ESTALE;
 }
 
-/* Compare the device and inode numbers that the mapping shows. The numbers of fstat() were compared
- * before. Both checks are needed: on some file systems the numbers of fstat() do not identify a
- * file, on other file systems the numbers of the mapping do not. */
-static int ownmap_verify(const struct ownmap *map, const struct ownmap_source *from)
-{
-	uintptr_t at = (uintptr_t)map->base;
-
-	return vma_for_each(at, at + 1, ownmap_compare, (void *)from);
-}
-
 static int ownmap_open_file(struct ownmap_opening *o)
 {
 	struct stat st;
 	int fd = reopen_again(o->from->path_fd, O_RDWR, o->from->st_dev, o->from->st_ino, &st);
+	uintptr_t at;
 	int ret;
 
 	if (fd < 0)
 		return fd;
 	ret = ownmap_map_enough(o->map, fd, (uint64_t)st.st_size, o->end);
 	close(fd);
-	return ret ? ret : ownmap_verify(o->map, o->from);
+	if (ret)
+		return ret;
+	/* Compare the device and inode numbers that the mapping shows. The numbers of fstat() were
+	 * compared before. Both checks are needed: on some file systems the numbers of fstat() do
+	 * not identify a file, on other file systems the numbers of the mapping do not. */
+	at = (uintptr_t)o->map->base;
+	return vma_for_each(at, at + 1, ownmap_compare, (void *)o->from);
 }
 
 static void *ownmap_thread(void *arg)

@@ -16,8 +16,6 @@
 #ifndef PERSIST_OWNMAP_H
 #define PERSIST_OWNMAP_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -123,12 +123,6 @@ static void queue_end_range(struct file *f, struct persist_job *job, struct list
 		list_add_tail(finished, &job->node);
 }
 
-static void queue_hold(struct file *f, struct file_slot *slot, struct persist_job *job)
-{
-	list_add_tail(&slot->unconfirmed, &job->node);
-	job->waits_for = f;
-}
-
 void queue_end_slot(struct file *f, struct file_slot *slot, struct list *finished)
 {
 	struct list *it;
@@ -151,12 +145,14 @@ void queue_end_slice(struct file *f, bool reading, struct persist_job *job, bool
 {
 	struct file_slot *beside = reading ? NULL : queue_busy_slot(f);
 
-	if (!job->status && more)
+	if (!job->status && more) {
 		queue_push(f, job);
-	else if (!job->status && beside)
-		queue_hold(f, beside, job);
-	else
+	} else if (!job->status && beside) {
+		list_add_tail(&beside->unconfirmed, &job->node);
+		job->waits_for = f;
+	} else {
 		queue_end_range(f, job, finished);
+	}
 }
 
 void queue_forget(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/digest.h"
 #include "base/safecopy.h"

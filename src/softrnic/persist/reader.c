@@ -78,14 +78,6 @@ static int reader_read_aligned(struct reader *rd, int fd, size_t align)
 	return (size_t)n < head + rd->len ? -EFAULT : 0;
 }
 
-/* On file systems without STATX_DIOALIGN, O_DIRECT may be only a hint: ZFS answered from its cache,
- * and btrfs reads compressed files through the page cache. */
-static enum vext_digest_source reader_direct_source(const struct file *f, bool known)
-{
-	return !f->medium.remote && (known || f->medium.direct) ? VEXT_DIGEST_FROM_MEDIUM
-								: VEXT_DIGEST_FROM_CACHE;
-}
-
 static int reader_read_directly(struct reader *rd, int fd)
 {
 	bool known;
@@ -93,7 +85,11 @@ static int reader_read_directly(struct reader *rd, int fd)
 
 	if (!align || align > ALIGN_MAX || fcntl(fd, F_SETFL, O_DIRECT) < 0)
 		return -EINVAL;
-	rd->source = reader_direct_source(rd->file, known);
+	/* On file systems without STATX_DIOALIGN, O_DIRECT may be only a hint: ZFS answered from
+	 * its cache, and btrfs reads compressed files through the page cache. */
+	rd->source = !rd->file->medium.remote && (known || rd->file->medium.direct)
+			     ? VEXT_DIGEST_FROM_MEDIUM
+			     : VEXT_DIGEST_FROM_CACHE;
 	return reader_read_aligned(rd, fd, align);
 }
 
@@ -147,13 +143,6 @@ static void *reader_thread(void *arg)
 	}
 }
 
-static bool reader_start(struct reader *rd)
-{
-	if (!rd->has_thread)
-		rd->has_thread = !thread_start(&rd->thread, READER_STACK, reader_thread, rd);
-	return rd->has_thread;
-}
-
 /* One memory mapping holds the whole reader. A forked child gets no copy of it, because the
  * reader's thread does not exist in the child. */
 struct reader *reader_new(void)
@@ -194,7 +183,11 @@ void *reader_buffer(struct reader *rd)
 
 static int reader_ask(struct reader *rd, const struct file *file, bool sync)
 {
-	if (file->medium.fd < 0 || !reader_start(rd))
+	if (file->medium.fd < 0)
+		return READER_NO_WAY;
+	if (!rd->has_thread)
+		rd->has_thread = !thread_start(&rd->thread, READER_STACK, reader_thread, rd);
+	if (!rd->has_thread)
 		return READER_NO_WAY;
 	rd->file = file;
 	rd->sync = sync;

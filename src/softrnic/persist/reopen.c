@@ -165,15 +165,6 @@ static int reopen_by_path(const struct vma *vma, struct stat *st, struct statfs 
 	return fd;
 }
 
-static int reopen_by_mapping(const struct vma *vma, struct stat *st, struct statfs *fs)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)vma->start,
-		 (unsigned long)vma->end);
-	return reopen_path(path, st, fs);
-}
-
 static bool reopen_is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
@@ -181,8 +172,12 @@ static bool reopen_is_shortage(int err)
 
 int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs)
 {
-	int fd = reopen_by_mapping(vma, st, fs);
+	char path[96];
+	int fd;
 
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)vma->start,
+		 (unsigned long)vma->end);
+	fd = reopen_path(path, st, fs);
 	if (fd < 0 && !reopen_is_shortage(fd))
 		fd = reopen_by_path(vma, st, fs);
 	if (fd < 0 && !reopen_is_shortage(fd))

@@ -78,26 +78,14 @@ static int submit_inline(struct persist_job *job, const struct submit_plan *plan
 	return status || !job->readback ? status : readback_inline(job);
 }
 
-/*
- * If the job is a single slice that lies in the own mapping of one file, returns this file; else
- * NULL.
- */
-static struct file *submit_file_of_slice(const struct persist_job *job)
+/* Only a single slice that lies in the own mapping of one file can begin here. */
+static bool submit_here(struct persist_job *job)
 {
 	uintptr_t start_addr = (uintptr_t)job->addr, end = start_addr + job->len;
 	const struct range *r = region_range_at(job->region, start_addr);
 
-	if (job->readback || job->len > GROUP_SLICE || end > r->end || !r->file ||
-	    !range_is_lasting(r, start_addr, end))
-		return NULL;
-	return r->file;
-}
-
-static bool submit_here(struct persist_job *job)
-{
-	struct file *f = submit_file_of_slice(job);
-
-	return f && here_start(job, f);
+	return !job->readback && job->len <= GROUP_SLICE && end <= r->end && r->file &&
+	       range_is_lasting(r, start_addr, end) && here_start(job, r->file);
 }
 
 /* `here` is NULL for persist_submit(), else it is the argument of persist_submit_here(). */

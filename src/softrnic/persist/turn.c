@@ -82,16 +82,6 @@ void turn_run(struct turn *t, struct reader **reader)
 		group_write_back(&t->group, t->file, reader);
 }
 
-static void turn_end_job(struct turn *t, struct persist_job *job, struct list *finished)
-{
-	bool more = group_has_more(job);
-
-	if (job->cancelled && !job->status)
-		job->status = -ECANCELED;
-	job->progress += job->slice;
-	queue_end_slice(t->file, t->reading, job, more, finished);
-}
-
 void turn_end(struct turn *t, struct list *finished)
 {
 	struct list *it;
@@ -100,7 +90,14 @@ void turn_end(struct turn *t, struct list *finished)
 	if (!t->reading)
 		group_measure(&t->group, t->file, clock_now_ns() - t->running.start_ns);
 	queue_end_slot(t->file, t->slot, finished);
-	while ((it = list_pop(&t->group.jobs)))
-		turn_end_job(t, container_of(it, struct persist_job, node), finished);
+	while ((it = list_pop(&t->group.jobs))) {
+		struct persist_job *job = container_of(it, struct persist_job, node);
+		bool more = group_has_more(job);
+
+		if (job->cancelled && !job->status)
+			job->status = -ECANCELED;
+		job->progress += job->slice;
+		queue_end_slice(t->file, t->reading, job, more, finished);
+	}
 	queue_settle(t->file);
 }

@@ -199,12 +199,6 @@ bool vma_syncs(const struct vma *vma)
 	return !lstat(path, &st) && (st.st_mode & S_IWUSR);
 }
 
-/* Parse a line such as "VmFlags: rd wr sh mr mw me ms sf". */
-static bool vma_flags_have_sync(const char *line)
-{
-	return strstr(line, " sf") != NULL;
-}
-
 bool vma_is_sync(uintptr_t start)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "re");
@@ -220,7 +214,8 @@ bool vma_is_sync(uintptr_t start)
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
 			inside = from == start;
 		if (inside && !strncmp(line, "VmFlags:", 8)) {
-			sync = vma_flags_have_sync(line);
+			/* the line is like "VmFlags: rd wr sh mr mw me ms sf" */
+			sync = strstr(line, " sf") != NULL;
 			break;
 		}
 	}

@@ -8,7 +8,6 @@
 #ifndef PERSIST_WRITEBACK_H
 #define PERSIST_WRITEBACK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "softrnic/persist/region.h"
