@@ -26,17 +26,11 @@ static void conn_run_task(struct eng_task *task);
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
-static bool conn_asks_crc(const struct conn *c)
-{
-	const struct config *conf = config_get();
-
-	return conf->crc == CONFIG_CRC_ON || (conf->crc == CONFIG_CRC_AUTO && !c->same_host);
-}
-
 static int conn_new_stream(struct conn *c, enum stream_role role)
 {
 	const struct config *conf = config_get();
-	struct stream_config cfg = stream_config_of(role, conn_asks_crc(c), conf->extensions);
+	bool crc = conf->crc == CONFIG_CRC_ON || (conf->crc == CONFIG_CRC_AUTO && !c->same_host);
+	struct stream_config cfg = stream_config_of(role, crc, conf->extensions);
 
 	cfg.connect_ns = conf->connect_ns;
 	cfg.request_ns = conf->request_ns;

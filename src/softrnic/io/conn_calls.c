@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conn_calls.c -- the calls by which an id configures, connects, answers, disconnects and ends its
  * connection. */
-#include <errno.h>
 
 #include "base/clock.h"
 #include "softrnic/io/config.h"
@@ -105,26 +104,21 @@ int conn_disconnect(struct conn *c, bool *reports)
 	return ret;
 }
 
-/* Wait for the peer's FIN, after which no byte is on its way. If the FIN does not arrive within the
- * time limit of a disconnect, the connection ends by a reset. */
-static void conn_await_orderly_end(struct conn *c)
-{
-	uint64_t end = clock_now_ns() + config_get()->drain_ns;
-
-	while (c->link && stream_leaves_writes(c->stream) && clock_now_ns() < end)
-		conn_wait_change(c, end);
-}
-
 void conn_abort(struct conn *c)
 {
 	struct stream_update u;
+	uint64_t end;
 
 	conn_enter(c);
 	if (stream_state(c->stream) == STREAM_LIVE) {
 		stream_abort(c->stream, &u);
 		conn_perform(c, &u);
 	} else if (stream_state(c->stream) > STREAM_LIVE) {
-		conn_await_orderly_end(c);
+		/* Wait for the peer's FIN, after which no byte is on its way. If the FIN does not
+		 * arrive within the time limit of a disconnect, the connection ends by a reset. */
+		end = clock_now_ns() + config_get()->drain_ns;
+		while (c->link && stream_leaves_writes(c->stream) && clock_now_ns() < end)
+			conn_wait_change(c, end);
 	}
 	conn_leave(c);
 }

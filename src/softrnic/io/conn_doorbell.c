@@ -24,14 +24,6 @@ static bool doorbell_wait_since(struct conn *c, uint64_t now)
 	return true;
 }
 
-static bool doorbell_wait(struct conn *c)
-{
-	if (!doorbell_wait_since(c, clock_now_ns()))
-		return false;
-	doorbell_count(c, 1);
-	return true;
-}
-
 /* Returns the kind of the posted requests. POLICY_OTHER means that the requests must not be
  * deferred, or that deferring them would save no send. */
 static enum policy_posted doorbell_posted(const struct conn *c)
@@ -76,20 +68,16 @@ static void doorbell_ack(struct conn *c, bool completes)
 		policy_sent(s, now);
 }
 
-/* The previous poll returned a completion, but the thread has posted nothing since. So the Ack was
- * deferred in vain. */
-static void doorbell_ack_in_vain(struct conn *c)
-{
-	policy_sent_by_alarm(&c->policy.ack);
-	conn_ring(c);
-}
-
 void conn_poll_for_user(struct conn *c, unsigned looks)
 {
 	uint64_t before;
 
-	if (conn_ack_waits(c) && !c->policy.unseen)
-		doorbell_ack_in_vain(c);
+	if (conn_ack_waits(c) && !c->policy.unseen) {
+		/* The previous poll returned a completion, but the thread has posted nothing since.
+		 * So the Ack was deferred in vain. */
+		policy_sent_by_alarm(&c->policy.ack);
+		conn_ring(c);
+	}
 	c->policy.unseen = false;
 	before = stream_news(c->stream).completed;
 	c->policy.holds_ack = true;
@@ -128,8 +116,12 @@ void conn_perform_posted(struct conn *c)
 			       policy_post_needs_time(s) ? clock_now_ns() : 0);
 	struct stream_update u;
 
-	if (todo == POLICY_JOINS || (todo == POLICY_WAIT && doorbell_wait(c)))
+	if (todo == POLICY_JOINS)
 		return;
+	if (todo == POLICY_WAIT && doorbell_wait_since(c, clock_now_ns())) {
+		doorbell_count(c, 1);
+		return;
+	}
 	doorbell_ack_followed(c);
 	if (!conn_send_directly(c)) {
 		stream_expect(c->stream, STREAM_DO_SEND, &u);

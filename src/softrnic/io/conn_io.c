@@ -93,16 +93,6 @@ static void conn_find_terminate(struct conn *c, struct stream_update *u)
 	}
 }
 
-/* Called before bytes are received: has the connection ended? If so, the stream gets the report. */
-static bool conn_finds_end(struct conn *c, struct stream_update *u)
-{
-	if (!atomic_load_explicit(&c->alarm, memory_order_relaxed) || !conn_is_over(c))
-		return false;
-	conn_find_terminate(c, u);
-	stream_rx_end(c->stream, c->reset, clock_now_ns(), u);
-	return true;
-}
-
 /*
  * Is the link empty after this receive? If fewer bytes arrived than were asked for, the link is
  * empty, and it reports the next byte. This is not certain if the last byte was placed in
@@ -238,8 +228,11 @@ static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 	ssize_t got;
 	bool calm;
 
-	if (conn_finds_end(c, u))
+	if (atomic_load_explicit(&c->alarm, memory_order_relaxed) && conn_is_over(c)) {
+		conn_find_terminate(c, u);
+		stream_rx_end(c->stream, c->reset, clock_now_ns(), u);
 		return 0;
+	}
 	taken = conn_rx_in_place(c, &calm);
 	if (taken > 0) {
 		stream_in_place_end(c->stream, u);
@@ -301,11 +294,6 @@ static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)
 	return -EAGAIN;
 }
 
-static bool conn_is_reset(ssize_t sent)
-{
-	return sent == -ECONNRESET || sent == -EPIPE;
-}
-
 /* Send once. Returns the number of sent bytes, or 0 if there is nothing more to do now. */
 static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 {
@@ -326,16 +314,10 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 	atomic_store_explicit(&c->policy.sends, false, memory_order_relaxed);
 	if (sent == -EAGAIN)
 		conn_wait_writable(c);
-	else if (__builtin_expect(conn_is_reset(sent), 0))
+	else if (__builtin_expect(sent == -ECONNRESET || sent == -EPIPE, 0))
 		sent = conn_tx_was_reset(c, sent);
 	stream_tx_end(c->stream, sent, u);
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
-}
-
-/* Must another thread send, because a load of the due bytes may wait for a file system? */
-static bool conn_tx_must_wait(struct conn *c)
-{
-	return !conn_may_touch(c) && stream_send_can_stall(c->stream);
 }
 
 bool conn_send(void *owner, struct stream_update *u)
@@ -348,7 +330,8 @@ bool conn_send(void *owner, struct stream_update *u)
 	conn_rung(c);
 	if (!c->writable || !c->link || c->dialing)
 		return false;
-	if (conn_tx_must_wait(c)) {
+	if (!conn_may_touch(c) && stream_send_can_stall(c->stream)) {
+		/* another thread must send: a load of the due bytes may wait for a file system */
 		conn_again(c);
 		return false;
 	}

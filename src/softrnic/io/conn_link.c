@@ -136,15 +136,9 @@ static int conn_dial_link(struct conn *c)
 	return 0;
 }
 
-static int conn_create_link(struct conn *c)
-{
-	const struct link_ops *ops = link_of(&c->dst);
-
-	return ops ? ops->connecting->create(&c->src, &c->dst, &c->link) : -EAFNOSUPPORT;
-}
-
 int conn_dial(struct conn *c, struct link *bound)
 {
+	const struct link_ops *ops = link_of(&c->dst);
 	struct stream_update u; /* not used: the caller performs the tasks */
 	int ret = 0;
 
@@ -152,7 +146,7 @@ int conn_dial(struct conn *c, struct link *bound)
 		c->patient_until = clock_now_ns() + config_get()->refused_ns;
 	c->link = bound;
 	if (!bound)
-		ret = conn_create_link(c);
+		ret = ops ? ops->connecting->create(&c->src, &c->dst, &c->link) : -EAFNOSUPPORT;
 	if (!ret)
 		ret = conn_dial_link(c);
 	if (!ret)

@@ -71,16 +71,6 @@ void conn_owner_of(struct conn_owner *owner, const void *name, size_t len)
 	crypto_generichash(owner->hash, sizeof(owner->hash), name, len, NULL, 0);
 }
 
-/* Fill in the owner. Each target gets a different name for the same owner, so that no target can
- * use the name at another target. */
-static void origin_put_owner(const struct conn *c, const uint8_t *instance,
-			     struct ext_origin *origin)
-{
-	origin->has_owner = true;
-	crypto_generichash(origin->owner, EXT_ID_LEN, instance, EXT_ID_LEN, c->initiator.owner.hash,
-			   sizeof(c->initiator.owner.hash));
-}
-
 static int origin_join(struct conn *c, const uint8_t *instance)
 {
 	uint8_t fresh[EXT_ID_LEN];
@@ -110,8 +100,13 @@ bool conn_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_ori
 	pthread_mutex_unlock(&origin_lock);
 	if (ret)
 		return false;
-	if (c->initiator.owner.given && !c->initiator.owner_is_named)
-		origin_put_owner(c, instance, origin);
+	if (c->initiator.owner.given && !c->initiator.owner_is_named) {
+		/* Each target gets a different name for the same owner, so that no target can use
+		 * the name at another target. */
+		origin->has_owner = true;
+		crypto_generichash(origin->owner, EXT_ID_LEN, instance, EXT_ID_LEN,
+				   c->initiator.owner.hash, sizeof(c->initiator.owner.hash));
+	}
 	origin->asks = origin->n > 0 || origin->has_owner;
 	return true;
 }

@@ -14,7 +14,6 @@
  * arms the queue, polls, and posts, and none of this costs a system call for the link. So arming
  * the queue once between two waits changes nothing, but arming it twice ends the ownership.
  */
-#include <errno.h>
 
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
@@ -211,14 +210,6 @@ void conn_own_move(struct conn *c)
 
 /* --- a spinning leader ---------------------------------------------------------------------- */
 
-/* May a spinning leader of the engine check this connection? Threads of the application have
- * priority. */
-static bool conn_can_be_spun(struct conn *c)
-{
-	return conn_can_be_owned(c) && conn_may_touch(c) && !c->policy.leased &&
-	       atomic_load(&c->policy.waiters) == 0;
-}
-
 enum eng_look conn_spin(struct conn *c)
 {
 	enum eng_look look = ENG_LOOK_OVER;
@@ -226,7 +217,9 @@ enum eng_look conn_spin(struct conn *c)
 	if (!conn_try_enter(c))
 		/* the thread that holds the lock checks for bytes itself */
 		return ENG_LOOK_NOTHING;
-	c->policy.spun = conn_can_be_spun(c);
+	/* threads of the application have priority over a spinning leader of the engine */
+	c->policy.spun = conn_can_be_owned(c) && conn_may_touch(c) && !c->policy.leased &&
+			 atomic_load(&c->policy.waiters) == 0;
 	conn_own_changed(c);
 	if (c->policy.spun)
 		look = conn_poll(c, CONN_LOOKS) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
@@ -241,13 +234,6 @@ void conn_spin_end(struct conn *c)
 }
 
 /* --- threads that wait ---------------------------------------------------------------------- */
-
-/* Can a thread wait for this link by poll(2)? No thread can while the connection waits for a posted
- * receive, because its unread bytes would end each wait immediately. */
-static bool conn_can_be_awaited(const struct conn *c)
-{
-	return conn_can_be_owned(c) && !c->readable;
-}
 
 static int conn_own_await(struct conn *c)
 {
@@ -295,7 +281,9 @@ int conn_wait_begin(struct conn *c, uint64_t now)
 		return -1;
 	if (!c->policy.leased)
 		conn_look_begins(c);
-	if (conn_can_be_awaited(c)) {
+	/* While the connection waits for a posted receive, its unread bytes would end each poll(2)
+	 * of the link immediately. */
+	if (conn_can_be_owned(c) && !c->readable) {
 		conn_own_between_waits(c, now);
 		fd = conn_own_await(c);
 	}

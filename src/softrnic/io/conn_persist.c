@@ -114,18 +114,6 @@ static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 	conn_job_done(c, status, u);
 }
 
-/* Returns true if the caller must call conn_run_job_here() next. The engine has then reserved a
- * worker for that call. */
-static bool conn_submit_due_job(struct conn *c, struct stream_update *u)
-{
-	bool may = engine_may_step_aside(), here = false;
-
-	conn_submit_job(c, may ? &here : NULL, u);
-	if (may && !here)
-		engine_step_back();
-	return here;
-}
-
 /* Start the next job. There is at most one at a time, because a stream's requests are executed in
  * order. */
 bool conn_start_job(void *owner, struct stream_update *u)
@@ -153,12 +141,15 @@ bool conn_start_job(void *owner, struct stream_update *u)
 bool conn_begin_due_job(struct conn *c)
 {
 	struct stream_update u;
-	bool here = false;
+	bool may, here = false;
 
 	while (c->job_due && !here) {
 		c->job_due = false;
 		stream_look(c->stream, &u);
-		here = conn_submit_due_job(c, &u);
+		may = engine_may_step_aside();
+		conn_submit_job(c, may ? &here : NULL, &u);
+		if (may && !here)
+			engine_step_back();
 		if (!here)
 			conn_perform(c, &u);
 	}

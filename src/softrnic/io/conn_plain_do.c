@@ -9,8 +9,6 @@
  * queue pair moves to the new stream with all posted requests.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -198,16 +196,12 @@ static void plain_join_self(struct conn *c, uint32_t attempt)
 	conn_settle(c);
 }
 
-static bool plain_is_same_host(const struct conn *c)
-{
-	return link_of(&c->dst)->connecting->same_host(&c->src, &c->dst);
-}
-
 static void plain_dial(struct conn *c, uint32_t attempt)
 {
 	struct conn_plain *p = c->plain;
 	struct stream_params params;
 	struct stream_update u;
+	bool same_host;
 
 	p->attempt = attempt;
 	/* The number belongs to a hardware card or to an id, so no listener exists for it. */
@@ -221,7 +215,8 @@ static void plain_dial(struct conn *c, uint32_t attempt)
 	/* the connection must not repeat a refused dial, because the meeting repeats it */
 	c->patient_until = 1;
 	plain_params(p, &params);
-	if (conn_plain_renew_stream(c, plain_is_same_host(c)) ||
+	same_host = link_of(&c->dst)->connecting->same_host(&c->src, &c->dst);
+	if (conn_plain_renew_stream(c, same_host) ||
 	    stream_connect(c->stream, &params, clock_now_ns(), &u)) {
 		plain_came_to_nothing(c);
 		return;
@@ -280,25 +275,20 @@ static void plain_reject(struct conn *c, const struct meeting_reject *r)
 	conn_plain_drop(qp_port_remove(&c->plain->place, qp_dial_of(r->inbound)), r->reason);
 }
 
-static void plain_fail(struct conn *c)
-{
-	struct stream_update u;
-
-	stream_give_up_qp(c->stream, &u);
-	conn_perform(c, &u);
-}
-
 void conn_plain_do(struct conn *c, const struct meeting_todo *todo)
 {
 	struct conn_plain *p = c->plain;
+	struct stream_update u;
 
 	p->deadline = todo->deadline;
 	if (todo->todo & MEETING_DO_CLOSE && !p->shut)
 		plain_close(c);
 	for (unsigned i = 0; todo->todo & MEETING_DO_REJECT && i < todo->n_rejects; i++)
 		plain_reject(c, &todo->rejects[i]);
-	if (todo->todo & MEETING_DO_FAIL)
-		plain_fail(c);
+	if (todo->todo & MEETING_DO_FAIL) {
+		stream_give_up_qp(c->stream, &u);
+		conn_perform(c, &u);
+	}
 	if (todo->todo & MEETING_DO_SELF)
 		plain_join_self(c, todo->attempt);
 	if (todo->todo & MEETING_DO_ACCEPT)

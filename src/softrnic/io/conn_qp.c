@@ -172,12 +172,6 @@ void conn_leave_cqs(struct conn *c)
 	conn_leave(c);
 }
 
-/* May this end still send answers? The peer may be waiting for a write-back. */
-static bool conn_may_answer(const struct conn *c, uint64_t end)
-{
-	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
-}
-
 /* Wait until posted requests are sent and a running write-back has ended, but only within the time
  * limit of a disconnect. After the limit, wait for the write-back only if it uses the application's
  * memory. */
@@ -193,7 +187,9 @@ static void conn_drain(struct conn *c)
 	conn_perform(c, &u);
 	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
-	while (stream_awaits_job(c->stream) && conn_may_answer(c, end))
+	/* While this end can still answer, the peer may be waiting for a write-back. */
+	while (stream_awaits_job(c->stream) && c->link && !stream_qp_is_failed(c->stream) &&
+	       clock_now_ns() < end)
 		conn_wait_change(c, end);
 	while (!conn_abandon_job(c, &u))
 		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);

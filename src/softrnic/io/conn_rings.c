@@ -59,21 +59,17 @@ void conn_rings_allow(struct conn *c)
 	c->may_meet = fit && !conn_is_initiator(c);
 }
 
-/* Number of messages that the connection has carried. Heartbeats do not count. */
-static uint64_t conn_messages(const struct conn *c)
+void conn_rings_consider(struct conn *c, struct stream_update *u)
 {
 	const struct qp_counters *n = stream_counters(c->stream);
 
-	return n->rx_fpdus + n->tx_fpdus - n->pings_in - n->pings_out - n->pongs_in - n->pongs_out;
-}
-
-void conn_rings_consider(struct conn *c, struct stream_update *u)
-{
 	if (!stream_offers_rings(c->stream)) {
 		c->may_meet = false;
 		return;
 	}
-	if (conn_messages(c) < config_get()->shm_after)
+	/* heartbeats do not count as messages */
+	if (n->rx_fpdus + n->tx_fpdus - n->pings_in - n->pings_out - n->pongs_in - n->pongs_out <
+	    config_get()->shm_after)
 		return;
 	c->may_meet = false;
 	if (conn_rings_new(c))
@@ -121,14 +117,6 @@ static void conn_rings_failed(struct conn *c, enum shm_state why, struct stream_
 	stream_link_post(c->stream, EXT_LINK_STOP, NULL, u);
 }
 
-static void conn_rings_ready(struct conn *c, struct stream_update *u)
-{
-	conn_rings_use(c);
-	conn_rings_stop(c);
-	if (conn_is_initiator(c))
-		stream_link_post(c->stream, EXT_LINK_SWITCH, NULL, u);
-}
-
 static void conn_rings_go_on(struct conn *c, enum meet_next next, struct stream_update *u)
 {
 	uint8_t token[EXT_LINK_TOKEN];
@@ -140,7 +128,10 @@ static void conn_rings_go_on(struct conn *c, enum meet_next next, struct stream_
 		stream_link_post(c->stream, step, token, u);
 		break;
 	case MEET_DONE:
-		conn_rings_ready(c, u);
+		conn_rings_use(c);
+		conn_rings_stop(c);
+		if (conn_is_initiator(c))
+			stream_link_post(c->stream, EXT_LINK_SWITCH, NULL, u);
 		break;
 	case MEET_FAILED:
 		conn_rings_failed(c, meet_why(c->meet), u);

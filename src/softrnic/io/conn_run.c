@@ -9,16 +9,6 @@
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/conn_plain_impl.h"
 
-static void conn_changed(struct conn *c)
-{
-	if (!atomic_load(&c->waiters))
-		return;
-	pthread_mutex_lock(&c->wait_lock);
-	c->changes++;
-	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->wait_lock);
-}
-
 /* --- the stream's tasks --------------------------------------------------------------------- */
 
 static void *conn_get_buf(void *owner, enum stream_buf kind)
@@ -156,7 +146,12 @@ void conn_perform(struct conn *c, struct stream_update *u)
 		if (__builtin_expect(c->may_meet, 0))
 			conn_rings_consider(c, u);
 	} while (c->abandoned);
-	conn_changed(c);
+	if (!atomic_load(&c->waiters))
+		return;
+	pthread_mutex_lock(&c->wait_lock);
+	c->changes++;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->wait_lock);
 }
 
 void conn_settle(struct conn *c)
@@ -174,11 +169,6 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 	c->reading = false;
 	if (__builtin_expect(c->hangup, 0) && conn_find_reset(c, u))
 		conn_perform(c, u);
-}
-
-static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned looks)
-{
-	return !ops->in_place || c->readable || ops->in_place->pending(c->link, looks);
 }
 
 /* Does the link take bytes again? A link whose reports of bytes are off does not report room
@@ -200,7 +190,7 @@ bool conn_poll(struct conn *c, unsigned looks)
 	if (!ops)
 		return false;
 	more = conn_finds_room(c, ops) || c->policy.unfinished;
-	if (conn_is_pending(c, ops, more ? 1 : looks))
+	if (!ops->in_place || c->readable || ops->in_place->pending(c->link, more ? 1 : looks))
 		c->readable = true;
 	else if (!more)
 		return false;

@@ -282,17 +282,6 @@ static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
 	return c;
 }
 
-static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
-{
-	pthread_mutex_lock(&watch.lock);
-	alarm_has_expired(&watch.alarm);
-	atomic_store(&watch.for_write, false);
-	/* No deferred Write needs an earlier alarm than this one. */
-	*look = watch.look_at && watch.look_at <= now;
-	*n = watch_count_listed();
-	pthread_mutex_unlock(&watch.lock);
-}
-
 /* Set the alarm for the connections that stay listed. One of their leases may have ended just now,
  * perhaps because of this alarm; the next alarm removes that connection from the list. */
 static void watch_end_expiry(uint64_t now, bool look)
@@ -316,7 +305,13 @@ static void watch_on_alarm(struct eng_source *src, unsigned ready)
 	struct conn *c;
 	bool look;
 
-	watch_begin_expiry(now, &n, &look);
+	pthread_mutex_lock(&watch.lock);
+	alarm_has_expired(&watch.alarm);
+	atomic_store(&watch.for_write, false);
+	/* No deferred Write needs an earlier alarm than this one. */
+	look = watch.look_at && watch.look_at <= now;
+	n = watch_count_listed();
+	pthread_mutex_unlock(&watch.lock);
 	while ((c = watch_next(&n, look, &wants))) {
 		if (wants)
 			conn_want(c, wants);

@@ -134,13 +134,6 @@ static struct eng_loop *loops_least_loaded(void)
 	return least;
 }
 
-/* May another loop be started? While a thread waits for a file system, it may be impossible to
- * start threads. */
-static bool loops_may_grow(unsigned max)
-{
-	return !eng.opening && !eng.full && eng.loops < max && !atomic_load(&eng.stalled);
-}
-
 /* Called with eng.lock, and releases it while a thread starts, because the start may have to wait
  * and the guard must not wait for it. If the start fails, the existing loops do all the work. */
 static void loops_grow(void)
@@ -169,7 +162,9 @@ void engine_assign(struct eng_source *src)
 	unsigned max = config_get()->threads;
 
 	pthread_mutex_lock(&eng.lock);
-	if (atomic_load(&loops_least_loaded()->load) >= LOOP_CROWD && loops_may_grow(max))
+	/* While a thread waits for a file system, it may be impossible to start threads. */
+	if (atomic_load(&loops_least_loaded()->load) >= LOOP_CROWD && !eng.opening && !eng.full &&
+	    eng.loops < max && !atomic_load(&eng.stalled))
 		loops_grow();
 	src->loop = loops_least_loaded();
 	atomic_fetch_add(&src->loop->load, 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_run.c -- the work of a thread of the engine: runs the callbacks of events, deadlines and
  * tasks. */
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,11 +28,6 @@ void runner_end(struct eng_runner *r)
 	r->source = NULL;
 	if (src && --src->running == 0 && src->closed)
 		list_add_tail(&r->loop->to_free, &src->free_link);
-}
-
-static bool engine_source_is_closing(const struct eng_source *src)
-{
-	return src && src->closed;
 }
 
 /* Called after a callback, without the lock. If the source permits only one callback at a time,
@@ -112,9 +106,8 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 
 	pthread_mutex_lock(&me->loop->lock);
 	while (me->leads && (timer = timers_expired(&me->loop->timers, now))) {
-		if (engine_source_is_closing(
-			    /* a callback may have set the timer after the source was closed */
-			    timer->source))
+		/* a callback may have set the timer after the source was closed */
+		if (timer->source && timer->source->closed)
 			continue;
 		if (!engine_source_is_occupied(timer->source))
 			break;
@@ -160,22 +153,15 @@ static struct eng_task *leader_next_task(struct eng_runner *me, unsigned *left)
 	return task;
 }
 
-static unsigned leader_count_tasks(struct eng_runner *me)
-{
-	unsigned n;
-
-	pthread_mutex_lock(&me->loop->lock);
-	n = me->loop->num_tasks;
-	pthread_mutex_unlock(&me->loop->lock);
-	return n;
-}
-
 /* Run each task that is queued now once. Tasks that are queued meanwhile run in a later turn. */
 static void leader_run_tasks(struct eng_runner *me)
 {
-	unsigned left = leader_count_tasks(me);
 	struct eng_task *task;
+	unsigned left;
 
+	pthread_mutex_lock(&me->loop->lock);
+	left = me->loop->num_tasks;
+	pthread_mutex_unlock(&me->loop->lock);
 	while ((task = leader_next_task(me, &left))) {
 		task->run(task);
 		runner_finish(me);

@@ -9,7 +9,6 @@
  * next event usually comes within that time. With two CPUs the leader spins only while one of them
  * seems to be spare (doc/policy.md, R9).
  */
-#include <string.h>
 
 #include "base/clock.h"
 #include "softrnic/io/config.h"

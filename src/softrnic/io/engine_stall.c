@@ -33,21 +33,15 @@ static struct timespec guard_time(uint64_t ns)
 
 /* --- workers: called with eng.lock ---------------------------------------------------------- */
 
-static unsigned worker_count_work(void)
+static bool worker_is_missing(void)
 {
-	unsigned n = eng.vacant;
+	unsigned work = eng.vacant;
 	struct list *it;
 
 	list_for_each (it, &eng.handed)
-		n++;
-	return n;
-}
-
-static bool worker_is_missing(void)
-{
+		work++;
 	return eng.guarded &&
-	       (eng.workers < eng.spares ||
-		(worker_count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
+	       (eng.workers < eng.spares || (work > eng.idle_workers && eng.workers < WORKERS_MAX));
 }
 
 void guard_call(void)
@@ -96,38 +90,22 @@ static void worker_wake_next(void)
 		poller_wake(&eng.work);
 }
 
-/* The lock of the task's loop guards the flag `queued`, because another thread may queue the task
- * again immediately. */
-static struct eng_task *worker_take_task(void)
+static void worker_run_task(struct eng_runner *me)
 {
 	struct eng_task *task = container_of(list_pop(&eng.handed), struct eng_task, link);
 	struct eng_loop *l = engine_loop_of(task->source);
 
+	/* The lock of the task's loop guards the flag `queued`, because another thread may queue
+	 * the task again immediately. */
 	pthread_mutex_lock(&l->lock);
 	task->queued = false;
 	pthread_mutex_unlock(&l->lock);
-	return task;
-}
-
-static void worker_run_task(struct eng_runner *me)
-{
-	struct eng_task *task = worker_take_task();
-
 	runner_begin(me, NULL);
 	worker_wake_next();
 	pthread_mutex_unlock(&eng.lock);
 	task->run(task);
 	pthread_mutex_lock(&eng.lock);
 	runner_end(me);
-}
-
-static struct eng_loop *worker_find_vacant(void)
-{
-	unsigned i = 0;
-
-	while (!eng.loop[i]->vacant)
-		i++;
-	return eng.loop[i];
 }
 
 static void worker_become_leader(struct eng_runner *me, struct eng_loop *l)
@@ -161,7 +139,11 @@ static void worker_add(struct eng_runner *me)
 /* Lead the loop until another thread replaces this one. */
 static void worker_lead(struct eng_runner *me)
 {
-	worker_become_leader(me, worker_find_vacant());
+	unsigned i = 0;
+
+	while (!eng.loop[i]->vacant)
+		i++;
+	worker_become_leader(me, eng.loop[i]);
 	worker_wake_next();
 	/* this worker may have been woken for a task, so wake another worker for it */
 	if (worker_is_missing())
@@ -172,15 +154,6 @@ static void worker_lead(struct eng_runner *me)
 	pthread_setname_np(pthread_self(), "softrnic-stall");
 	pthread_mutex_lock(&eng.lock);
 	worker_add(me);
-}
-
-/* The allocator reserves memory for a thread by mmap() in the thread's first call. Make this call
- * now, because a later mmap() may have to wait. */
-static void worker_prepare_allocator(void)
-{
-	void *volatile p = malloc(64);
-
-	free(p);
 }
 
 /* Called with the lock. */
@@ -201,8 +174,12 @@ static void worker_run(struct eng_runner *me)
 
 static void *worker_main(void *runner)
 {
+	/* The allocator reserves memory for a thread by mmap() in the thread's first call. Make
+	 * this call now, because a later mmap() may have to wait. */
+	void *volatile p = malloc(64);
+
+	free(p);
 	engine_here = runner;
-	worker_prepare_allocator();
 	pthread_mutex_lock(&eng.lock);
 	worker_run(runner);
 	return NULL;

@@ -6,15 +6,6 @@
 
 #include "base/safecopy.h"
 
-size_t link_iov_len(const struct iovec *iov, int n)
-{
-	size_t sum = 0;
-
-	for (int i = 0; i < n; i++)
-		sum += iov[i].iov_len;
-	return sum;
-}
-
 void link_iov_shorten(struct iovec *iov, int n, size_t len)
 {
 	for (int i = 0; i < n; i++) {

@@ -187,7 +187,15 @@ ssize_t link_iov_put(const struct iovec *iov, int n, const void *bytes, size_t l
 /* Copy at most `size` bytes out of the list's memory, which may be gone. The results are those of
  * link_iov_put(). */
 ssize_t link_iov_get(const struct iovec *iov, int n, void *buf, size_t size);
-size_t link_iov_len(const struct iovec *iov, int n);
+static inline size_t link_iov_len(const struct iovec *iov, int n)
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += iov[i].iov_len;
+	return sum;
+}
+
 void link_iov_shorten(struct iovec *iov, int n, size_t len);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link.h"

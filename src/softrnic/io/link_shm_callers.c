@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/ownfd.h"
 #include "base/rand.h"
@@ -107,28 +106,23 @@ static enum shm_state callers_add(struct shm_callers *c, int fd)
 	return SHM_NONE;
 }
 
-/* Handle a call that is not the peer's. Too many of them may be an attempt to keep this process
- * busy. */
-static enum shm_state callers_judge(struct shm_callers *c, int fd)
-{
-	enum shm_state why = c->calls++ == SHM_CALLS_MAX ? SHM_WHY_STRANGERS : SHM_NONE;
-
-	if (!why && shm_socket_is_permitted(fd))
-		return callers_add(c, fd);
-	shm_socket_close(fd);
-	return why;
-}
-
 /* Accept one more caller. Returns false if no caller waits, or after an error. */
 static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 {
 	int fd = ownfd_mark(accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
 
-	if (fd >= 0)
-		*why = callers_judge(c, fd);
-	else if (errno != EAGAIN && errno != ECONNABORTED)
-		*why = SHM_WHY_SOCKET;
-	return fd >= 0 && !*why;
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED)
+			*why = SHM_WHY_SOCKET;
+		return false;
+	}
+	/* Too many calls that are not the peer's may be an attempt to keep this process busy. */
+	*why = c->calls++ == SHM_CALLS_MAX ? SHM_WHY_STRANGERS : SHM_NONE;
+	if (!*why && shm_socket_is_permitted(fd))
+		*why = callers_add(c, fd);
+	else
+		shm_socket_close(fd);
+	return !*why;
 }
 
 /* Returns the index of the first caller, from `from` on, that has sent its nonce, or n_silent if

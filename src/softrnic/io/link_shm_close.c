@@ -2,7 +2,6 @@
 #include "softrnic/io/link_shm_close.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,12 +117,6 @@ static void *closer_run(void *arg)
 	return NULL;
 }
 
-static void closer_start(void)
-{
-	if (closer_enter() && thread_start(NULL, CLOSER_STACK, closer_run, NULL))
-		atomic_fetch_sub(&closers, 1);
-}
-
 void shm_close_passed(const int *fds, int n)
 {
 	struct shm_closing *c = n ? malloc(sizeof(*c) + (size_t)n * sizeof(int)) : NULL;
@@ -138,7 +131,8 @@ void shm_close_passed(const int *fds, int n)
 		for (int i = 0; i < n; i++)
 			spare_put(fds[i]);
 	}
-	closer_start();
+	if (closer_enter() && thread_start(NULL, CLOSER_STACK, closer_run, NULL))
+		atomic_fetch_sub(&closers, 1);
 }
 
 bool shm_closing_is_slow(void)

@@ -56,12 +56,6 @@ static int shm_reader_sleeps(struct link_shm *s)
 	return ring_reader_sleeps(&s->rx);
 }
 
-static int shm_writer_sleeps(struct link_shm *s)
-{
-	s->flags_set++;
-	return ring_writer_sleeps(&s->tx);
-}
-
 /* --- reports -------------------------------------------------------------------------------- */
 
 void link_shm_watch_socket(struct link_shm *s)
@@ -103,8 +97,9 @@ static bool shm_is_to_be_woken(const struct link_shm *s)
  * -EPROTO. */
 static int shm_report_room(struct link_shm *s)
 {
-	int there = shm_writer_sleeps(s);
+	int there = ring_writer_sleeps(&s->tx);
 
+	s->flags_set++;
 	s->room_reported = !there;
 	link_shm_watch_socket(s);
 	return there;
@@ -187,15 +182,6 @@ void link_shm_wait_end(struct link *l)
 		shm_drain(s);
 }
 
-/* Have bytes arrived? If none have, the wake-up belonged to an earlier wait and has cleared the
- * reader's flag of the present wait. So set the flag again, unless the present wait is over. */
-static bool shm_has_bytes(struct link_shm *s)
-{
-	if (link_shm_pending(&s->link, 1))
-		return true;
-	return shm_is_to_be_woken(s) && shm_reader_sleeps(s);
-}
-
 static void shm_found_room(struct link_shm *s)
 {
 	s->waits_room = false;
@@ -263,7 +249,10 @@ unsigned link_shm_ready(struct link *l, unsigned polled)
 		ready |= polled & READY_WRITE;
 	if (s->rx_on && (woken != 1 || polled & READY_HANGUP))
 		s->looks_below = true;
-	if (s->rx_on && shm_has_bytes(s))
+	/* Without bytes the wake-up belonged to an earlier wait and has cleared the reader's flag of
+	 * the present wait. So set the flag again, unless the present wait is over. */
+	if (s->rx_on &&
+	    (link_shm_pending(&s->link, 1) || (shm_is_to_be_woken(s) && shm_reader_sleeps(s))))
 		ready |= READY_READ | (polled & READY_HANGUP);
 	if (s->tx_on && shm_has_room(s))
 		ready |= READY_WRITE;

@@ -249,22 +249,18 @@ static enum meet_next meet_prove(struct meet *m)
 	return meet_say(m, EXT_LINK_PROOF, m->theirs, MEET_PROVED);
 }
 
-/* The responder has returned a nonce that another process sent: deny it. */
-static enum meet_next meet_deny(struct meet *m)
+static enum meet_next meet_get_met(struct meet *m, const uint8_t *token)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];
 
+	if (meet_is_ours(m, token)) {
+		m->has_ours = true;
+		return meet_prove(m);
+	}
+	/* The responder has returned a nonce that another process sent: deny it. */
 	if (m->denied++ == SHM_CALLS_MAX)
 		return meet_fail(m, SHM_WHY_UNPROVEN);
 	return meet_say(m, EXT_LINK_PROOF, nobody, MEET_CALLS);
-}
-
-static enum meet_next meet_get_met(struct meet *m, const uint8_t *token)
-{
-	if (!meet_is_ours(m, token))
-		return meet_deny(m);
-	m->has_ours = true;
-	return meet_prove(m);
 }
 
 static enum meet_next meet_get_greeting(struct meet *m)

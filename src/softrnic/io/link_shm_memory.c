@@ -91,16 +91,6 @@ static int memory_reserve(uint64_t len)
 	return 0;
 }
 
-/* Exclude the memory from fork(): a forked child that writes to the rings would disturb its
- * parent's connection. */
-static int memory_prepare(void *base, uint64_t len)
-{
-	if (madvise(base, len, MADV_DONTFORK) || madvise(base, len, MADV_POPULATE_WRITE))
-		return -errno;
-	madvise(base, len, MADV_DONTDUMP);
-	return 0;
-}
-
 static int memory_map(int fd, uint64_t ring_size, struct shm_memory *m)
 {
 	uint64_t len = memory_len(ring_size);
@@ -109,11 +99,14 @@ static int memory_map(int fd, uint64_t ring_size, struct shm_memory *m)
 
 	if (base == MAP_FAILED)
 		return -errno;
-	ret = memory_prepare(base, len);
-	if (ret) {
+	/* Exclude the memory from fork(): a forked child that writes to the rings would disturb its
+	 * parent's connection. */
+	if (madvise(base, len, MADV_DONTFORK) || madvise(base, len, MADV_POPULATE_WRITE)) {
+		ret = -errno;
 		munmap(base, len);
 		return ret;
 	}
+	madvise(base, len, MADV_DONTDUMP);
 	*m = (struct shm_memory){.base = base, .ring_size = ring_size};
 	return 0;
 }
@@ -148,24 +141,20 @@ int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd)
 	return ret;
 }
 
-/* Does the file have all its pages? Files of huge pages, and files with other seals, are refused,
- * because their pages can be missing. */
-static bool memory_has_pages_of(int fd)
-{
-	struct statfs fs;
-
-	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC &&
-	       (uint64_t)fs.f_bsize == memory_page();
-}
-
 static bool memory_is_as_agreed(int fd, uint64_t ring_size)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
 	struct stat st;
 
-	return memory_is_valid_size(ring_size) && seals >= 0 &&
-	       (seals & MEMORY_SEALS) == MEMORY_SEALS && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	       (uint64_t)st.st_size == memory_len(ring_size) && memory_has_pages_of(fd);
+	if (!memory_is_valid_size(ring_size) || seals < 0 ||
+	    (seals & MEMORY_SEALS) != MEMORY_SEALS || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_size != memory_len(ring_size))
+		return false;
+	/* The file must have all its pages. Files of huge pages, and files with other seals, are
+	 * refused, because their pages can be missing. */
+	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC &&
+	       (uint64_t)fs.f_bsize == memory_page();
 }
 
 enum shm_state shm_memory_why(int err)

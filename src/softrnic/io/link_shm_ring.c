@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/safecopy.h"
+#include "softrnic/io/link.h"
 
 /*
  * A long copy is published in parts of this length, so that the other end can continue meanwhile.
@@ -67,7 +68,7 @@ bool ring_has_room_again(const struct ring *r)
 	return used <= r->size - r->size / RING_ROOM_SHARE || used > r->size;
 }
 
-static void ring_publish_tail(struct ring *r, size_t len)
+void ring_commit(struct ring *r, size_t len)
 {
 	r->at += len;
 	atomic_store_explicit(&r->shared->tail, r->at, memory_order_release);
@@ -89,20 +90,11 @@ static ssize_t ring_write_piece(struct ring *r, const uint8_t *from, size_t len,
 		done += part;
 		*unpublished += part;
 		if (*unpublished >= RING_PART) {
-			ring_publish_tail(r, *unpublished);
+			ring_commit(r, *unpublished);
 			*unpublished = 0;
 		}
 	}
 	return (ssize_t)done;
-}
-
-static size_t ring_wanted(const struct iovec *iov, int n)
-{
-	size_t sum = 0;
-
-	for (int i = 0; i < n; i++)
-		sum += iov[i].iov_len;
-	return sum;
 }
 
 /* Write one short piece as a whole, if the known room is large enough. Returns false if the caller
@@ -114,13 +106,13 @@ static bool ring_write_at_once(struct ring *r, const struct iovec *iov, size_t r
 	if (len > RING_PART || len > room || ring_piece(r, r->at, len) < len ||
 	    safecopy(r->bytes + (r->at & (r->size - 1)), iov->iov_base, len))
 		return false;
-	ring_publish_tail(r, len);
+	ring_commit(r, len);
 	return true;
 }
 
 ssize_t ring_write(struct ring *r, const struct iovec *iov, int n)
 {
-	ssize_t room = ring_room(r, ring_wanted(iov, n)), got = 0;
+	ssize_t room = ring_room(r, link_iov_len(iov, n)), got = 0;
 	size_t done = 0, unpublished = 0;
 
 	if (room <= 0)
@@ -138,7 +130,7 @@ ssize_t ring_write(struct ring *r, const struct iovec *iov, int n)
 			break;
 	}
 	if (unpublished)
-		ring_publish_tail(r, unpublished);
+		ring_commit(r, unpublished);
 	return done ? (ssize_t)done : got;
 }
 
@@ -148,11 +140,6 @@ size_t ring_lend(struct ring *r, void **to)
 
 	*to = r->bytes + (r->at & (r->size - 1));
 	return room > 0 ? ring_piece(r, r->at, ring_min((size_t)room, RING_LENT)) : 0;
-}
-
-void ring_commit(struct ring *r, size_t len)
-{
-	ring_publish_tail(r, len);
 }
 
 bool ring_wakes_reader(struct ring *r)

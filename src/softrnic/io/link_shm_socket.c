@@ -165,15 +165,6 @@ int shm_socket_send(int fd, const struct shm_packet *packet, int pass)
 	return sent == PACKET_LEN ? 0 : -EAGAIN;
 }
 
-static int packet_judge(ssize_t got, const struct shm_passed *passed, bool expects_fd)
-{
-	if (got == 0)
-		return -ECONNRESET;
-	if (got != PACKET_LEN || passed->n != expects_fd || passed->truncated)
-		return -EPROTO;
-	return 0;
-}
-
 /* Receive a packet. A descriptor that is not expected counts as an attempt to keep this process
  * busy. */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed)
@@ -185,8 +176,11 @@ int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ECONNRESET;
-	ret = packet_judge(got, &came, passed);
-	if (!ret)
+	if (got == 0)
+		ret = -ECONNRESET;
+	else if (got != PACKET_LEN || came.n != (passed != NULL) || came.truncated)
+		ret = -EPROTO;
+	else
 		ret = packet_decode(bytes, kind, packet);
 	if (!ret && passed)
 		*passed = came.fds[0];

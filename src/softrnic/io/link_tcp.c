@@ -215,14 +215,6 @@ static int link_tcp_listen(struct link *l)
 	return listen(fd, SOMAXCONN) ? -errno : 0;
 }
 
-/*
- * Does this error of accept(2) mean that the network ended the connection before it was accepted?
- */
-static bool link_tcp_has_gone(int err)
-{
-	return err == ECONNABORTED || err == EINTR || err == EPROTO;
-}
-
 static int link_tcp_accept(struct link *l, struct link **out)
 {
 	struct sockaddr_storage peer = {0};
@@ -232,8 +224,11 @@ static int link_tcp_accept(struct link *l, struct link **out)
 	struct link_tcp *t;
 	int ret;
 
+	/* After these errors the network ended the connection before it was accepted. */
+	if (fd < 0 && (errno == ECONNABORTED || errno == EINTR || errno == EPROTO))
+		return -ECONNABORTED;
 	if (fd < 0)
-		return link_tcp_has_gone(errno) ? -ECONNABORTED : -errno;
+		return -errno;
 	ret = link_tcp_new(fd, &t);
 	if (ret)
 		return ret;

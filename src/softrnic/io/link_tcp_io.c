@@ -22,25 +22,6 @@
  * this for its close. */
 #define FIN_WAITS_MS 60000u
 
-/* Most lists have one entry; for these the kernel is faster without a list. */
-static ssize_t link_tcp_recv_list(int fd, struct iovec *iov, int n)
-{
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-
-	if (n == 1)
-		return recv(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT);
-	return recvmsg(fd, &msg, MSG_DONTWAIT);
-}
-
-static ssize_t link_tcp_send_list(int fd, struct iovec *iov, int n)
-{
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-
-	if (n == 1)
-		return send(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n)
 {
 	struct link_tcp *t = link_tcp_of(l);
@@ -49,8 +30,10 @@ ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n)
 
 	if (__builtin_expect(t->trace != NULL, 0))
 		got = link_tcp_trace_recvmsg(t->trace, t->fd, &msg);
+	else if (n == 1) /* most lists have one entry; the kernel is faster without a list */
+		got = recv(t->fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT);
 	else
-		got = link_tcp_recv_list(t->fd, iov, n);
+		got = recvmsg(t->fd, &msg, MSG_DONTWAIT);
 	return got < 0 ? -errno : got;
 }
 
@@ -62,8 +45,10 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 
 	if (__builtin_expect(t->trace != NULL, 0))
 		sent = link_tcp_trace_sendmsg(t->trace, t->fd, &msg);
+	else if (n == 1) /* as in link_tcp_recv() */
+		sent = send(t->fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
-		sent = link_tcp_send_list(t->fd, iov, n);
+		sent = sendmsg(t->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return sent < 0 ? -errno : sent;
 }
 

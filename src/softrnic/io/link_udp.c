@@ -237,22 +237,6 @@ static void udp_get_peer(const struct msghdr *m, struct ud_packet *p)
 	p->port = ntohs(sin6->sin6_port);
 }
 
-static void udp_get_own_ipv6(const struct cmsghdr *c, struct ud_path *path)
-{
-	struct in6_pktinfo info;
-
-	memcpy(&info, CMSG_DATA(c), sizeof(info));
-	memcpy(path->to, &info.ipi6_addr, UD_GID_LEN);
-}
-
-static void udp_get_own_ipv4(const struct cmsghdr *c, struct ud_path *path)
-{
-	struct in_pktinfo info;
-
-	memcpy(&info, CMSG_DATA(c), sizeof(info));
-	udp_get_ipv4((const uint8_t *)&info.ipi_addr, path->to);
-}
-
 static uint8_t udp_get_int(const struct cmsghdr *c)
 {
 	int value;
@@ -263,9 +247,12 @@ static uint8_t udp_get_int(const struct cmsghdr *c)
 
 static void udp_get_control_ipv6(const struct cmsghdr *c, struct ud_path *path)
 {
+	struct in6_pktinfo own;
+
 	switch (c->cmsg_type) {
 	case IPV6_PKTINFO:
-		udp_get_own_ipv6(c, path);
+		memcpy(&own, CMSG_DATA(c), sizeof(own));
+		memcpy(path->to, &own.ipi6_addr, UD_GID_LEN);
 		break;
 	case IPV6_TCLASS:
 		path->traffic_class = udp_get_int(c);
@@ -280,9 +267,12 @@ static void udp_get_control_ipv6(const struct cmsghdr *c, struct ud_path *path)
 
 static void udp_get_control_ipv4(const struct cmsghdr *c, struct ud_path *path)
 {
+	struct in_pktinfo own;
+
 	switch (c->cmsg_type) {
 	case IP_PKTINFO:
-		udp_get_own_ipv4(c, path);
+		memcpy(&own, CMSG_DATA(c), sizeof(own));
+		udp_get_ipv4((const uint8_t *)&own.ipi_addr, path->to);
 		break;
 	case IP_TOS: /* this value is received as one byte, but sent as an int */
 		path->traffic_class = *CMSG_DATA(c);
@@ -295,22 +285,19 @@ static void udp_get_control_ipv4(const struct cmsghdr *c, struct ud_path *path)
 	}
 }
 
-static void udp_get_control(struct msghdr *m, struct ud_path *path)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level == IPPROTO_IPV6)
-			udp_get_control_ipv6(c, path);
-		else if (c->cmsg_level == IPPROTO_IP)
-			udp_get_control_ipv4(c, path);
-	}
-}
-
 static void udp_get(struct mmsghdr *m, struct ud_packet *p)
 {
+	struct cmsghdr *c;
+
 	p->path = (struct ud_path){.hop_limit = LINK_UDP_HOP_LIMIT};
 	p->len = m->msg_len;
 	udp_get_peer(&m->msg_hdr, p);
-	udp_get_control(&m->msg_hdr, &p->path);
+	for (c = CMSG_FIRSTHDR(&m->msg_hdr); c; c = CMSG_NXTHDR(&m->msg_hdr, c)) {
+		if (c->cmsg_level == IPPROTO_IPV6)
+			udp_get_control_ipv6(c, &p->path);
+		else if (c->cmsg_level == IPPROTO_IP)
+			udp_get_control_ipv4(c, &p->path);
+	}
 }
 
 int link_udp_recv(struct link_udp *u, struct ud_packet *packets, int n)

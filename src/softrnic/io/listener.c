@@ -34,11 +34,6 @@ static void listener_take(struct listener *l, struct link *link)
 		listener_admit_at(l, until);
 }
 
-static bool listener_lacks_resources(int ret)
-{
-	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -ENOBUFS;
-}
-
 /* Accept all connections, in turns, because readiness is reported only once. If no descriptor is
  * free, try again soon. */
 static void listener_accept(struct listener *l)
@@ -51,7 +46,7 @@ static void listener_accept(struct listener *l)
 			listener_take(l, link);
 			continue;
 		}
-		if (listener_lacks_resources(ret)) {
+		if (ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -ENOBUFS) {
 			LOG_ERROR_LIMITED("accept: %s; connections wait until a descriptor is free "
 					  "(see ulimit -n)",
 					  strerror(-ret));

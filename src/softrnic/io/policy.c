@@ -38,17 +38,12 @@ static void policy_count_followed(struct policy_send *s)
 		s->needed = FOLLOWED_MIN;
 }
 
-static void policy_was_alone(struct policy_send *s)
-{
-	unsigned needed = s->needed * FOLLOWED_GROWS;
-
-	s->needed = needed < FOLLOWED_MAX ? needed : FOLLOWED_MAX;
-}
-
 /* Did the Write before this post wait in vain? If it was not deferred: would it have waited in
  * vain? */
 static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now)
 {
+	unsigned needed;
+
 	if (s->sent_at) {
 		if (now - s->sent_at <= FOLLOWED_NS)
 			policy_count_followed(s);
@@ -56,8 +51,9 @@ static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now
 			s->followed = 0;
 		s->sent_at = 0;
 	} else if (s->late) {
+		needed = s->needed * FOLLOWED_GROWS;
 		if (may_wait)
-			policy_was_alone(s);
+			s->needed = needed < FOLLOWED_MAX ? needed : FOLLOWED_MAX;
 		s->late = false;
 	}
 }

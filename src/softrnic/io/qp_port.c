@@ -173,16 +173,6 @@ struct qp_dial *qp_port_news(struct qp_place *place)
 	return found;
 }
 
-/* Called with the lock: remove the dial from all lists. */
-static void port_forget(struct qp_dial *dial)
-{
-	list_del(&dial->link);
-	if (list_empty(&dial->everyone))
-		return;
-	list_del(&dial->everyone);
-	n_dials--;
-}
-
 struct qp_dial *qp_port_remove(struct qp_place *place, struct qp_dial *dial)
 {
 	struct list *first;
@@ -192,7 +182,11 @@ struct qp_dial *qp_port_remove(struct qp_place *place, struct qp_dial *dial)
 	if (!dial && first)
 		dial = container_of(first, struct qp_dial, link);
 	if (dial)
-		port_forget(dial);
+		list_del(&dial->link);
+	if (dial && !list_empty(&dial->everyone)) {
+		list_del(&dial->everyone);
+		n_dials--;
+	}
 	pthread_mutex_unlock(&port_lock);
 	return dial;
 }
@@ -269,13 +263,6 @@ static int port_new(void)
 	return 0;
 }
 
-/* Has the port a free number? The number 0xffffff is never used: in verbs it stands for all
- * multicast groups. */
-static bool port_has_room(const struct qp_port *p)
-{
-	return p->n < QP_PORT_QPS - (p->port == UINT16_MAX);
-}
-
 /* Called with the lock: assign the next free number of the port. */
 static void port_use(struct qp_port *p, struct qp_place *place)
 {
@@ -306,8 +293,10 @@ static bool port_take_one(struct qp_place *place, bool udp)
 	pthread_mutex_lock(&port_lock);
 	list_for_each (it, &ports) {
 		struct qp_port *p = container_of(it, struct qp_port, link);
+		/* The number 0xffffff is never used: in verbs it means all multicast groups. */
+		unsigned room = QP_PORT_QPS - (p->port == UINT16_MAX);
 
-		if (port_has_room(p) && (!udp || port_has_udp(p))) {
+		if (p->n < room && (!udp || port_has_udp(p))) {
 			port_use(p, place);
 			break;
 		}

@@ -57,21 +57,15 @@ static uint64_t trace_realtime_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-static uint32_t trace_captured(size_t original)
-{
-	uint64_t snaplen = config_get()->trace_snaplen;
-
-	return (uint32_t)(snaplen && original > snaplen ? snaplen : original);
-}
-
 /* Write a packet whose bytes are in the buffer. The end of the block may overwrite later bytes of
  * the buffer. */
 static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *comment)
 {
+	uint64_t snaplen = config_get()->trace_snaplen;
 	uint8_t *block = ip - PCAPNG_HEAD;
 	struct pcapng_packet packet = {
 		.time_ns = trace_realtime_ns(),
-		.captured = trace_captured(len),
+		.captured = (uint32_t)(snaplen && len > snaplen ? snaplen : len),
 		.original = (uint32_t)len,
 		.outbound = outbound,
 		.comment = comment,

@@ -181,31 +181,26 @@ void trace_file_append(const void *block, size_t len, uint64_t limit)
 	trace_file_stop();
 }
 
-static void trace_file_begin(void)
-{
-	uint8_t section[PCAPNG_SECTION_MAX];
-	size_t len = pcapng_encode_section(section, sizeof(section), WRITER, INTERFACE_NAME);
-
-	file.state = OPEN;
-	trace_file_append(section, len, 0);
-	if (file.state == OPEN)
-		LOG_NOTICE("connections are traced to %s", file.path);
-}
-
 bool trace_file_open(const char *name)
 {
+	uint8_t section[PCAPNG_SECTION_MAX];
 	const char *why;
+	size_t len;
 
 	if (file.state != UNTRIED)
 		return file.state == OPEN;
 	why = trace_file_try(name);
-	if (!why) {
-		trace_file_begin();
-		return file.state == OPEN;
+	if (why) {
+		LOG_ERROR("no connection is traced: SOFTRNIC_TRACE=%s: %s", name, why);
+		file.state = STOPPED;
+		return false;
 	}
-	LOG_ERROR("no connection is traced: SOFTRNIC_TRACE=%s: %s", name, why);
-	file.state = STOPPED;
-	return false;
+	file.state = OPEN;
+	len = pcapng_encode_section(section, sizeof(section), WRITER, INTERFACE_NAME);
+	trace_file_append(section, len, 0);
+	if (file.state == OPEN)
+		LOG_NOTICE("connections are traced to %s", file.path);
+	return file.state == OPEN;
 }
 
 bool trace_file_is_open(void)

@@ -63,14 +63,6 @@ static void ud_send_credits(struct ud_port *p)
 	p->credits.n = 0;
 }
 
-static void ud_take_credit(struct ud_port *p, const struct ud_packet *packet,
-			   const struct ud_header *h)
-{
-	lock_enter(&p->tx_lock);
-	p->made_room |= ud_flows_on_credit(&p->flows, packet, h->serial, h->qkey);
-	lock_leave(&p->tx_lock);
-}
-
 static void ud_take_message(struct ud_port *p, const struct ud_packet *packet,
 			    const struct ud_header *h)
 {
@@ -90,12 +82,15 @@ static void ud_deliver(struct ud_port *p, const struct ud_packet *packet)
 	struct ud_header h;
 
 	if (ud_header_decode(packet->bytes, packet->len, &h) || ud_port_of(h.to_qpn) != p->number ||
-	    !ud_is_from(packet, &h))
+	    !ud_is_from(packet, &h)) {
 		p->dropped++;
-	else if (h.opcode == UD_CREDIT)
-		ud_take_credit(p, packet, &h);
-	else
+	} else if (h.opcode == UD_CREDIT) {
+		lock_enter(&p->tx_lock);
+		p->made_room |= ud_flows_on_credit(&p->flows, packet, h.serial, h.qkey);
+		lock_leave(&p->tx_lock);
+	} else {
 		ud_take_message(p, packet, &h);
+	}
 }
 
 int ud_port_receive(struct ud_port *p)

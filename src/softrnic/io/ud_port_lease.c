@@ -40,17 +40,6 @@ static void ud_lease(struct ud_port *p, uint64_t now)
 	engine_set_timer(&p->again, now + UD_LEASE_NS);
 }
 
-/* Called with the receive lock after UD_POLLS polls: check whether they form a loop. */
-static void ud_note_polls(struct ud_port *p)
-{
-	uint64_t now = clock_now_ns();
-
-	if (now - p->polled_at < (UD_POLLS + p->polled) * UD_POLL_NS)
-		ud_lease(p, now);
-	p->polled_at = now;
-	p->polled = 0;
-}
-
 /* If no other thread receives any more, the engine receives again. A timer that fires during a wait
  * need not be set again here, because the end of the wait sets it. */
 static void ud_again(struct eng_timer *timer)
@@ -80,14 +69,21 @@ static void ud_end_loop(struct ud_port *p)
 
 void ud_port_poll(struct ud_port *p)
 {
+	uint64_t now;
 	int n;
 
 	if (!lock_try(&p->rx_lock))
 		return;
 	n = ud_port_receive(p);
 	p->polled += n > 0 ? (unsigned)n : 0;
-	if (++p->polls % UD_POLLS == 0)
-		ud_note_polls(p);
+	if (++p->polls % UD_POLLS == 0) {
+		now = clock_now_ns();
+		/* do these UD_POLLS polls form a loop? */
+		if (now - p->polled_at < (UD_POLLS + p->polled) * UD_POLL_NS)
+			ud_lease(p, now);
+		p->polled_at = now;
+		p->polled = 0;
+	}
 	lock_leave(&p->rx_lock);
 }
 

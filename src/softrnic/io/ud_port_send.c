@@ -41,14 +41,6 @@ static int ud_transmit(struct ud_port *p, int n)
 	return good ? sent : 1;
 }
 
-/* The end must wait until the socket takes packets. */
-static void ud_wait(struct ud_port *p, struct ud_end *end)
-{
-	if (list_empty(&end->waiting))
-		list_add_tail(&p->waiting, &end->waiting);
-	ud_watch(p);
-}
-
 /* The end must wait for a credit. */
 static void ud_hold(struct ud_port *p, struct ud_end *end)
 {
@@ -72,8 +64,11 @@ static int ud_send_locked(struct ud_port *p, struct ud_end *end, ud_gather_fn *g
 	if (n <= 0)
 		return n;
 	n = ud_transmit(p, n);
-	if (n == -EAGAIN)
-		ud_wait(p, end);
+	if (n == -EAGAIN) {
+		if (list_empty(&end->waiting))
+			list_add_tail(&p->waiting, &end->waiting);
+		ud_watch(p);
+	}
 	return n;
 }
 
