@@ -165,16 +165,6 @@ int softrnic_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
 }
 
-static void vcq_wait_acks(struct vcq *cq)
-{
-	struct ibv_cq *ibv = &cq->cq.ibv;
-
-	pthread_mutex_lock(&ibv->mutex);
-	while (ibv->comp_events_completed != atomic_load(&cq->delivered))
-		pthread_cond_wait(&ibv->cond, &ibv->mutex);
-	pthread_mutex_unlock(&ibv->mutex);
-}
-
 int softrnic_destroy_cq(struct ibv_cq *ibv)
 {
 	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
@@ -184,8 +174,12 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 		return EBUSY;
 	if (ch)
 		evq_cancel(&ch->q, &cq->node);
-	if (cq->generation == engine_generation())
-		vcq_wait_acks(cq);
+	if (cq->generation == engine_generation()) {
+		pthread_mutex_lock(&ibv->mutex);
+		while (ibv->comp_events_completed != atomic_load(&cq->delivered))
+			pthread_cond_wait(&ibv->cond, &ibv->mutex);
+		pthread_mutex_unlock(&ibv->mutex);
+	}
 	context_async_cancel(ibv->context, ibv);
 	if (ch)
 		vcq_quit(cq, ch);

@@ -58,21 +58,16 @@ void evq_push(struct evq *q, struct evq_node *n)
 	pthread_mutex_unlock(&q->lock);
 }
 
-static struct evq_node *evq_take(struct evq *q)
-{
-	struct list *l = list_pop(&q->nodes);
-	struct evq_node *n = l ? container_of(l, struct evq_node, link) : NULL;
-
-	if (n && --n->count > 0)
-		list_add_tail(&q->nodes, &n->link);
-	return n;
-}
-
 static bool evq_take_as(struct evq *q, bool taker, struct evq_node **n,
 			void (*taken)(struct evq_node *n))
 {
+	struct list *l;
+
 	pthread_mutex_lock(&q->lock);
-	*n = evq_take(q);
+	l = list_pop(&q->nodes);
+	*n = l ? container_of(l, struct evq_node, link) : NULL;
+	if (*n && --(*n)->count > 0)
+		list_add_tail(&q->nodes, l);
 	if (*n && taken)
 		taken(*n);
 	q->takers -= taker;

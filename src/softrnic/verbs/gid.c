@@ -33,16 +33,10 @@ struct link_addr gid_to_addr(const union ibv_gid *gid, uint32_t scope)
 	return addr;
 }
 
-static bool gid_is_zero(const uint8_t *bytes, size_t len)
-{
-	while (len > 0 && !bytes[len - 1])
-		len--;
-	return len == 0;
-}
-
 /* Returns the kind of an address, or GID_KINDS if the address names no host, or more than one. */
 static enum gid_kind gid_kind_of(const struct link_addr *addr)
 {
+	static const uint8_t zero[15];
 	const uint8_t *b = addr->bytes;
 
 	if (addr->family == LINK_IPV4) {
@@ -52,7 +46,7 @@ static enum gid_kind gid_kind_of(const struct link_addr *addr)
 	}
 	if (addr->family != LINK_IPV6 || b[0] == 0xff || link_addr_is_mapped(addr))
 		return GID_KINDS;
-	if (gid_is_zero(b, 15))
+	if (!memcmp(b, zero, sizeof(zero)))
 		return b[15] == 1 ? GID_LOOPBACK6 : GID_KINDS;
 	return gid_is_of_link(b) ? GID_IPV6_LINK : GID_IPV6;
 }

@@ -9,25 +9,21 @@
 
 #define PKEY_DEFAULT 0xffff /* the only partition key: full membership in the default partition */
 
-/*
- * An iWARP port has one GID, which contains a hardware address; here it contains the device's GUID.
- */
-static int gid_row_of_iwarp(struct ibv_context *context, unsigned index, struct gid_row *row)
+/* Read a row of the table. If the device looks like RoCE, the table has the GIDs of RoCE. Otherwise
+ * the table has the single GID of an iWARP port, which contains a hardware address; here it
+ * contains the device's GUID. */
+static int gid_row_of(struct ibv_context *context, unsigned index, struct gid_row *row)
 {
 	struct ibv_device_attr attr;
-	int ret = index == 0 ? -softrnic_query_device(context, &attr) : -EINVAL;
+	int ret;
 
+	if (config_get()->roce)
+		return gids_get(index, row);
+	ret = index == 0 ? -softrnic_query_device(context, &attr) : -EINVAL;
 	memset(row, 0, sizeof(*row));
 	if (!ret)
 		memcpy(row->gid.raw, &attr.node_guid, sizeof(attr.node_guid));
 	return ret;
-}
-
-/* Read a row of the table. If the device looks like RoCE, the table has the GIDs of RoCE; otherwise
- * it has the single GID of iWARP. */
-static int gid_row_of(struct ibv_context *context, unsigned index, struct gid_row *row)
-{
-	return config_get()->roce ? gids_get(index, row) : gid_row_of_iwarp(context, index, row);
 }
 
 int softrnic_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,19 +67,6 @@ static int id_addr_info_fill(struct rdma_addrinfo *rai, const struct addrinfo *a
 	return id_addr_dup(&rai->ai_dst_addr, &rai->ai_dst_len, ai->ai_addr, ai->ai_addrlen);
 }
 
-static int id_addr_info_set_source(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
-{
-	if (!hints || !hints->ai_src_len || rai->ai_src_addr)
-		return 0;
-	return id_addr_dup(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
-			   hints->ai_src_len);
-}
-
-static bool id_addr_is_hinted(const struct rdma_addrinfo *hints)
-{
-	return hints && (hints->ai_src_len || hints->ai_dst_len);
-}
-
 /* Is the port number too large? getaddrinfo(3) silently truncates it to 16 bits. */
 static bool id_addr_port_is_invalid(const char *service)
 {
@@ -96,8 +82,9 @@ static int id_addr_info_new(const struct addrinfo *ai, const struct rdma_addrinf
 	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
 	int err = rai ? id_addr_info_fill(rai, ai, hints) : ENOMEM;
 
-	if (!err)
-		err = id_addr_info_set_source(rai, hints);
+	if (!err && hints && hints->ai_src_len && !rai->ai_src_addr)
+		err = id_addr_dup(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
+				  hints->ai_src_len);
 	if (err) {
 		softrnic_freeaddrinfo(rai);
 		return err;
@@ -111,10 +98,10 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 {
 	int flags = hints ? hints->ai_flags : 0, gai, err;
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *ai;
+	bool hinted = hints && (hints->ai_src_len || hints->ai_dst_len);
 
 	if (!node && !service)
-		return id_errno(id_addr_is_hinted(hints) ? id_addr_info_new(NULL, hints, res)
-							 : EINVAL);
+		return id_errno(hinted ? id_addr_info_new(NULL, hints, res) : EINVAL);
 	if (service && id_addr_port_is_invalid(service))
 		return id_errno(EINVAL);
 	ask.ai_flags = (flags & RAI_PASSIVE ? AI_PASSIVE : 0) |

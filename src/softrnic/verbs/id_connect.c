@@ -36,12 +36,6 @@ static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
 };
 
-static struct stream_params *id_copy_remote(const struct cmid *id, struct stream_params *copy)
-{
-	*copy = *conn_remote(id->conn);
-	return copy;
-}
-
 /* The program now moves its queue pair, with the number that is in the reply. */
 static enum rdma_cm_event_type id_external_reply(struct cmid *id, struct stream_params *reply,
 						 int *status)
@@ -75,8 +69,10 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 		return; /* the request has vanished unanswered; accept will report the error */
 	if (id_is_datagram(id) && id_hides_event(id, event))
 		return;
-	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
-		remote = id_copy_remote(id, &copy);
+	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive)) {
+		copy = *conn_remote(id->conn);
+		remote = &copy;
+	}
 	if (event == STREAM_EV_ESTABLISHED) {
 		if (!conn_local(id->conn, &local))
 			id_set_local(id, &local);

@@ -224,14 +224,6 @@ int softrnic_ack_cm_event(struct rdma_cm_event *event)
 	return 0;
 }
 
-static void id_wait_acks(struct cmid *id)
-{
-	pthread_mutex_lock(&id->lock);
-	while (id->delivered != id->acked)
-		pthread_cond_wait(&id->acked_cv, &id->lock);
-	pthread_mutex_unlock(&id->lock);
-}
-
 void id_quiesce(struct cmid *id)
 {
 	struct evq_node *n;
@@ -242,8 +234,12 @@ void id_quiesce(struct cmid *id)
 	}
 	while ((n = evq_steal(&chan_of(id->pub.channel)->q, id_match_own, id)))
 		id_event_discard(n);
-	if (!id_is_removed(id))
-		id_wait_acks(id);
+	if (id_is_removed(id))
+		return;
+	pthread_mutex_lock(&id->lock);
+	while (id->delivered != id->acked)
+		pthread_cond_wait(&id->acked_cv, &id->lock);
+	pthread_mutex_unlock(&id->lock);
 }
 
 /*

@@ -12,19 +12,14 @@
 static _Atomic(uint64_t) taken[QP_NUM_PLAIN / 64]; /* one bit for each number */
 static atomic_uint next;
 
-/* Take the number `num`. Returns false if the number is in use. */
-static bool num_claim(uint32_t num)
-{
-	uint64_t bit = 1ull << num % 64;
-
-	return !(atomic_fetch_or(&taken[num / 64], bit) & bit);
-}
-
 int id_qp_num_take(uint32_t *num)
 {
+	uint64_t bit;
+
 	for (uint32_t i = 0; i < NUM_COUNT; i++) {
 		*num = NUM_FIRST + atomic_fetch_add(&next, 1) % NUM_COUNT;
-		if (num_claim(*num))
+		bit = 1ull << *num % 64;
+		if (!(atomic_fetch_or(&taken[*num / 64], bit) & bit))
 			return 0;
 	}
 	return -ENOMEM;

@@ -180,14 +180,6 @@ static int mem_make_next(const struct mr *mr, int flags, struct ibv_pd *pd, void
 	return ret;
 }
 
-/* Undo mem_make_next() and mem_count() for `next`. */
-static void mem_forget(struct mr *next)
-{
-	mem_count(vpd_of(next->ibv.pd), &next->backing, -1);
-	persist_region_put(next->backing.persist);
-	mr_discard(next);
-}
-
 /* All steps that may fail come before the region is killed. So after a failure the region is
  * unchanged. */
 int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t len,
@@ -205,7 +197,10 @@ int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *ad
 	mem_count(vpd_of(next->ibv.pd), &next->backing, 1);
 	ret = mem_end(handle->now);
 	if (ret) {
-		mem_forget(next);
+		/* undo mem_count() and mem_make_next() */
+		mem_count(vpd_of(next->ibv.pd), &next->backing, -1);
+		persist_region_put(next->backing.persist);
+		mr_discard(next);
 		errno = -ret;
 		return IBV_REREG_MR_ERR_INPUT;
 	}

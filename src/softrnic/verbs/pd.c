@@ -47,20 +47,14 @@ int softrnic_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-static bool parent_domain_is_valid(const struct ibv_parent_domain_init_attr *attr)
-{
-	uint32_t known =
-		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-
-	return attr->pd && !(attr->comp_mask & ~known);
-}
-
 struct ibv_pd *softrnic_alloc_parent_domain(struct ibv_context *context,
 					    struct ibv_parent_domain_init_attr *attr)
 {
+	uint32_t known =
+		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 	struct vpd *pd;
 
-	if (!parent_domain_is_valid(attr)) {
+	if (!attr->pd || attr->comp_mask & ~known) {
 		errno = EINVAL;
 		return NULL;
 	}

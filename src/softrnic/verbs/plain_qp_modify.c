@@ -40,15 +40,6 @@ static int plain_qp_move(struct plain_qp *p, const struct conn_qp_move *move)
 	return ret || move->to != IBV_QPS_RTS ? ret : plain_qp_limit(p);
 }
 
-static int plain_qp_end(struct plain_qp *p)
-{
-	int ret = conn_modify_qp(p->home, IBV_QPS_ERR);
-
-	if (!ret)
-		conn_plain_failed(p->home);
-	return ret;
-}
-
 /* Does the user change the path to the peer? In SQD verbs permits such a change, but here the
  * connection stays with its peer. */
 static bool plain_qp_leads_elsewhere(const struct plain_qp *p, const struct ibv_qp_attr *attr)
@@ -68,8 +59,12 @@ static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_q
 
 	if (to == IBV_QPS_RESET)
 		return plain_qp_reset(p);
-	if (to == IBV_QPS_ERR)
-		return plain_qp_end(p);
+	if (to == IBV_QPS_ERR) {
+		ret = conn_modify_qp(p->home, IBV_QPS_ERR);
+		if (!ret)
+			conn_plain_failed(p->home);
+		return ret;
+	}
 	if (from == IBV_QPS_SQD && mask & IBV_QP_AV && plain_qp_leads_elsewhere(p, attr))
 		return EOPNOTSUPP;
 	qp_attr_store(&p->attr, attr, mask);

@@ -45,21 +45,15 @@ int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *pos
 
 /* --- modify and query ----------------------------------------------------------------------- */
 
-static int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
-{
-	struct conn *c = qp_conn_of(ibv);
-
-	if (conn_is_removed(c))
-		return ENODEV;
-	return mask & IBV_QP_STATE ? conn_modify_qp(c, attr->qp_state) : 0;
-}
-
 int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	if (vud_is(ibv))
 		return vud_modify(ibv, attr, mask);
-	return plain_qp_is(ibv) ? plain_qp_modify(plain_qp_of(ibv), attr, mask)
-				: qp_modify(ibv, attr, mask);
+	if (plain_qp_is(ibv))
+		return plain_qp_modify(plain_qp_of(ibv), attr, mask);
+	if (conn_is_removed(qp_conn_of(ibv)))
+		return ENODEV;
+	return mask & IBV_QP_STATE ? conn_modify_qp(qp_conn_of(ibv), attr->qp_state) : 0;
 }
 
 int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,

@@ -12,13 +12,6 @@ enum { MIN_INLINE = 64 };
 
 /* --- requested attributes ------------------------------------------------------------------- */
 
-static bool qp_cap_is_valid(const struct ibv_qp_cap *cap, bool srq)
-{
-	return cap->max_send_wr <= RNIC_MAX_QP_WR && (srq || cap->max_recv_wr <= RNIC_MAX_QP_WR) &&
-	       cap->max_send_sge <= RNIC_MAX_SGE && (srq || cap->max_recv_sge <= RNIC_MAX_SGE) &&
-	       cap->max_inline_data <= RNIC_MAX_INLINE;
-}
-
 int qp_attr_check(const struct ibv_qp_init_attr *attr)
 {
 	return attr->qp_type == IBV_QPT_RC ? qp_attr_check_queues(attr) : EOPNOTSUPP;
@@ -26,9 +19,15 @@ int qp_attr_check(const struct ibv_qp_init_attr *attr)
 
 int qp_attr_check_queues(const struct ibv_qp_init_attr *attr)
 {
+	const struct ibv_qp_cap *cap = &attr->cap;
+
 	if (!attr->send_cq || !attr->recv_cq)
 		return EINVAL;
-	return qp_cap_is_valid(&attr->cap, attr->srq) ? 0 : EINVAL;
+	if (!attr->srq && (cap->max_recv_wr > RNIC_MAX_QP_WR || cap->max_recv_sge > RNIC_MAX_SGE))
+		return EINVAL;
+	if (cap->max_send_wr > RNIC_MAX_QP_WR || cap->max_send_sge > RNIC_MAX_SGE)
+		return EINVAL;
+	return cap->max_inline_data <= RNIC_MAX_INLINE ? 0 : EINVAL;
 }
 
 /* Set the granted attributes. Some inline data is granted even if the program requests none: other

@@ -31,38 +31,20 @@ struct ibv_mw *softrnic_alloc_mw(struct ibv_pd *ibv, enum ibv_mw_type type)
 	return &mw->ibv;
 }
 
-/* End the window's last binding. When the function returns, no thread accesses memory through the
- * binding any more; the deregistration of a region has the same effect. */
-static void window_close(struct mw *mw)
-{
-	struct mr *binding = mw_kill(mw);
-
-	conns_detach_binding(binding);
-	mw_unbind(binding);
-	mr_unref(binding);
-}
-
 int softrnic_dealloc_mw(struct ibv_mw *ibv)
 {
 	struct mw *mw = window_of(ibv);
 	struct vpd *pd = vpd_of(ibv->pd);
+	struct mr *binding = mw_kill(mw);
 
-	window_close(mw);
+	/* When this call returns, no thread accesses memory through the binding any more; the
+	 * deregistration of a region has the same effect. */
+	conns_detach_binding(binding);
+	mw_unbind(binding);
+	mr_unref(binding);
 	mw_delete(mw);
 	atomic_fetch_sub(&pd->users, 1);
 	return 0;
-}
-
-/*
- * End the former binding. This is done in the caller's thread, because it has to wait for other
- * connections. It is done after the request is posted, because a call that fails must change
- * nothing. When the request is about to be executed, it waits until the former binding is idle.
- */
-static void window_end_former(struct mr *former, struct ibv_qp *qp)
-{
-	mr_kill(former);
-	conns_detach_binding(former);
-	verbs_look_at_sends(qp);
 }
 
 static int window_post_bind(struct mw *mw, struct ibv_qp *qp, struct ibv_send_wr *wr)
@@ -96,7 +78,15 @@ int softrnic_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *
 	ret = window_post_bind(mw, qp, &wr);
 	if (!ret) {
 		ibv->rkey = rkey;
-		window_end_former(former, qp);
+		/*
+		 * End the former binding in the caller's thread, because this has to wait for other
+		 * connections, and after the request is posted, because a call that fails must
+		 * change nothing. When the request is about to be executed, it waits until the
+		 * former binding is idle.
+		 */
+		mr_kill(former);
+		conns_detach_binding(former);
+		verbs_look_at_sends(qp);
 	}
 	mr_unref(former);
 	return ret;
