@@ -82,6 +82,16 @@ static inline uint64_t rcursor_le(struct rcursor *c, size_t width)
 	return v;
 }
 
+/* Read a boolean of 1 to 8 bytes. Values other than 0 and 1 set `bad`, so that each value has only
+ * one encoding. */
+static inline bool rcursor_bool(struct rcursor *c, size_t width)
+{
+	uint64_t v = rcursor_le(c, width);
+
+	c->bad |= v > 1;
+	return v == 1;
+}
+
 static inline struct wcursor wcursor_init(void *buf, size_t len)
 {
 	return (struct wcursor){.start = buf, .p = buf, .end = (uint8_t *)buf + len};

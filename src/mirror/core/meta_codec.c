@@ -206,22 +206,13 @@ void meta_promise_encode(const struct meta_promise *promise, struct wcursor *c)
 	wcursor_u8(c, view->insync);
 }
 
-/* A boolean is 0 or 1; any other value is refused. */
-static bool codec_get_bool(struct rcursor *c, size_t width)
-{
-	uint64_t v = rcursor_le(c, width);
-
-	c->bad |= v > 1;
-	return v;
-}
-
 bool meta_promise_decode(struct rcursor *c, struct meta_promise *promise)
 {
 	struct mirror_view *view = &promise->seen.view;
 	uint8_t phase;
 
 	promise->epoch = epoch_get(c);
-	promise->is_lost = codec_get_bool(c, 4);
+	promise->is_lost = rcursor_bool(c, 4);
 	rcursor_le(c, 4);
 	promise->seen.revision = rcursor_le(c, 8);
 	promise->seen.config_number = rcursor_le(c, 8);
@@ -230,8 +221,8 @@ bool meta_promise_decode(struct rcursor *c, struct meta_promise *promise)
 	phase = rcursor_u8(c);
 	view->phase = phase;
 	view->primary = rcursor_u8(c);
-	view->clean = codec_get_bool(c, 1);
-	view->forced = codec_get_bool(c, 1);
+	view->clean = rcursor_bool(c, 1);
+	view->forced = rcursor_bool(c, 1);
 	view->insync = rcursor_u8(c);
 	return !c->bad && phase <= MIRROR_PHASE_SERVING &&
 	       (view->primary < MIRROR_MEMBERS_MAX || view->primary == MIRROR_NO_SLOT);
@@ -287,7 +278,7 @@ bool meta_members_decode(struct rcursor *c, struct meta_members *members)
 		uint64_t port;
 
 		member->id = rcursor_le(c, 8);
-		member->has_bitmap = codec_get_bool(c, 4);
+		member->has_bitmap = rcursor_bool(c, 4);
 		port = rcursor_le(c, 4);
 		c->bad |= port > UINT16_MAX;
 		member->port = (uint16_t)port;

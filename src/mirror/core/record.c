@@ -101,14 +101,6 @@ static void record_get_text(struct rcursor *c, char *text, size_t size)
 	memcpy(text, bytes, len);
 }
 
-static bool record_get_bool(struct rcursor *c)
-{
-	uint8_t v = rcursor_u8(c);
-
-	c->bad |= v > 1;
-	return v;
-}
-
 static void record_put_config(struct wcursor *c, const struct mirror_config *config)
 {
 	wcursor_le(c, config->number, 8);
@@ -167,7 +159,7 @@ static void record_get_config(struct rcursor *c, struct mirror_config *config)
 	config->slow_ms = (uint32_t)rcursor_le(c, 4);
 	config->holdoff_ms = (uint32_t)rcursor_le(c, 4);
 	config->blocked_ms = (uint32_t)rcursor_le(c, 4);
-	config->local_error_continues = record_get_bool(c);
+	config->local_error_continues = rcursor_bool(c, 1);
 	members = rcursor_u8(c);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (members & MIRROR_BIT(slot))
@@ -191,8 +183,8 @@ static void record_get_view(struct rcursor *c, struct mirror_view *view)
 	view->seq = rcursor_le(c, 8);
 	view->phase = rcursor_u8(c);
 	view->primary = rcursor_u8(c);
-	view->clean = record_get_bool(c);
-	view->forced = record_get_bool(c);
+	view->clean = rcursor_bool(c, 1);
+	view->forced = rcursor_bool(c, 1);
 	view->insync = rcursor_u8(c);
 }
 

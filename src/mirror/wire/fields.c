@@ -67,11 +67,6 @@ uint8_t fields_get_slot(struct rcursor *c)
 	return slot;
 }
 
-bool fields_get_bool(struct rcursor *c)
-{
-	return fields_get_below(c, 2);
-}
-
 uint8_t fields_get_flags(struct rcursor *c, uint8_t known)
 {
 	uint8_t flags = rcursor_u8(c);

@@ -22,7 +22,6 @@ void fields_get_view(struct rcursor *c, struct mirror_view *view);
 uint8_t fields_get_below(struct rcursor *c, unsigned end);
 /* Reads a member's slot, or MIRROR_NO_SLOT. */
 uint8_t fields_get_slot(struct rcursor *c);
-bool fields_get_bool(struct rcursor *c);
 /* Reads one byte in which only bits of `known` may be set. */
 uint8_t fields_get_flags(struct rcursor *c, uint8_t known);
 /* Reads a text without a NUL inside, and ends it with a NUL. */

@@ -130,7 +130,7 @@ int greeting_reply_decode(const void *buf, size_t len, struct greeting_reply *re
 	rc = greeting_open(&c, REPLY_MAGIC, &reply->versions, &reply->status);
 	if (rc)
 		return rc;
-	reply->has_secret = fields_get_bool(&c);
+	reply->has_secret = rcursor_bool(&c, 1);
 	c.bad |= rcursor_le(&c, 3) != 0 || reply->status >= GREETING_STATUS_END;
 	reply->known = epoch_get(&c);
 	fields_get_bytes(&c, reply->nonce, GREETING_NONCE);

@@ -274,7 +274,7 @@ static void message_get_cleared(struct rcursor *c, struct message *m)
 {
 	struct message_cleared *cleared = &m->cleared;
 
-	cleared->is_under_way = fields_get_bool(c);
+	cleared->is_under_way = rcursor_bool(c, 1);
 	cleared->blocks = (uint16_t)rcursor_le(c, 2);
 	cleared->error = (uint16_t)rcursor_le(c, 2);
 	cleared->offset = rcursor_le(c, 8);

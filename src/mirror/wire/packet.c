@@ -110,7 +110,7 @@ static void packet_put_unmap(struct wcursor *c, const struct packet *p)
 
 static void packet_get_unmap(struct rcursor *c, struct packet *p)
 {
-	p->unmap.clean = fields_get_bool(c);
+	p->unmap.clean = rcursor_bool(c, 1);
 }
 
 static void packet_put_entry(struct wcursor *c, const struct packet *p)
@@ -139,7 +139,7 @@ static void packet_put_swap(struct wcursor *c, const struct packet *p)
 
 static void packet_get_swap(struct rcursor *c, struct packet *p)
 {
-	p->swap.promotes = fields_get_bool(c);
+	p->swap.promotes = rcursor_bool(c, 1);
 	p->swap.revision = rcursor_le(c, 8);
 	packet_get_record(c, &p->swap.before);
 	packet_get_record(c, &p->swap.after);
@@ -186,7 +186,7 @@ static void packet_put_serve(struct wcursor *c, const struct packet *p)
 static void packet_get_serve(struct rcursor *c, struct packet *p)
 {
 	p->serve.epoch = epoch_get(c);
-	p->serve.forced = fields_get_bool(c);
+	p->serve.forced = rcursor_bool(c, 1);
 }
 
 static void packet_put_lost(struct wcursor *c, const struct packet *p)

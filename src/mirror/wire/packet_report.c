@@ -86,12 +86,12 @@ void packet_get_order(struct rcursor *c, struct packet *p)
 {
 	p->order.order = fields_get_below(c, PACKET_ORDER_END);
 	p->order.member = fields_get_slot(c);
-	p->order.flag = fields_get_bool(c);
+	p->order.flag = rcursor_bool(c, 1);
 	p->order.timeout_ms = (uint32_t)rcursor_le(c, 4);
 	p->order.rate = rcursor_le(c, 8);
 	/* A daemon of version 1 orders a scrub as a repair: recognise it by its number. */
 	p->order.is_automatic =
-		packet_has_findings(p) ? fields_get_bool(c) : p->id == PACKET_SCRUB_ID;
+		packet_has_findings(p) ? rcursor_bool(c, 1) : p->id == PACKET_SCRUB_ID;
 	if (!p->order.order)
 		c->bad = true;
 }

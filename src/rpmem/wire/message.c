@@ -62,16 +62,6 @@ static void message_get_bytes(struct rcursor *c, void *dst, size_t len)
 		memcpy(dst, at, len);
 }
 
-/* Accept only 0 and 1 as a flag, so that each decoded message has only one encoding. */
-static bool message_get_flag(struct rcursor *c)
-{
-	uint8_t v = rcursor_u8(c);
-
-	if (v > 1)
-		c->bad = true;
-	return v == 1;
-}
-
 static void message_put_attr(struct wcursor *c, const struct wire_attr *a)
 {
 	wcursor_bytes(c, a->signature, sizeof(a->signature));
@@ -110,7 +100,7 @@ static void message_put_optional_attr(struct wcursor *c, bool has, const struct 
 
 static bool message_get_optional_attr(struct rcursor *c, struct wire_attr *a)
 {
-	bool has = message_get_flag(c);
+	bool has = rcursor_bool(c, 1);
 
 	if (has)
 		message_get_attr(c, a);

@@ -96,10 +96,26 @@ static void little_endian_fields_come_back(void **state)
 	assert_true(w.bad);
 }
 
+static void a_boolean_is_0_or_1(void **state)
+{
+	static const uint8_t bytes[] = {0, 1, 0, 0, 0, 2, 0, 1};
+	struct rcursor r = rcursor_init(bytes, 5), two = rcursor_init(bytes + 5, 1);
+	struct rcursor high = rcursor_init(bytes + 6, 2);
+
+	assert_false(rcursor_bool(&r, 1));
+	assert_true(rcursor_bool(&r, 4));
+	assert_false(r.bad);
+	rcursor_bool(&two, 1);
+	assert_true(two.bad);
+	rcursor_bool(&high, 2);
+	assert_true(high.bad);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(little_endian_fields_come_back),
+		cmocka_unit_test(a_boolean_is_0_or_1),
 		cmocka_unit_test(fields_come_back_as_written_and_in_network_order),
 		cmocka_unit_test(a_read_past_the_end_gives_zero_and_stays_bad),
 		cmocka_unit_test(a_write_past_the_end_is_dropped),
