@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed: no page has a mark, and no page can get one. */
+/* In a zeroed struct no page has a mark, and no page can get one. */
 struct folio_marks {
 	_Atomic unsigned char *bits; /* one bit for each page; NULL: out of memory */
 	uint64_t len;                /* bytes of the part of the file that has marks */
@@ -36,8 +36,8 @@ void folio_marks_fini(struct folio_marks *marks);
  * Call this when the pages of a shared mapping at addr, which begin at `offset` in the file, are
  * about to be stored to, or have been written back. The call splits the folios that reach beyond
  * these pages. A page can be split off only if it is in the process's page table, so the caller
- * loads from the first and the last page first. If the address range has another use by now, the
- * call does no harm. Thread-safe.
+ * loads from the first and the last page first. If another mapping has replaced this one by now,
+ * the call does no harm. Thread-safe.
  */
 void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, uint64_t len);
 

@@ -2,8 +2,9 @@
 /*
  * log.h -- logs one line per state change or first error to a sink, to standard error, or to both.
  *
- * Each shared library has its own copy of the log, with its own sink and its own two levels. While
- * neither receiver is set, nothing is written. A disabled level costs one load and one branch.
+ * Each shared library has its own copy of the log, with its own sink and its own two levels.
+ * Nothing is written before a sink or a level for standard error is set. A disabled level costs one
+ * load and one branch.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -24,7 +25,8 @@ enum log_level {
 typedef void log_sink(enum log_level level, const char *file, int line, const char *func,
 		      const char *text);
 
-extern enum log_level log_threshold; /* the higher of the two receivers' levels */
+/* the higher of the sink's level and the level for standard error */
+extern enum log_level log_threshold;
 
 /* Set the sink and its level, or the level for standard error. Thread-safe. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);

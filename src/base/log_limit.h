@@ -15,7 +15,7 @@
 #define LOG_LIMIT_LINES     5 /* most lines in a period */
 #define LOG_LIMIT_PERIOD_MS 10000
 
-/* Zeroed: no line was logged yet. */
+/* In a zeroed struct no line was logged yet. */
 struct log_limit {
 	/* the number of the period, and the number of lines requested in that period */
 	uint64_t state;

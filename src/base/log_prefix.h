@@ -6,8 +6,8 @@
 #include "base/log.h"
 
 /*
- * "<3>" for an error (sd-daemon(3)) if standard error is connected to the journal; else "". The
- * function compares JOURNAL_STREAM with the descriptor, because a child may have inherited the
+ * Returns "<3>" for an error (sd-daemon(3)) if standard error is connected to the journal; else "".
+ * The function compares JOURNAL_STREAM with the descriptor, because a child may have inherited the
  * variable but not the descriptor. Thread-safe.
  */
 const char *log_prefix(enum log_level level);

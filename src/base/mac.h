@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mac.h -- computes a code (keyed BLAKE2b-256 over several parts) that proves that an end has a
- * key. The protocol decides what the code covers. Thread-safe.
+ * mac.h -- computes a message authentication code (keyed BLAKE2b-256 over several parts), by which
+ * an end proves that it knows a key. The protocol decides what the code covers. Thread-safe.
  */
 #ifndef BASE_MAC_H
 #define BASE_MAC_H

@@ -11,10 +11,12 @@ struct text_size {
 	char text[32];
 };
 
-/* "64 MiB" if the size is a whole number of a unit, else bytes. */
+/* Returns the size in the largest unit of which it is a whole multiple: "64 MiB" for 67108864, and
+ * "1000 bytes" for 1000. */
 struct text_size text_size(uint64_t bytes);
 
-/* "67108864 bytes", for lines in which another size is not a whole number of MiB. */
+/* Returns the size in bytes: "67108864 bytes". Used where the same line also shows a size that is
+ * not a whole multiple of a larger unit, so that a reader can compare both. */
 struct text_size text_bytes(uint64_t bytes);
 
 /*

@@ -67,10 +67,11 @@ struct ibv_context *plain_qp_adopt(struct ibv_context *ctx);
  * requested, because programs print no more than "Failed to modify QP".
  */
 void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask);
-/* The queue pair is about to end with its id: remember its address. Returns 0, or -1 with errno. */
+/* Remember the address of a queue pair that is about to end with its id. Returns 0, or -1 with
+ * errno. */
 int shim_id_remember_qp(const struct ibv_qp *qp);
 /* Has the queue pair ended with its id, so that it must not be accessed? Returns true only once for
- * each such queue pair. */
+ * each remembered queue pair. */
 bool shim_id_forget_qp(const struct ibv_qp *qp);
 
 /* choose.c: let a real device serve the id if the device owns the local address or reaches the

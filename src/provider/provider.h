@@ -45,7 +45,7 @@
  * silence after which the peer counts as lost (0: default, -1: never). It must be called before
  * connect or accept. set_owner() must be called before connect; it names the owner, and the target
  * ends connections that other processes made for the same owner. cancel_connect() may be called
- * from any thread; an UNREACHABLE event follows, unless the outcome was decided before. abandon()
+ * from any thread; an UNREACHABLE event follows, unless the outcome was already known. abandon()
  * must be called before the queue pair and the id are destroyed. If no disconnect was begun, the
  * connection then sends nothing more, as far as the device can prevent sending. wait_X() does the
  * same as get_X(), but with a time limit (-1: for ever), whether or not the descriptor is
@@ -83,7 +83,7 @@
 	PROVIDER_EXT_CALLS(X)
 /* clang-format on */
 
-/* Which end of a connection the address belongs to. */
+/* The end of the connection to which the address belongs. */
 enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
 
 struct provider {

@@ -6,8 +6,8 @@
  * The kernel's event channel reports only the kernel's own events. So an event channel of this
  * provider is an epoll set of the kernel's channel and, if needed, a timer. Its descriptor is
  * readable when either of the two has an event, and the earlier event is returned. After a connect
- * was given up, the kernel's id still exists until it is destroyed. Later events of the kernel for
- * this id are acknowledged and dropped.
+ * was given up, the kernel's id exists until the program destroys it. Later events of the kernel
+ * for this id are acknowledged and dropped.
  *
  * The provider itself uses the member `context` of an id, so callers must pass NULL to create_id.
  */

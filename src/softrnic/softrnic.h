@@ -40,11 +40,11 @@ bool softrnic_owns_context(const struct ibv_context *context);
 const char *softrnic_why(void);
 
 /*
- * Pass the device's log messages, down to `level`, to `sink` (NULL: no sink). What SOFTRNIC_LOG
- * writes to standard error does not change. A process has one sink, which any thread may exchange
- * at any time. Threads of the caller and of the device call the sink, also while they hold locks.
- * So it must be thread-safe, must stay loaded and must not call this library. A disabled level
- * costs one branch.
+ * Pass the device's log messages, down to `level`, to `sink` (NULL: no sink). The lines that
+ * SOFTRNIC_LOG requests for standard error do not change. A process has one sink, which any thread
+ * may exchange at any time. Threads of the caller and of the device call the sink, also while they
+ * hold locks. So it must be thread-safe, must stay loaded and must not call this library. A
+ * disabled level costs one branch.
  */
 void softrnic_log_set(log_sink *sink, enum log_level level);
 
@@ -95,20 +95,23 @@ int softrnic_announce_flushes(struct rdma_cm_id *id);
 int softrnic_set_owner(struct rdma_cm_id *id, const void *name, size_t len);
 /*
  * Give up a connect or accept that has begun. May be called from any thread. An UNREACHABLE event
- * with status -ECANCELED follows, unless the outcome was known before. Returns 0, also if nothing
- * is left to give up, or an errno value.
+ * with status -ECANCELED follows, unless the outcome was known before. Returns 0, also if the
+ * outcome was known, or an errno value.
  */
 int softrnic_cancel_connect(struct rdma_cm_id *id);
 /*
  * Give up the connection, before its queue pair and its id are destroyed. If softrnic_disconnect()
- * was not called before, the connection is reset, and no more posted bytes are sent. If it was
- * called, and Writes may be on their way, this call waits for the end, but not longer than the time
- * limit of a disconnect. Without softrnic_abandon(), destroying the queue pair and the id ends the
- * connection in good order, as users of verbs expect.
+ * was not called before, the connection is reset, and no more posted bytes are sent. If
+ * softrnic_disconnect() was called, and Writes may be on their way, this call waits for the end, at
+ * most for the time limit of a disconnect. Without softrnic_abandon(), destroying the queue pair
+ * and the id ends the connection in good order, as users of verbs expect.
  */
 void softrnic_abandon(struct rdma_cm_id *id);
-/* Do the same as the calls of verbs and rdma_cm, but wait at most timeout_ms (-1: for ever),
- * whatever O_NONBLOCK is and even if signals arrive. After the limit errno is ETIMEDOUT. */
+/*
+ * Do the same as rdma_get_cm_event() and ibv_get_cq_event(), but wait at most timeout_ms (-1: for
+ * ever), whether or not O_NONBLOCK is set, and even if signals arrive. After the limit errno is
+ * ETIMEDOUT.
+ */
 int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
 			   struct rdma_cm_event **event);
 int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **cq,

@@ -40,8 +40,8 @@ bool conn_is_removed(const struct conn *c);
 /* Returns the connection that was made after `before`, or the first one if `before` is NULL.
  * Returns NULL at the end. The caller's reference moves from `before` to the result. */
 struct conn *conns_next(struct conn *before);
-/* The id is being destroyed: drop its reference, and drop all events from now on. The connection
- * ends in good order by itself. If the peer's request is unanswered, it is rejected. */
+/* Called when the id is destroyed: drop the id's reference, and drop all events from now on. The
+ * connection ends in good order by itself. If the peer's request is unanswered, it is rejected. */
 void conn_release(struct conn *c);
 
 /* --- calls of an id ------------------------------------------------------------------------- */
@@ -110,11 +110,12 @@ struct conn_attachment {
 };
 /* The connection drives the QP until conn_detach_qp(). */
 void conn_attach_qp(struct conn *c, const struct conn_attachment *with);
-/* Send deferred requests, so that the CQs no longer count this connection. After that the CQs stop
- * driving the connection. */
+/* Send deferred requests, so that the CQs no longer count this connection. The caller then removes
+ * the connection from the CQs' lists. */
 void conn_leave_cqs(struct conn *c);
-/* Return the QP to the caller. Before that, posted requests are sent and a running write-back may
- * end, within the time limit of a disconnect. After the call no thread uses the QP. */
+/* Return the QP to the caller. The function first sends posted requests and waits for the end of a
+ * running write-back, both within the time limit of a disconnect. After the call no thread uses the
+ * QP. */
 struct qp *conn_detach_qp(struct conn *c);
 
 /* The modify and query calls of verbs. Both return 0 or an errno value. The new state must be
@@ -123,8 +124,8 @@ int conn_modify_qp(struct conn *c, enum ibv_qp_state state);
 int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 /* Set the timeout that conn_query_qp() returns. It has no other effect. */
 void conn_set_ack_timeout(struct conn *c, uint8_t timeout);
-/* The user moves a plain queue pair between two states other than ERR and RESET. Returns EINVAL if
- * the queue pair is not in `from` any more. */
+/* A move of a plain queue pair by its user, between two states other than ERR and RESET.
+ * conn_move_qp() returns EINVAL if the queue pair is not in `from` any more. */
 struct conn_qp_move {
 	enum ibv_qp_state from, to;
 	bool notify_drained; /* for a move to SQD: see qp_move() */
@@ -149,22 +150,23 @@ bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms
 int conn_post_send(struct conn *c, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted);
-/* A use of a memory window has ended, and a posted Bind may have waited for this: check the send
- * queue again. */
+/* Check the send queue again. Called when a use of a memory window has ended, because a posted Bind
+ * may have waited for that end. */
 void conn_look_at_sends(struct conn *c);
 
 /*
- * A poll found its CQ empty: process the bytes that have arrived. `now` is the time if polls follow
- * each other so quickly that no other thread need check for bytes; else 0. Completions go to the
- * taker. Returns false if another thread must process the bytes: it holds the lock already, or this
- * thread must not wait for a file system.
+ * Called when a poll has found its CQ empty: process the bytes that have arrived. `now` is the time
+ * if polls follow each other so quickly that no other thread need check for bytes; else 0.
+ * Completions go to the taker. Returns false if another thread must process the bytes: it holds the
+ * lock already, or this thread must not wait for a file system.
  */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker);
-/* Called without the lock: may the polling thread skip this connection? It may if the thread will
- * soon wait for it by conn_wait_begin(). */
+/* Can the polling thread skip this connection, because it will soon wait for the connection by
+ * conn_wait_begin()? Called without the lock. */
 bool conn_is_left_to_waits(const struct conn *c);
-void conn_own_arm(struct conn *c); /* a CQ of the connection was armed */
-/* Called from time to time by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS). */
+void conn_own_arm(struct conn *c); /* called when a CQ is armed */
+/* Check the leases if a check is due, and move the alarm to a later time. Called from time to time
+ * by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS), without a lock. */
 void conn_leases_renew(uint64_t now, enum policy_use use);
 /*
  * This thread is about to wait for the link itself. Returns a descriptor for poll(2); the thread

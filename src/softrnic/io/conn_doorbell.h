@@ -6,8 +6,8 @@
  * the next request. It is sent at the latest in one of these cases: another operation is posted; a
  * CQ of the connection is polled or armed; enough Writes are collected (qp_tx_may_wait()); the
  * engine's alarm expires, after some tens of microseconds; before fork(), exit() (conn_exit.c) and
- * the end of its connection or region. Nothing is copied. The library uses the source until the
- * Write is complete, and sending completes the Write.
+ * the end of its connection or region. Nothing is copied. The library reads the Write's source
+ * memory until the Write is complete, and sending completes the Write.
  *
  * The peer may poll its memory for the Write while the application makes no further call. So a
  * Write is deferred only if deferring has recently saved sends on this connection.
@@ -27,22 +27,28 @@ struct conn;
 struct stream_update;
 
 /*
- * Called with the lock after a post to the send queue: calls conn_settle(), now or a little later.
+ * Performs the tasks that are due after a post to the send queue, like conn_settle(), or defers the
+ * posted requests. The caller holds the lock.
  */
 void conn_perform_posted(struct conn *c);
-/* Called with the lock, for a polling thread and a link that gathers sends: calls conn_poll(). The
- * Ack may wait for the thread's next post. */
+/* Calls conn_poll() for a polling thread, and defers the Ack if it is all that the connection has
+ * to send and the poll has added a completion: the thread's next post then takes the Ack along. The
+ * caller holds the lock, and calls this only for a link whose `gathers_sends` is true. */
 void conn_poll_for_user(struct conn *c, unsigned looks);
-/* Called with the lock: does the program poll its memory, and may an Ack wait on this link? */
+/* Does the program poll its memory, and does the link gather sends, so that an Ack may be deferred?
+ * The caller holds the lock. */
 bool conn_may_hold_acks(const struct conn *c);
-/* Called with the lock if conn_may_hold_acks() is true: calls conn_perform_and_read(). The Ack of a
- * Write may wait for the program's next post. */
+/* Calls conn_perform_and_read(), and defers the Ack of a Write if it is all that the connection has
+ * to send: the program's next post then takes the Ack along. The caller holds the lock, and calls
+ * this only if conn_may_hold_acks() is true. */
 void conn_read_for_memory(struct conn *c, struct stream_update *u);
-/* Called with the lock: send deferred requests now. */
+/* Sends deferred requests now. The caller holds the lock. */
 void conn_ring(struct conn *c);
-/* Called with the lock: all deferred requests are about to be sent. */
+/* Records that no request is deferred any more. The caller holds the lock, and sends the deferred
+ * requests next. */
 void conn_rung(struct conn *c);
-/* Called with the lock after the alarm has expired: must the deferred requests be sent now? */
+/* Must the deferred requests be sent now? Called after the alarm has expired; the caller holds the
+ * lock. If the result is false and requests are deferred, the alarm is set again. */
 bool conn_bell_is_due(struct conn *c);
 
 #endif

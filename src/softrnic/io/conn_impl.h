@@ -221,27 +221,29 @@ int conn_enter_caller(struct conn *c, unsigned ms);
 /* returns false if the lock did not become free within `ms` */
 bool conn_enter_until(struct conn *c, unsigned ms);
 /*
- * May the calling thread access the memory of this connection? If an access to the memory can wait
- * for a file system, a thread of the application must not make it. While a thread of the engine
- * waits, only worker threads may access the memory.
+ * Is the calling thread allowed to access the memory of this connection? If an access to the memory
+ * can wait for a file system, a thread of the application must not make it. While a thread of the
+ * engine waits, only worker threads are allowed to access the memory.
  */
 bool conn_may_touch(struct conn *c);
-/* Called with the lock: has the peer given up the connection, so that its unread bytes must not be
- * executed? They are executed if the peer's FIN came before the reset (conn_io.c). */
+/* Has the peer given up the connection, so that its unread bytes must not be executed? They are
+ * executed if the peer's FIN came before the reset (conn_io.c). The caller holds the lock. */
 bool conn_is_over(struct conn *c);
 /*
- * Set bits of `want`, and cause a thread to do the work. Called from any thread, without the lock.
+ * Set bits of `want`, and cause a thread to do the work. Any thread without the lock may call this.
  */
 void conn_want(struct conn *c, unsigned bits);
-/* Called with the lock: perform the tasks of the update that are possible now. The other tasks stay
- * due until an event of the link, a timer, the end of a job or another thread continues them. */
+/*
+ * Perform the tasks of the update that are possible now. The other tasks stay due until an event of
+ * the link, a timer, the end of a job or another thread continues them. The caller holds the lock.
+ */
 void conn_perform(struct conn *c, struct stream_update *u);
 /* Does the same as conn_perform(), with a new update. */
 void conn_settle(struct conn *c);
 /*
- * Called with the lock: process the link's arrived bytes. Returns true if bytes had arrived. If the
- * link is in memory it is checked `looks` times, because this costs less than releasing and taking
- * the lock again, and finds bytes as soon as they arrive.
+ * Process the link's arrived bytes. Returns true if bytes had arrived. A link in memory is checked
+ * up to `looks` times, because this costs less than releasing and taking the lock again, and finds
+ * bytes as soon as they arrive. The caller holds the lock.
  */
 bool conn_poll(struct conn *c, unsigned looks);
 /* number of checks by a thread that has no other work */
@@ -267,20 +269,19 @@ static inline void conn_count_poll(struct conn *c)
 }
 void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);
-/* Called without the lock: the result of conn_may_touch() has changed for threads of the
- * application. */
+/* End the lease. Called when conn_may_touch() is false for threads of the application. The caller
+ * does not hold the lock. */
 void conn_untouchable(struct conn *c);
-/* Called with the lock after a receive was posted: does the same as conn_perform(), and also
- * receives from the link. */
+/* Does the same as conn_perform(), and also receives from the link. The caller holds the lock. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
-/* Called with the lock, which is released meanwhile: wait until anything changes, at most until the
- * deadline. */
+/* Wait until anything about the connection changes, at most until the deadline. The caller holds
+ * the lock; the function releases it while it waits. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
 /*
- * Called with the lock: give up the running write-back or digest. The queue pair no longer waits
- * for it, and other threads need not wait until it releases the region's memory. A failure is still
- * remembered for the file. Returns false if the job uses the memory, so that the caller must wait
- * for its end.
+ * Give up the running write-back or digest. The queue pair no longer waits for the job, and other
+ * threads need not wait until the job releases the region's memory. A failure is still remembered
+ * for the file. Returns false if the job uses the memory, so that the caller must wait for the
+ * job's end. The caller holds the lock.
  */
 bool conn_abandon_job(struct conn *c, struct stream_update *u);
 
@@ -290,23 +291,23 @@ int conn_dial(struct conn *c, struct link *bound);
 int conn_adopt(struct conn *c, struct link *link); /* take over an accepted link */
 void conn_close(struct conn *c);                   /* close the link immediately */
 /*
- * The owner is being destroyed, so events are dropped from now on. The next conn_settle() ends the
- * connection in good order; if this call comes from an event, the code after the event does so. An
- * unanswered request is rejected.
+ * Called when the owner is being destroyed: drop events from now on, and reject an unanswered
+ * request. The next conn_settle() ends the connection in good order. Within an event, the code
+ * after the event calls conn_settle().
  */
 void conn_abandon(struct conn *c);
-/* Called with the lock, before the dial: set the owner of the connection. A later process may have
- * the same owner. */
+/* Set the owner of the connection. A later process may have the same owner. Called before the dial;
+ * the caller holds the lock. */
 void conn_set_owner(struct conn *c, const struct conn_owner *owner);
-/* Called with the lock before stream_accept(): list the connection among those that this process
- * has accepted. */
+/* List the connection among those that this process has accepted. Called before stream_accept();
+ * the caller holds the lock. */
 void conn_origin_arrives(struct conn *c);
-/* Called with the lock before the end of the connection is reported to the user: record that the
- * connection is given up. */
+/* Record that the connection is given up. Called before the end of the connection is reported to
+ * the user; the caller holds the lock. */
 void conn_origin_give_up(struct conn *c);
 uint32_t conn_segment(const struct conn *c); /* see link_ops.segment(); 0 without a link */
-/* Called with the lock, in a call that ends the connection: end the quiet state that exit() began
- * (conn_exit.c), if there is one. */
+/* End the quiet state that exit() began (conn_exit.c), if there is one. Called when the connection
+ * is ended; the caller holds the lock. */
 void conn_end_quiet(struct conn *c);
 
 /* Called by fork.c around fork(). */

@@ -36,23 +36,23 @@ bool conn_find_reset(struct conn *c, struct stream_update *u);
 void conn_again(struct conn *c);
 
 /* conn_own.c */
-/* Does a thread check for bytes repeatedly, and will it soon check again? */
+/* Does a thread check for bytes repeatedly, so that it will soon check again? */
 bool conn_is_polled(const struct conn *c);
 /* For CONN_UNUSED: end the lease. The caller must then process arrived bytes, and call
  * conn_own_judge(). Returns false if there is no lease any more. */
 bool conn_own_unused(struct conn *c, struct policy_news *before);
 void conn_own_judge(struct conn *c, const struct policy_news *before);
-/* Called before and after the receive of a thread that polls or waits. Not called during a lease,
- * when the thread's behaviour shows nothing new. */
+/* Called before and after each receive from the link by a thread that polls or waits. Not called
+ * during a lease, when the thread's behaviour shows nothing new. */
 void conn_look_begins(struct conn *c);
 void conn_look_ends(struct conn *c);
-/* called when another link is about to replace the present link */
+/* Called when another link is about to replace the present link, or to be used for receiving. */
 void conn_own_move(struct conn *c);
 void conn_own_forget(struct conn *c); /* the link is about to be closed */
 /* this function and the next are called without the lock */
 enum eng_look conn_spin(struct conn *c);
 void conn_spin_end(struct conn *c);
-void conn_own_changed(struct conn *c); /* for CONN_OWN */
+void conn_own_changed(struct conn *c); /* apply CONN_OWN */
 
 /* conn_origin.c: functions for conn_host, and events of a connection */
 bool conn_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);
@@ -61,7 +61,7 @@ enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *ori
 /* called when the connection is made */
 void conn_origin_prepare(struct conn *c, struct stream_config *cfg);
 void conn_origin_established(struct conn *c);
-void conn_origin_closed(struct conn *c); /* no byte of the connection is placed any more */
+void conn_origin_closed(struct conn *c); /* no later byte is placed */
 
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);
@@ -75,11 +75,11 @@ bool conn_begin_due_job(struct conn *c);
 void conn_run_job_here(struct conn *c);
 
 /* conn_rings.c: change from TCP to rings in shared memory */
-/* the connection is established, so it may change to rings */
+/* Called when the connection is established: from now on it is allowed to change to rings. */
 void conn_rings_allow(struct conn *c);
 /* Begin the change to rings, if the connection has carried enough messages. */
 void conn_rings_consider(struct conn *c, struct stream_update *u);
-/* The socket of the meeting may be ready: continue the meeting. */
+/* Continue the meeting. Called when its socket may be ready. */
 void conn_rings_look(struct conn *c, struct stream_update *u);
 void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u);
 void conn_rings_stop(struct conn *c); /* called when the link is about to be closed */
@@ -87,8 +87,8 @@ void conn_rings_forked(struct conn *c);
 void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 
 /* conn.c */
-/* Make a new stream for the connection. The old stream has neither a link nor a queue pair. Returns
- * 0 or -errno. */
+/* Make a new stream for the connection. The old stream must have neither a link nor a queue pair.
+ * Returns 0 or -errno. */
 int conn_renew_stream(struct conn *c, enum stream_role role);
 
 /* conn_link.c */
@@ -96,8 +96,8 @@ int conn_renew_stream(struct conn *c, enum stream_role role);
  * are returned unchanged. */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);
 void conn_dial_done(struct conn *c, struct stream_update *u);
-/* The time limit of a dial has passed. If the dial has been answered meanwhile, handle the answer,
- * although no thread checked for it in time. Otherwise dial again. */
+/* Called when the time limit of a dial has passed. If the dial has been answered meanwhile, handle
+ * the answer, although no thread checked for it in time. Otherwise dial again. */
 void conn_dial_on_time(struct conn *c, struct stream_update *u);
 void conn_set_deadline(void *owner, uint64_t at);
 

@@ -39,8 +39,8 @@ struct conn_plain_rts {
  * them. Returns 0 or -errno.
  */
 int conn_plain_new(struct conn **out, uint32_t *qpn);
-/* The queue pair moves to RTR or RTS. These functions never wait. They do not fail if the caller
- * has checked the attributes. */
+/* Called when the user moves the queue pair to RTR or RTS. These functions never wait for the peer.
+ * They do not fail if the caller has checked the attributes. */
 int conn_plain_rtr(struct conn *c, const struct conn_plain_rtr *with);
 int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with);
 /*
@@ -49,10 +49,10 @@ int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with);
  * of the old one, and the caller must not use `fresh` afterwards.
  */
 int conn_plain_reset(struct conn *c, struct qp *fresh);
-/* The user has moved the queue pair to ERR, by a call of conn_modify_qp() before this one. */
+/* End the meeting. Called after the user has moved the queue pair to ERR by conn_modify_qp(). */
 void conn_plain_failed(struct conn *c);
-/* The queue pair is about to be destroyed. The caller calls conn_detach_qp() and conn_release()
- * next. */
+/* End the meeting and reject all dials. Called before the queue pair is destroyed; the caller calls
+ * conn_detach_qp() and conn_release() next. */
 void conn_plain_leave(struct conn *c);
 
 #endif

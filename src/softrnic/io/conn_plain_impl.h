@@ -50,7 +50,7 @@ void conn_plain_ask(struct conn *c);
 void conn_plain_run(struct conn *c);
 /* Record an event of the stream. Called within this event. */
 void conn_plain_on_event(struct conn *c, enum stream_event event, int status);
-void conn_plain_on_dialed(struct conn *c); /* TCP is established, and the request is sent next */
+void conn_plain_on_dialed(struct conn *c); /* called before the request is sent */
 void conn_plain_on_time(struct conn *c);
 void conn_plain_on_post(struct conn *c);
 /* Perform the tasks of the todo. Called outside of all calls on the stream. */
@@ -58,15 +58,15 @@ void conn_plain_do(struct conn *c, const struct meeting_todo *todo);
 /* If the present stream was used, end it, and attach the queue pair to a new one. Returns 0 or
  * -errno. */
 int conn_plain_renew_stream(struct conn *c, bool same_host);
-/* The queue pair has moved to RTS. If its peer must be refused because of the sequence numbers, end
- * the stream. */
+/* Called after the queue pair has moved to RTS: end the stream if the peer must be refused because
+ * of the sequence numbers. */
 void conn_plain_compare_psns(struct conn *c);
 /* Limit outstanding requests to the number that both users permit. */
 void conn_plain_limit_requests(struct conn *c, struct stream_update *u);
 
 /* conn_plain_carrier.c: `carrier` is the connection of an inbound dial. */
 /* Called with the carrier's lock: decode the 64 bytes of the request. Returns false if they are
- * malformed; *data then has the names as far as they were decoded. */
+ * malformed; *data then contains the names as far as they were decoded. */
 bool conn_plain_request(struct conn *carrier, struct meet_data *data);
 void conn_plain_reject(struct conn *carrier, const struct meet_data *data, enum meet_reason reason);
 /* Called without the carrier's lock: reject a parked dial, and free it. */

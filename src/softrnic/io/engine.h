@@ -26,7 +26,8 @@ struct eng_loop;
 enum eng_look {
 	ENG_LOOK_NOTHING,
 	ENG_LOOK_FOUND,
-	/* other threads check the source, or no thread may; the poller reports the source again */
+	/* other threads check the source, or this thread is not allowed to check it; the poller
+	 * reports the source again */
 	ENG_LOOK_OVER,
 };
 
@@ -87,8 +88,8 @@ int engine_add(struct eng_source *src, int fd, bool output);
  * again. */
 void engine_watch(struct eng_source *src, int fd, bool input, bool output);
 void engine_remove(struct eng_source *src, int fd); /* must be called before close(fd) */
-/* Add another descriptor to a source. The readiness of both is reported in the same way. The added
- * descriptor must be removed before the first one. */
+/* Add another descriptor to a source. Events of both are reported by the same calls of ready(). The
+ * added descriptor must be removed before the first one. */
 int engine_add_more(struct eng_source *src, int fd);
 void engine_remove_more(struct eng_source *src, int fd);
 /* Call src->free() after the last callback of the source has ended. */

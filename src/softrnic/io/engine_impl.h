@@ -3,11 +3,11 @@
  * engine_impl.h -- declarations that only the engine*.c files use.
  *
  * Threads of the engine run callbacks. In each loop one thread leads: it waits for events and
- * deadlines and runs their callbacks. A callback may have to wait for a file system, for example
- * for a page of a mapped file, and its thread waits with it. A separate thread, the guard, detects
- * this and lets another thread lead. Before a callback waits for a write-back, its thread steps
- * aside, and another thread leads as soon as the loop has work (engine_aside.c). The former leader
- * becomes a worker at the end of its callback.
+ * deadlines and runs their callbacks. A callback can wait for a file system, for example for a page
+ * of a mapped file, and its thread then cannot lead. A separate thread, the guard, detects this and
+ * lets another thread lead. Before a callback waits for a write-back, its thread steps aside, and
+ * another thread leads as soon as the loop has work (engine_aside.c). The former leader becomes a
+ * worker at the end of its callback.
  */
 #ifndef IO_ENGINE_IMPL_H
 #define IO_ENGINE_IMPL_H
@@ -23,7 +23,8 @@
 #include "softrnic/io/timers.h"
 
 /*
- * A thread that runs callbacks. It is guarded by its loop's lock, or by eng.lock if it is a worker.
+ * A thread that runs callbacks. The struct is guarded by the lock of its loop, or by eng.lock if
+ * the thread is a worker.
  */
 struct eng_runner {
 	struct list link;      /* link in eng_loop.runners, or for a worker in eng.runners */
@@ -44,11 +45,11 @@ struct eng_runner {
 };
 
 /* A leader that has recently run callbacks sleeps at most this long before it checks the timers
- * again. So a deadline that is further away needs no wake-up; most time limits are such
+ * again. So a new deadline that is further away wakes no thread; most time limits are such
  * deadlines. */
 #define ENGINE_SOON_NS NSEC_PER_SEC
 
-#define STALL_SPARES 8u /* number of idle workers that are kept once a callback can stall */
+#define STALL_SPARES 8u /* idle workers that are kept after engine_expect_stalls(), for one loop */
 
 /* The entry for a descriptor number. An event contains the number and the generation. */
 struct eng_slot {
@@ -57,9 +58,11 @@ struct eng_slot {
 };
 
 /*
- * The sources that a leader checks before it sleeps (engine_spin.c), guarded by the lock. A leader
- * that was replaced during a callback may still read the times without the lock, because they only
- * decide how long it checks.
+ * The sources that a leader checks before it sleeps (engine_spin.c). The loop's lock guards
+ * `sources`, `spare` and each change of `n`. The leader reads `n` without the lock, and any thread
+ * that runs a callback of the loop reads and writes the times and `rests` without it. These members
+ * are atomic, because a leader that was replaced during its callback uses them at the same time as
+ * the new leader.
  */
 #define SPIN_SOURCES 4
 struct eng_spin {
@@ -75,8 +78,10 @@ struct eng_spin {
 
 /* A loop: its sources, and the threads that run their callbacks. */
 struct eng_loop {
-	atomic_uint load;     /* number of sources that are assigned to this loop and not freed */
-	pthread_mutex_t lock; /* guards all members below; may be taken inside eng.lock */
+	atomic_uint load; /* number of sources that are assigned to this loop and not freed */
+	/* guards the following members (for `spin` see struct eng_spin); may be taken inside
+	 * eng.lock */
+	pthread_mutex_t lock;
 	struct poller poller;
 	bool running;
 	struct eng_slot *slots;
@@ -92,8 +97,8 @@ struct eng_loop {
 	_Atomic uint64_t sleeping_until;
 
 	/* members for engine_stall.c: */
-	/* a worker must become the leader, and first handle the events in `left`; also guarded by
-	 * eng.lock */
+	/* a worker must become the leader, and first handle the events in `left`; eng.lock is also
+	 * held for each change */
 	bool vacant;
 	struct poller_event left[POLLER_BATCH];
 	int n_left;
@@ -127,7 +132,7 @@ struct eng {
 extern struct eng eng;
 
 /* engine.c */
-/* called when the last reference to the source is dropped */
+/* Free a closed source after its last callback has ended. */
 void engine_free(struct eng_source *src);
 
 /* in engine_loops.c: */
@@ -139,40 +144,47 @@ int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 
 /* in engine_run.c: */
 extern __thread struct eng_runner *engine_here; /* NULL in a thread of the application */
-/* called with the lock, as is runner_end() */
+/* Called when a callback begins, and when it ends, with the lock that guards the runner. `src` is
+ * NULL for a task. */
 void runner_begin(struct eng_runner *r, struct eng_source *src);
 void runner_end(struct eng_runner *r);
 void leader_run(struct eng_runner *me); /* returns when another thread leads */
 
-void runner_finish(struct eng_runner *me); /* called after a callback, without the lock */
-/* returns false if the thread was replaced during a callback */
+/* called after each callback of a leader, without the lock */
+void runner_finish(struct eng_runner *me);
+/* Returns false if another thread leads now. */
 bool leader_leads(struct eng_runner *me);
 
 /* engine_spin.c */
-/* the poller has reported bytes of the source */
+/* Called after the callback for bytes that the poller reported. Adds the source to those that the
+ * leader checks, if the leader is permitted to spin and there is room for the source. */
 void spin_note(struct eng_runner *me, struct eng_source *src);
-void spin_came(struct eng_spin *s, uint64_t now); /* the poller reported an event */
-void spin_forget(struct eng_spin *s, const struct eng_source *src); /* called with the lock */
-/* Check for events for a short time. *now is the time. Returns the number of events. If it returns
- * 0, the caller must ask the poller, and then sleep. */
+void spin_came(struct eng_spin *s, uint64_t now); /* record the time of a reported event */
+/* Do not check the source any more. Called with the lock. */
+void spin_forget(struct eng_spin *s, const struct eng_source *src);
+/* Check for events for a short time, at most until `until`. *now is the time; the function updates
+ * it. Returns the number of events in `evs`. If it returns 0, the caller must wait in the poller,
+ * unless another thread leads now. */
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
 /* in engine_stall.c: */
-/* the thread leads, later works as a worker, and frees its runner at the end */
+/* The function of a loop's first thread: it leads, works as a worker after another thread has
+ * replaced it, and frees its runner at the end. */
 void *leader_main(void *runner);
-/* called with both locks; the caller must call poller_wake(&eng.work) afterwards */
+/* Take the lead from the loop's leader, so that a worker can take over the loop. Called with
+ * eng.lock and the loop's lock. Unless the caller is a worker or the guard, it must call
+ * poller_wake(&eng.work) afterwards. */
 void loop_vacate(struct eng_loop *l);
 int guard_start(void); /* called with eng.lock; returns 0 or -errno */
 void guard_call(void); /* make the guard check now; takes only a leaf lock */
-/* called with a loop's lock or eng.lock when a callback begins */
+/* Wake the guard if it sleeps. Called with a loop's lock or eng.lock when a callback begins. */
 void guard_notify(void);
-/* called with eng.lock: `loops` leaders may have to wait at the same time */
+/* Keep enough workers for `loops` leaders that wait at the same time. Called with eng.lock. */
 void stall_expect_in(unsigned loops);
 void stall_atfork_child(void);
 
 /* in engine_aside.c: */
-void aside_take(
-	/* called with eng.lock: replace the leader of loop `number` if it has stepped aside */
-	uint64_t number);
+/* Replace the leader of loop `number` if it has stepped aside. Called by a worker with eng.lock. */
+void aside_take(uint64_t number);
 
 #endif

@@ -165,8 +165,8 @@ struct link_in_place {
 	ssize_t (*look)(struct link *l, const void **bytes);
 	void (*consume)(struct link *l, size_t len);
 	/*
-	 * The end may have arrived without a report: the next receive that finds no bytes must
-	 * check for the end.
+	 * Called when the end may have arrived without a report. The next receive that finds no
+	 * bytes then checks for the end.
 	 */
 	void (*look_for_end)(struct link *l);
 	/* Called while bytes are not reported: does the link take bytes again after a send that

@@ -21,8 +21,8 @@ void link_shm_free(struct link *l); /* frees a link before link_shm_init(); acce
 void link_shm_init(struct link *l, struct link *below, struct eng_source *src, bool initiator,
 		   const struct shm_memory *memory, int fd);
 bool link_is_shm(const struct link *l);
-/* From now on sending or receiving uses the ring. The link below has no bytes left in this
- * direction. */
+/* From now on sending (tx) or receiving (rx) uses the ring. No byte of this direction may be left
+ * on the link below. */
 void link_shm_switch_tx(struct link *l);
 void link_shm_switch_rx(struct link *l);
 bool link_shm_receives(const struct link *l); /* is the receiving direction switched? */

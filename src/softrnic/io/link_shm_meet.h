@@ -40,9 +40,9 @@ void meet_delete(struct meet *m); /* accepts NULL */
 void meet_forked(struct meet *m); /* does the same in a forked child; accepts NULL */
 /* Begin the meeting at the responder. */
 enum meet_next meet_begin(struct meet *m);
-/* A step of the peer has arrived. */
+/* Called when a step of the peer has arrived. */
 enum meet_next meet_on_step(struct meet *m, unsigned step, const uint8_t *token);
-/* Continue: the socket may be ready, or the last step was sent. */
+/* Continue the meeting. Called when the socket may be ready, and after the last step was sent. */
 enum meet_next meet_look(struct meet *m);
 enum ext_link_step meet_said(const struct meet *m, uint8_t token[EXT_LINK_TOKEN]);
 enum shm_state meet_why(const struct meet *m);

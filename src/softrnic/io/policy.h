@@ -4,8 +4,8 @@
  * when the engine checks again.
  *
  * Pure: no clock, no lock, no descriptor. The caller passes the time, and holds the lock of the
- * objects that it passes to these functions. doc/policy.md has the rules in words, and the
- * benchmark that shows the gain of each.
+ * objects that it passes to these functions. doc/policy.md contains the rules in words, and for
+ * each rule the benchmark that shows its gain.
  */
 #ifndef IO_POLICY_H
 #define IO_POLICY_H
@@ -15,7 +15,7 @@
 
 /* --- when a Write is sent ------------------------------------------------------------------- */
 
-/* The history of one connection's Writes and Sends without a completion. */
+/* The history of one connection's Writes and Sends that request no completion. */
 struct policy_send {
 	/* time at which a Write was sent without being deferred; 0: none since the last post */
 	uint64_t sent_at;
@@ -38,8 +38,10 @@ enum policy_write {
 	POLICY_JOINS, /* defer the request together with the ones already deferred */
 };
 
-/* The kinds of posted requests. A Write or a Send without a completion counts as such only on a
- * link where a send costs more than an alarm. */
+/*
+ * The kinds of posted requests. A Write or a Send that requests no completion is of its own kind
+ * only on a link where a send costs more than an alarm; elsewhere it is of the kind POLICY_OTHER.
+ */
 enum policy_posted {
 	POLICY_OTHER,
 	POLICY_A_WRITE,
@@ -47,52 +49,62 @@ enum policy_posted {
 };
 
 void policy_send_init(struct policy_send *s);
-/* Does policy_on_post() need the time? Otherwise `now` may be 0. */
+/* Does policy_on_post() need the present time as `now`? If not, `now` may be 0. */
 static inline bool policy_post_needs_time(const struct policy_send *s)
 {
 	return s->sent_at != 0;
 }
-/* Requests were posted. `waiting` is true if a Write or a Send is already deferred. */
+/* Decides about requests when they are posted. `waiting` is true if a Write or a Send is already
+ * deferred. */
 enum policy_write policy_on_post(struct policy_send *s, enum policy_posted posted, bool waiting,
 				 uint64_t now);
-/* A Write was sent immediately, although it could have been deferred. */
+/* Called at the time `now`, after a request of the kind POLICY_A_WRITE was sent in its own post.
+ * The next post then judges whether deferring this request would have saved a send. */
 void policy_sent(struct policy_send *s, uint64_t now);
-/* A thread has found the CQ empty or has armed it. All deferred requests are sent. */
+/*
+ * Called when a thread finds the CQ empty or arms it. The caller then sends all deferred requests.
+ */
 void policy_looked(struct policy_send *s);
-/* The alarm has expired and sends the deferred requests. */
+/* Called when deferred requests are sent because the alarm has expired, and when an Ack was
+ * deferred although no post followed. */
 void policy_sent_by_alarm(struct policy_send *s);
 
 /* --- the alarm ------------------------------------------------------------------------------ */
 
-/* The reason for which the alarm is put off. */
+/* The reason for which the alarm is set, or moved to a later time. */
 enum policy_use {
 	/* a deferred Write; its delay is at least the interval, at most twice the interval */
 	POLICY_WRITE,
 	POLICY_POLLS, /* a lease of threads that poll */
-	/* a lease of threads that wait: the time for setting the alarm is a part of each wait */
+	/* a lease of threads that wait: setting the alarm may take up to 1/10 of the time instead
+	 * of 1/32, because such a thread would otherwise only sleep */
 	POLICY_WAITS,
 };
 /*
- * The interval for this reason: 40 us, or 150 us for leases, or longer if setting
- * the alarm would take too large a part of the time. Setting it takes less than 1 us on most
- * machines, and 20 us on virtual machines whose host emulates the timer.
+ * Returns the interval for this reason: 40 us, or 150 us for leases. The interval is longer if
+ * setting the alarm (`cost_ns`) would otherwise take more than 1/32 of the time (POLICY_WAITS:
+ * 1/10). Setting it takes less than 1 us on most machines, and about 16 us on virtual machines
+ * whose host programs the timer.
  */
 uint64_t policy_pace(enum policy_use use, uint64_t cost_ns);
 /*
- * Returns the new average time for setting the alarm, after setting it to `ahead_ns` from now took
- * `ns`.
+ * Returns the new average time for setting the alarm, at most 16 us, after setting it to `ahead_ns`
+ * from now took `ns`.
  */
 uint64_t policy_cost(uint64_t average_ns, uint64_t ns, uint64_t ahead_ns);
 /*
- * A Write is deferred. Is the alarm's present time `due` (0: not set) suitable for it? The alarm
- * must not be late. It must not be early either, because it would wake the engine in vain, unless
- * another connection's Write waits for the alarm.
+ * Called when a Write is deferred: is the alarm's present time `due` (0: not set) suitable for this
+ * Write? The alarm must expire at most 2 * pace from now. It must not expire in less than `pace`
+ * either, because it would wake the engine in vain, unless another connection's Write waits for the
+ * alarm.
  */
 bool policy_alarm_fits(uint64_t due, uint64_t now, uint64_t pace, bool others_wait);
-/* The next check of leases is moved from `before` to `at`. Does the alarm keep its time `due`? If
- * the alarm was set for this check and no Write waits for it, the alarm is moved as well. */
+/*
+ * Called when the next check of leases is moved from `before` to `at`: does the alarm keep its time
+ * `due`? If the alarm was set for this check and no Write waits for it, the alarm is moved as well.
+ */
 bool policy_keeps_alarm(uint64_t due, uint64_t before, uint64_t at, bool write_waits);
-/* Has a Write that was deferred at the time `since` waited long enough? */
+/* Is the delay of a Write that was deferred at the time `since` over? */
 bool policy_is_overdue(uint64_t since, uint64_t now, uint64_t pace);
 /* Should a thread that polls or waits check the leases now? The engine then need not check them at
  * the time `due` (0: there are no leases). */
@@ -113,8 +125,8 @@ bool policy_is_look_due(uint64_t due, uint64_t now, uint64_t pace);
  */
 bool policy_is_loop(unsigned polls, uint64_t before, uint64_t now);
 
-/* A thread begins a wait. Its last wait began at `last`. Is it likely that yet another wait follows
- * soon? */
+/* Called when a thread begins a wait; its last wait began at `last`. Will another wait probably
+ * follow soon? */
 bool policy_waits_again(uint64_t last, uint64_t now);
 
 /* The history of one connection's leases. A lease means that only a thread of the application
@@ -125,20 +137,20 @@ struct policy_lease {
 		uint64_t written;   /* number of the peer's Writes that were placed */
 		uint64_t completed; /* number of completed requests and receives */
 	} seen;                     /* counts when the thread last checked the connection */
-	bool got;                   /* a request or receive completed in that check */
+	bool got;                   /* a request or receive completed in the thread's last check */
 	/* number of loops of polls without a result since `completed` changed */
 	unsigned loops;
 	/* the greater, the more likely the thread polls its memory between polls of the CQ; 0: it
 	 * never did */
 	unsigned memory;
 };
-/* Called before and after the receive of a thread that polls or waits. */
+/* Called before and after each receive from the link by a thread that polls or waits. */
 void policy_look_begins(struct policy_lease *l, const struct policy_news *now);
 void policy_look_ends(struct policy_lease *l, const struct policy_news *now);
-/* Threads poll in a loop, or wait repeatedly. May a lease begin? */
+/* Called when threads poll in a loop, or wait repeatedly: is a lease allowed to begin? */
 bool policy_may_lease(struct policy_lease *l);
-/* A lease has ended because no thread polled or waited for some time. `before` and `now` show what
- * arrived meanwhile. */
+/* Called after a lease has ended because no thread polled or waited for some time. `before` are the
+ * counts at the end of the lease, and `now` those after the waiting bytes were processed. */
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now);
 
@@ -146,8 +158,8 @@ void policy_lease_unused(struct policy_lease *l, const struct policy_news *befor
 bool policy_watches_memory(const struct policy_lease *l);
 
 /*
- * A call of the application finds that another thread holds the connection's lock. It tries for
- * this time before it sleeps: the holder receives once and sends once, and a send takes some 15 us
+ * Time for which a call of the application tries to take the connection's lock before it sleeps.
+ * Another thread usually holds the lock for one receive and one send, and a send takes about 15 us
  * if it wakes a thread on another virtual CPU.
  */
 #define POLICY_POST_NS 20000u
@@ -156,7 +168,7 @@ bool policy_watches_memory(const struct policy_lease *l);
 struct policy_lookers {
 	bool leased;      /* threads poll, or wait repeatedly */
 	bool waits;       /* the lease belongs to a waiting thread */
-	bool spun;        /* a leader of the engine spins */
+	bool spun;        /* a leader of the engine spins, and checks this connection */
 	unsigned waiting; /* number of threads that wait for the link themselves now */
 };
 /* Should the link report bytes, so that their arrival wakes the engine? */
@@ -166,8 +178,8 @@ static inline bool policy_is_polled(const struct policy_lookers *l)
 {
 	return l->spun || (l->leased && !l->waits);
 }
-/* A CQ is armed. Does the lease end? It does not if a waiting thread arms the CQ once before each
- * wait. */
+/* Called when a CQ is armed: does the lease end? It does not end if a waiting thread arms the CQ
+ * once before each wait. `armed_before`: a CQ was armed since the last wait. */
 bool policy_arm_ends_lease(const struct policy_lookers *l, bool armed_before);
 
 /* --- for how long a leader spins ------------------------------------------------------------ */
@@ -194,10 +206,10 @@ struct policy_spare {
 bool policy_spare_is_due(const struct policy_spare *s, uint64_t now);
 void policy_spare_check(struct policy_spare *s, uint64_t now, uint64_t others_ns);
 bool policy_is_spare(const struct policy_spare *s, uint64_t now);
-/* The leader has written back. A spinning leader would have to give up its loop at each write-back,
- * so it does not spin for some time. */
+/* Called after the leader has written back: do not spin for some time, because a spinning leader
+ * would have to give up its loop at each write-back. */
 void policy_wrote_back(struct policy_spare *s, uint64_t now);
-/* A spin has ended. `found` is true if it found bytes in time. */
+/* Called when a spin ends. `found` is true if the spin found bytes in time. */
 void policy_spun(struct policy_spare *s, uint64_t now, bool found);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp_port.h -- the numbers of queue pairs without an id, and inbound dials for these numbers.
+ * qp_port.h -- the numbers of queue pairs without an id, and inbound dials (stream/meeting.h) for
+ * these numbers.
  *
  * A queue pair's number is port << 8 | index. The port is a TCP port of this process, at which a
  * listener accepts connections for up to 256 queue pairs. A number stays in use until its queue
@@ -8,8 +9,9 @@
  * number is reused as late as possible.
  *
  * An inbound dial whose request is well-formed and names a queue pair of this process is kept
- * without an answer until the home connection of this queue pair has handled it. One lock guards
- * all tables here. It may be taken inside the locks of connections and listeners.
+ * without an answer until the home connection (conn_plain.h) of this queue pair has handled the
+ * dial. One lock guards all tables here. It may be taken inside the locks of connections and
+ * listeners.
  */
 #ifndef IO_QP_PORT_H
 #define IO_QP_PORT_H
@@ -55,10 +57,10 @@ static inline struct qp_dial *qp_dial_of(struct meeting_inbound *in)
  * Assign a number. Returns 0 or -errno; -EMFILE and the like if no further listener can be opened.
  */
 int qp_port_take(struct qp_place *place, struct conn *home);
-/* Assign a number to a queue pair for datagrams: dials for this number are rejected. *udp is the
+/* Assign a number to a queue pair for datagrams. Dials for this number are rejected. *udp is the
  * port for its datagrams. */
 int qp_port_take_ud(struct qp_place *place, struct ud_port **udp);
-/* The queue pair is being destroyed: dials for it are rejected from now on. */
+/* Called when the queue pair is being destroyed: from now on reject dials for it. */
 void qp_port_shut(struct qp_place *place);
 /* Free the number. There must be no dials left. */
 void qp_port_give(struct qp_place *place);

@@ -21,23 +21,24 @@ struct stall_count *stall_count_get(struct stall_count *count);
 void stall_count_put(struct stall_count *count); /* accepts NULL */
 
 /*
- * May the calling thread wait for a file system? A thread of an application must not wait. While a
- * thread of the engine waits, only worker threads may wait, too.
+ * Is the calling thread allowed to wait for a file system? A thread of an application must not
+ * wait. While a thread of the engine waits, only worker threads are allowed to wait as well.
  */
 bool engine_may_stall(void);
-/* May this thread wait for a disk in a callback, without any lock (engine_aside.c)? It may if it is
- * a leader without other work, or a leader that was replaced. */
+/* Is this thread allowed to wait for a disk in a callback, without any lock (engine_aside.c)? Only
+ * a leader without other work is, and a leader that was replaced. */
 bool engine_may_wait(void);
 /* Is a worker available to take over this thread's loop? The worker is reserved until
  * engine_step_back(). */
 bool engine_may_step_aside(void);
 /* From here on a worker takes over this thread's loop as soon as the loop has work. */
 void engine_step_aside(void);
-/* The disk has answered, or no worker is needed any more. The call does nothing in other threads,
- * or when it is repeated. */
+/* End engine_step_aside(), and release the worker that engine_may_step_aside() reserved. Called
+ * after the disk has answered, or if no worker is needed. Does nothing in a thread without a
+ * reserved worker. */
 void engine_step_back(void);
-/* Memory accesses may wait from now on. Start threads in advance, because it may be impossible to
- * start a thread while another one waits. */
+/* Called before the first memory whose accesses can wait is used: start threads in advance, because
+ * it may be impossible to start a thread while another one waits. */
 void engine_expect_stalls(void);
 /* Queue the task for a thread that may wait. Returns false if the task is already queued (it is
  * never queued twice), or if there is no such thread. */

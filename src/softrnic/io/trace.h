@@ -44,7 +44,7 @@ void trace_leave_sent(struct trace *t, ssize_t n);
 void trace_leave_received(struct trace *t, ssize_t n);
 
 void trace_shutdown(struct trace *t);       /* this end has sent its FIN; accepts NULL */
-void trace_error(struct trace *t, int err); /* the link has failed; accepts NULL */
+void trace_error(struct trace *t, int err); /* record a failed link; accepts NULL */
 
 /*
  * Write packets that a socket with this port has sent or received; `len` of each is at most

@@ -57,7 +57,8 @@ void ud_port_poll(struct ud_port *p);
  */
 int ud_port_wait_begin(struct ud_port *p);
 void ud_port_wait_end(struct ud_port *p, bool readable);
-/* The caller is about to wait without this descriptor: threads of the engine receive again. */
+/* Called before a wait that does not include this descriptor: from now on threads of the engine
+ * receive again. */
 void ud_port_report(struct ud_port *p);
 
 #endif

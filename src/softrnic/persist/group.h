@@ -2,7 +2,7 @@
 /*
  * group.h -- collects jobs that can share one write-back.
  *
- * Work on a file is done in slices. Jobs that wait in the file's queue when a slice begins may
+ * Work on a file is done in slices. Jobs that wait in the file's queue when a slice begins can
  * share the slice's write-back (group commit), because a write-back that begins now covers the
  * bytes of all these jobs. One msync() across two ranges is cheaper than two calls if the pages
  * between them are clean; dirty pages between them cost time. So each file has a reach: the

@@ -5,11 +5,11 @@
  *
  * The kernel reports a failed write-back once to each open file description. If the library used
  * the application's description, an fsync() or msync() of the application, or of another process
- * that shares the description, could take the report. The library's msync() would then claim
- * success for lost bytes. An msync() of the own mapping writes back all dirty pages of the file,
- * also those that other mappings made dirty, and gets a separate report. The own mapping also works
- * after the application's mapping is gone. It works as well if the application mapped a read-only
- * descriptor, whose mapping msync() ignores.
+ * that shares the description, could get the report. The library's msync() would then return
+ * success although bytes were lost. An msync() of the own mapping writes back all dirty pages of
+ * the file, also those that other mappings made dirty, and gets a separate report. The own mapping
+ * also works after the application's mapping is gone. It works as well if the application mapped a
+ * read-only descriptor, whose mapping msync() ignores.
  *
  * The own mapping begins at the file's beginning and allows no access. Its descriptor is closed.
  */

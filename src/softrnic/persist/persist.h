@@ -17,8 +17,8 @@
  *
  * Sticky failures. If a write-back of a file fails once, the file counts as failed for every region
  * on it, of any connection, until all these regions are deleted. The kernel reports a write-back
- * error once per open file description, and the next msync() would claim success for bytes that are
- * lost.
+ * error once per open file description, and the next msync() would return success although bytes
+ * are lost.
  *
  * Jobs. A write-back or digest finishes inline (volatile memory, short DAX ranges) or in the pool's
  * threads; pool.c describes the states of a job, the threads and the locks.

@@ -40,7 +40,7 @@ bool here_start(struct persist_job *job, struct file *f);
  */
 bool pool_touch_begin(struct persist_job *job);
 void pool_touch_end(struct persist_job *job);
-/* Has the job been abandoned? If so, its memory may be gone. */
+/* Was the job abandoned? Its memory may be gone then. */
 bool pool_is_abandoned(struct persist_job *job);
 
 /*

@@ -57,8 +57,9 @@ int mounts_is_volatile(int fd);
 /*
  * Returns an O_PATH descriptor of the file behind a mapping. Such a descriptor needs no permission
  * on the file, and closing it does not drop the POSIX locks that the application holds on the file.
- * The caller owns the descriptor; *st and *fs describe the file. Returns -errno if no way leads to
- * the file, or if several files may be the one behind the mapping.
+ * The caller owns the descriptor; *st and *fs describe the file. Returns -errno if none of the
+ * following ways leads to the file, or if it is unclear which of several files is behind the
+ * mapping.
  *
  * Three ways are tried in this order:
  * - the link of the mapping in map_files, which only privileged processes may follow;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue.h -- keeps the jobs that wait for their files, and decides which file's job runs next.
+ * queue.h -- keeps the jobs that wait for a turn (turn.h) of their file, and decides which file's
+ * job runs next.
  *
  * Each file has a queue of jobs and FILE_SLOTS slots. Files that have both a job and a free slot
  * take turns: each gets one slice at a time. The jobs of one file also take turns. Jobs that read
@@ -18,7 +19,7 @@
 
 /* Does a file have both a job and a free slot? */
 bool queue_has_turn(bool reading);
-/* Remove and return the next file of the list of files with a job and a free slot. The caller has
+/* Remove and return the first file of the list of files with a job and a free slot. The caller has
  * checked that the list is not empty. */
 struct file *queue_take_turn(bool reading);
 /* Add the file to the list of files with a job and a free slot, or remove it. Must be called after

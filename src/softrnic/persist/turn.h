@@ -4,8 +4,8 @@
  * group of jobs of one file.
  *
  * At most TURNS_MAX slices that are not stalled (pool.h) run at the same time. At most READERS_MAX
- * of them read back, because a peer that may read the memory may request a digest on each of its
- * connections, and flushes must still get threads.
+ * of them read back. Otherwise a peer that is permitted to read the memory could request a digest
+ * on each of its connections, and leave no thread for flushes.
  */
 #ifndef PERSIST_TURN_H
 #define PERSIST_TURN_H

@@ -165,7 +165,8 @@ struct ext_ack {
 #define EXT_HEARTBEAT_LEN 16
 struct ext_heartbeat {
 	struct ext_word word; /* `arg` of this word is 0 */
-	/* in a ping: a silence of this length ends the connection; 0: no limit stated */
+	/* in a ping: the sender ends the connection after a silence of this length; 0: no limit
+	 * stated */
 	uint32_t limit_ms;
 	/* a pong returns the token of the ping that it answers; 0 means that there was no ping */
 	uint64_t token;

@@ -43,8 +43,9 @@ enum ext_hello_item {
 
 struct ext_hello {
 	uint16_t major, minor;
-	uint64_t kinds;     /* EXT_BIT() of each kind that the sender executes */
-	uint32_t limit_ms;  /* a silence of this length ends the connection; 0: not stated */
+	uint64_t kinds; /* EXT_BIT() of each kind that the sender executes */
+	/* the sender ends the connection after a silence of this length; 0: not stated */
+	uint32_t limit_ms;
 	uint32_t max_ulpdu; /* the largest ULPDU that the sender accepts */
 	uint32_t rings;     /* version of the offered rings in shared memory; 0: none */
 	uint32_t acks;      /* EXT_ACKS_VERSION: the sender sends and requests Acks; 0: neither */

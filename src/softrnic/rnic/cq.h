@@ -36,8 +36,8 @@ struct cq {
 	 * Functions of the owner. They are called with the queue's mutex held, and must not call
 	 * back into the queue.
 	 */
-	void (*notify)(struct cq *cq);  /* the queue is armed, and a completion was added */
-	void (*overrun)(struct cq *cq); /* the full queue has lost a completion; called once */
+	void (*notify)(struct cq *cq);  /* called when a completion was added to the armed queue */
+	void (*overrun)(struct cq *cq); /* called once, when the full queue has lost a completion */
 	struct lock lock;
 	struct cqe *ring;
 	uint32_t size, head;

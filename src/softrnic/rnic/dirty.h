@@ -65,7 +65,8 @@ void dirty_move(struct dirty *to, struct dirty *from);
 /* Move the bytes that can persist to another list, with one interval for each region. Returns false
  * if out of memory. */
 bool dirty_move_durable(struct dirty *to, struct dirty *from);
-/* The region was deregistered, and its bytes can no longer be written back. */
+/* Called when the region was deregistered and its bytes can no longer be written back: record them
+ * as lost. */
 void dirty_forget(struct dirty *d, const struct mr *mr);
 /* Were bytes lost in a file whose write-back failed? Returns true only once for each failure,
  * because the file may work again later. */

@@ -31,14 +31,14 @@ struct mw {
  * binds the window may use it. Returns 0 or -ENOMEM. */
 int mw_new(struct mr_table *table, struct ibv_pd *pd, enum ibv_mw_type type, struct mw **out);
 /*
- * The window is about to be deleted: make its STag unknown immediately. Returns the description
+ * Called before the window is deleted: make its STag unknown immediately. Returns the description
  * with a reference; the caller must wait until it is idle.
  */
 struct mr *mw_kill(struct mw *mw);
 /* Returns the description in force, with a reference. A bind that is posted now may replace this
  * description. */
 struct mr *mw_former(struct mw *mw);
-/* The description is killed and idle: release its region. A second call changes nothing. */
+/* Release the region of a description that is killed and idle. A second call changes nothing. */
 void mw_unbind(struct mr *now);
 void mw_delete(struct mw *mw); /* the window must be killed, idle and unbound */
 

@@ -10,9 +10,9 @@
 typedef int atomic_execute_fn(uint64_t *word, struct irq_entry *e);
 
 /*
- * If an earlier Flush failed, refuses the atomic and returns false. The peer may send an atomic
- * right after a Flush, without waiting for the Flush's answer. Such an atomic may announce that
- * data are durable, so it must not be executed if they are not.
+ * If an earlier Flush failed, refuses the atomic and returns false. The peer is allowed to send an
+ * atomic directly after a Flush, without waiting for the Flush's answer. Such an atomic can
+ * announce that data are durable, so it must not be executed if they are not durable.
  */
 bool atomic_may_run(struct qp *qp);
 /* Execute the operation on the word at offset `to` of this STag, or refuse the request. The STag

@@ -17,7 +17,7 @@ bool ext_build_request(struct qp *qp, struct sq_wr *wr, const void *bytes, int l
 /* Set the answer to the request. The answer may be sent from now on. */
 void ext_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, uint32_t detail);
 bool ext_build_answer(struct qp *qp, const struct irq_entry *e);
-/* The peer's request is invalid or impossible: end the stream by a Terminate. */
+/* End the stream by a Terminate, because the peer's request is invalid or impossible. */
 void ext_refuse(struct qp *qp);
 
 #endif

@@ -196,21 +196,21 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status);
 /* Does the same as qp_fail(), with the status for a peer that is gone. */
 void qp_fail_lost(struct qp *qp);
 /*
- * For an unreliable queue pair whose stream has ended: posted requests complete, and their messages
- * are lost, as on a network without the peer. A Bind or Local Invalidate is executed. If it has to
- * wait for another connection, it and all later requests stay posted until the next call. The
- * function does nothing for reliable queue pairs.
+ * Called for an unreliable queue pair whose stream has ended: complete the posted requests. Their
+ * messages are lost, as on a network without the peer. A Bind or Local Invalidate is executed. If
+ * it has to wait for another connection, it and all later requests stay posted until the next call.
+ * The function does nothing for reliable queue pairs.
  */
 void qp_give_away(struct qp *qp);
 /*
- * For a queue pair that connects by a meeting (stream/meeting.h) and has exchanged messages: the
- * stream has ended, and no other one follows before a reset. Nothing more is sent. An unreliable
- * queue pair completes its posted requests, see qp_give_away(). The requests of a reliable queue
- * pair stay posted until the owner fails them.
+ * Called when the stream of a queue pair that connects by a meeting (stream/meeting.h) has ended,
+ * after messages of the users. No other stream follows before a reset, and nothing more is sent. An
+ * unreliable queue pair completes its posted requests, see qp_give_away(). The requests of a
+ * reliable queue pair stay posted until the owner fails them.
  */
 void qp_lose_peer(struct qp *qp);
-/* The stream has ended. If it ends within an FPDU, this is an error. If it ends between two FPDUs,
- * the peer has disconnected. */
+/* Called when the peer has ended the stream. An end within an FPDU is an error; an end between two
+ * FPDUs is a disconnect by the peer. */
 void qp_on_eof(struct qp *qp);
 /*
  * For a queue pair that connects by a meeting (stream/meeting.h): leave a stream for another one,
@@ -224,9 +224,9 @@ void qp_rewind(struct qp *qp);
  * operation. */
 void qp_limit_requests(struct qp *qp, uint32_t ord);
 /*
- * Set the user's choices for a Send that finds no receive: the time until the peer retries its
- * Send, as InfiniBand's code, and the number of retries of this end's Sends. Without these calls a
- * Send waits for ever. The calls have an effect only if both ends send Acks.
+ * Set the user's choices for a Send that arrives without a posted receive: the time until the peer
+ * retries its Send, as InfiniBand's code, and the number of retries of this end's Sends. Without
+ * these calls a Send waits for ever. The calls have an effect only if both ends send Acks.
  */
 void qp_set_rnr_timer(struct qp *qp, uint8_t code);
 void qp_set_rnr_retry(struct qp *qp, uint8_t retries);
@@ -313,8 +313,8 @@ bool qp_origin_is_here(const struct qp *qp);
 struct ext_origin *qp_origin_take(struct qp *qp);
 void qp_origin_accept(struct qp *qp);
 void qp_origin_answer(struct qp *qp, enum ext_origin_status status, uint32_t detail);
-/* This end begins an orderly end of the stream. Messages that the peer sends before it ends its
- * direction are still accepted. */
+/* Called when this end begins an orderly end of the stream. Messages that the peer sends before it
+ * ends its direction are still accepted. */
 void qp_leave(struct qp *qp);
 bool qp_peer_leaves(const struct qp *qp);
 /* The operations that the peer can execute, as VEXT_CAP_* flags. Known after qp_start() and the
@@ -354,9 +354,9 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
-/* The peer has given up its connection. Earlier bytes of the peer may still arrive by qp_rx_got(),
- * but only a Terminate among them has an effect. The owner reads the link's remaining bytes and
- * then ends the stream. */
+/* Called when the peer has given up its connection. Earlier bytes of the peer may still arrive by
+ * qp_rx_got(), but only a Terminate among them has an effect. The owner reads the link's remaining
+ * bytes and then ends the stream. */
 void qp_rx_give_up(struct qp *qp);
 /*
  * May be called instead of qp_rx_want(): parse bytes in place, in memory that the peer may write
@@ -441,7 +441,7 @@ void qp_link_refuse(struct qp *qp);
 #define QP_GIVEN_UP 1
 void qp_watch_given_up(struct qp *qp, const atomic_uint *word);
 void qp_link_note(struct qp *qp, unsigned state); /* record an enum shm_state for the counters */
-/* A region is about to be deregistered: copy the bytes that half-sent FPDUs still need from the
+/* Called before a region is deregistered: copy the bytes that half-sent FPDUs still need from the
  * region, and release the region. With `forget`, bytes placed in the region can no longer be
  * written back, even if the region is `lasting`. */
 void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget);

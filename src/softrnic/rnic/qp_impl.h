@@ -76,12 +76,13 @@ struct qp_acks {
 
 /* A Send that waits for a receive: see rnr.c. */
 struct qp_rnr {
-	uint32_t told;     /* for Acks: 1 + the code of this end's time; 0: send no time */
+	uint32_t told;     /* for Acks: 1 + the code set by qp_set_rnr_timer(); 0: send no time */
 	uint32_t tries;    /* limit of tries of one of this end's Sends; 0: no limit */
 	uint64_t for_next; /* 1 + the count of the last Ack that contained `told` */
-	uint32_t code;     /* code of the peer's time, valid while `waits` is set */
-	bool waits;        /* a Send of this end waits for a receive of the peer */
-	bool is_new;       /* `waits` or `code` has changed since qp_rnr_changed() */
+	/* the peer's code for the time until a retry, valid while `waits` is set */
+	uint32_t code;
+	bool waits;  /* a Send of this end waits for a receive of the peer */
+	bool is_new; /* `waits` or `code` has changed since qp_rnr_changed() */
 };
 
 struct qp_heartbeat {
@@ -152,7 +153,7 @@ struct qp {
 	struct orq orq;
 	struct irq irq;
 	struct qp_requests requests;
-	struct dirty dirty; /* ranges that the peer placed, and that are not written back */
+	struct dirty dirty; /* ranges that the peer has written and that are not written back */
 	struct qp_rx rx;
 	struct qp_recv recv;
 	struct qp_tx tx;
@@ -254,7 +255,7 @@ bool qp_answer_is_for_rtr(const struct qp *qp);
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);
 /* `wr` is NULL for the answer to the RTR Read */
 void qp_answer_done(struct qp *qp, struct sq_wr *wr);
-/* The request failed at the peer: fail the QP. */
+/* Fail the QP, because the request failed at the peer. */
 void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why);
 
 /* --- op_window.c: memory windows ---------------------------------------------------------- */
@@ -428,7 +429,8 @@ static inline void ack_pass_local(struct qp *qp)
 void rnr_take(struct qp *qp, uint32_t told);
 void rnr_rewind(struct qp *qp);
 void ack_rewind(struct qp *qp); /* prepare for another stream, after the queues are prepared */
-/* The work request with this index is answered, so the peer has also executed all earlier ones. */
+/* Called when the work request with this index is answered. The peer has then also executed all
+ * earlier ones. */
 void ack_on_answer(struct qp *qp, uint64_t index);
 bool link_build(struct qp *qp);
 static inline bool link_switch_is_sent(const struct qp *qp)

@@ -129,27 +129,27 @@ int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
 void qp_recv_rewind(struct qp *qp); /* prepare for another stream: drop parked Sends */
-/* The peer has ended the stream. When the QP fails, parked Sends are kept for receives that are
- * posted later. */
+/* Called when the peer has ended the stream. When the QP then fails, parked Sends are kept for
+ * receives that are posted later. */
 void qp_recv_keep(struct qp *qp);
 void qp_recv_keep_no_more(struct qp *qp);
 /*
  * Can a Send still get a receive? This may be so even after the QP has failed: see qp_recv_keep().
  */
 bool qp_recv_is_open(const struct qp *qp);
-/* A fault at this end makes the receive in progress end with this status. */
+/* Called for a fault at this end: the receive in progress will end with this status. */
 void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err);
-/* SUCCESS: the receive does not end now */
+/* End the receive in progress, if there is one, with this status. SUCCESS: do nothing. */
 void qp_recv_end(struct qp *qp, enum ibv_wc_status status);
-/* Is there a receive for the arriving message? If so, qp->recv.msg is set to it. */
+/* Is there a receive for the arriving message? If there is one, qp->recv.msg is set to it. */
 bool qp_recv_take(struct qp *qp);
 /* Is the segment the next one on the queue of Sends? Returns false if not; the stream then ends by
  * a Terminate. */
 bool qp_recv_is_in_order(struct qp *qp, const struct rx_seg *seg);
-/* The message is lost. `last` is true if this is its last segment. The next message gets the
- * receive. */
+/* Called for each segment of a lost message; `last` is true for the last one. The next message gets
+ * the receive. */
 void qp_recv_lose(struct qp *qp, bool last);
-/* The receive contains the whole message: complete the receive for the user. */
+/* Complete the receive, which contains the whole message, for the user. */
 void qp_recv_complete(struct qp *qp, const struct rx_seg *seg, struct ibv_wc *wc);
 void qp_recv_park(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 /* Deliver parked Sends as long as there are receives. */

@@ -88,13 +88,14 @@ bool tx_build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode code, c
 bool tx_build_answer(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len);
 
 void tx_answer_built(struct qp *qp);
-/* Local memory is unusable: fail the work request. FPDUs that were built earlier are sent first, so
- * that their requests complete. */
+/* Fail the work request, because its local memory is unusable. FPDUs that were built earlier are
+ * sent first, so that their requests complete. */
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err);
 /* End the work request with this status, and then the stream. FPDUs that were built earlier are
  * sent first. */
 bool tx_wr_failed(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
-/* May the answer be written to the memory of this work request? Returns 0 or an errno value. */
+/* Is the answer allowed to be written to the memory of this work request? Returns 0 or an errno
+ * value. */
 int tx_check_sink(struct qp *qp, const struct sq_wr *wr);
 
 #endif

@@ -9,7 +9,7 @@
  * serial number up to which the receiving port has read, and the port's window, which is the
  * greatest number of packets that may be under way.
  *
- * A credit may be lost or forged, and a peer may send none. So a packet waits for at most
+ * A credit can be lost or forged, and a peer can fail to send one. So a packet waits for at most
  * UD_PATIENCE_NS. After this time the packets under way count as lost, and the peer as silent: no
  * packet waits for a silent peer until it sends a credit again.
  *
@@ -67,10 +67,11 @@ struct ud_flows {
  * Returns true if the packet may be sent. It then has its serial number, and counts as under way.
  */
 bool ud_flows_take(struct ud_flows *f, struct ud_packet *p, uint64_t now);
-/* The packet that was last taken for its peer was not sent: take back its serial number. */
+/* Take back the serial number of the packet that was last taken for its peer, because this packet
+ * was not sent. */
 void ud_flows_give_back(struct ud_flows *f, const struct ud_packet *p);
-/* A credit with this serial number and window has arrived; p is the packet that contains it.
- * Returns true if more packets may be sent now. */
+/* Called when a credit with this serial number and window has arrived in the packet p. Returns true
+ * if more packets may be sent now. */
 bool ud_flows_on_credit(struct ud_flows *f, const struct ud_packet *p, uint8_t serial,
 			uint32_t window);
 

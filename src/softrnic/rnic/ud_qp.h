@@ -84,7 +84,7 @@ void ud_qp_stage(struct ud_qp *qp);
  */
 int ud_qp_gather(struct ud_qp *qp, struct ud_flows *flows, uint64_t now, struct ud_packet *packets,
 		 int max);
-/* The packets of the first n requests are sent: complete the requests. */
+/* Complete the first n requests, whose packets are sent. */
 void ud_qp_sent(struct ud_qp *qp, int n);
 /* Handle a message that arrived with this header. `len` is the length of `payload`. */
 void ud_qp_receive(struct ud_qp *qp, const struct ud_header *h, const struct ud_path *path,

@@ -8,7 +8,7 @@ struct fence_question {
 	struct list link;
 	uint64_t at;
 	unsigned left; /* number of named connections that are still open */
-	/* the connection that waits for an answer; NULL: that connection has been closed */
+	/* the connection that waits for an answer; NULL: it was answered, or is closed */
 	struct fence_member *asker;
 	struct ext_origin origin;
 };
@@ -79,8 +79,8 @@ static bool fence_is_unknown_before(const struct fences *all, uint64_t at)
 	return first && container_of(first, const struct fence_member, link)->arrived < at;
 }
 
-/* Drop each question whose asker is closed, if all connections that arrived before the question
- * have named themselves. */
+/* Drop each question whose asker is closed or answered, if all connections that arrived before the
+ * question have named themselves. */
 static void fence_prune(struct fences *all)
 {
 	struct list *it, *tmp;
@@ -122,8 +122,8 @@ static void fence_cut_named(struct fences *all, struct fence_question *q)
 }
 
 /* When the table of questions is full, cut the oldest connections that have not named themselves.
- * They had the most time to name themselves, and only such connections keep questions of closed
- * askers in the table. */
+ * They had the most time to do so. A question whose asker is closed or answered stays in the table
+ * only while an older connection has not named itself, so each cut can free such questions. */
 static void fence_make_room(struct fences *all)
 {
 	struct list *it;

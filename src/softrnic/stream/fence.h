@@ -63,11 +63,13 @@ void fences_init(struct fences *all, void (*cut)(struct fence_member *),
 void fences_reset(struct fences *all); /* forget all entries; called in a forked child */
 void fence_member_init(struct fence_member *m);
 void fence_arrive(struct fences *all, struct fence_member *m);
-/* The connection will not name itself, because its peer does not take part in the barrier. */
+/* Remove a connection that will not name itself, because its peer does not take part in the
+ * barrier. */
 void fence_pass(struct fences *all, struct fence_member *m);
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin);
-/* The connection is closed: none of its bytes can be placed any more. */
+/* Remove a connection. Called when the connection is closed, so that none of its bytes can be
+ * placed any more. */
 void fence_leave(struct fences *all, struct fence_member *m);
 
 #endif

@@ -63,7 +63,9 @@ void former_leave(struct formers *all, struct former *f, bool over);
  * remaining ranges.
  */
 void former_name(const struct former *f, struct ext_origin *origin);
-/* The target has answered: it places no more bytes of the connections in `origin`. */
+/*
+ * Called when the target has answered that it places no more bytes of the connections in `origin`.
+ */
 void former_fenced(struct former *f, const struct ext_origin *origin);
 
 #endif

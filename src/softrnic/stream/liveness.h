@@ -48,7 +48,7 @@ enum liveness_act {
 void liveness_off(struct liveness *l);
 void liveness_begin(struct liveness *l, bool second, uint64_t limit_ns,
 		    const struct liveness_view *view, uint64_t now);
-/* The peer has announced its limit. This may make the next check due earlier. */
+/* Called when the peer has announced its limit. The next check may become due earlier. */
 void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now);
 bool liveness_knows_peer_limit(const struct liveness *l, uint32_t peer_ms);
 /* Check the connection. Must be called at the time l->at. */

@@ -148,17 +148,19 @@ uint64_t meeting_retry_ns(uint8_t timeout, uint8_t retry_cnt);
 
 /* --- what the user does ------------------------------------------------------------------------ */
 
-/* The queue pair moves to RTR. The state must be NONE. */
+/* Called when the queue pair moves to RTR. The state must be NONE. */
 void meeting_on_rtr(struct meeting *m, const struct meeting_ends *ends, uint64_t now,
 		    struct meeting_todo *todo);
 /*
- * The queue pair moves to RTS, or its retry attributes changed. floor_ns is the minimum of the
- * retry limit for a peer that was never met. For a UC queue pair retry_ns is CLOCK_NEVER. Until
- * this call the retry clock does not run.
+ * Called when the queue pair moves to RTS, or when its retry attributes change. floor_ns is the
+ * minimum of the retry limit for a peer that was never met. For a UC queue pair retry_ns is
+ * CLOCK_NEVER. Until this call the retry clock does not run.
  */
 void meeting_on_retry_limits(struct meeting *m, uint64_t retry_ns, uint64_t floor_ns, uint64_t now,
 			     struct meeting_todo *todo);
-/* A send was posted. In state MET the call changes nothing, so the owner may omit it. */
+/*
+ * Called when a send was posted. In state MET the call changes nothing, so the owner may omit it.
+ */
 void meeting_on_post(struct meeting *m, uint64_t now, struct meeting_todo *todo);
 
 enum meeting_leave {
@@ -173,23 +175,25 @@ void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_
 /* --- inbound dials ----------------------------------------------------------------------------- */
 
 /*
- * A dial has arrived for this queue pair. The todo accepts or rejects it; otherwise it is parked.
+ * Called when a dial for this queue pair has arrived. The todo accepts or rejects it; otherwise the
+ * dial is parked.
  */
 void meeting_on_inbound(struct meeting *m, struct meeting_inbound *in, uint64_t now,
 			struct meeting_todo *todo);
-/* A parked dial has ended, or the owner is about to end it. The function ignores a dial that is not
- * parked. */
+/* Called when a parked dial has ended, or before the owner ends it. A dial that is not parked is
+ * ignored. */
 void meeting_on_parked_end(struct meeting *m, const struct meeting_inbound *in,
 			   struct meeting_todo *todo);
 
 /* --- the attempt ------------------------------------------------------------------------------- */
 
-/* The TCP connection of our dial is established. Must be called before the request is sent. */
+/* Called when the TCP connection of our dial is established, before the request is sent. */
 void meeting_on_established(struct meeting *m, uint32_t attempt, struct meeting_todo *todo);
-/* Our dial got an accepting reply, which names both ends. Must be called before our HELLO is sent.
+/* Called when our dial got an accepting reply, which names both ends, and before our HELLO is sent.
  * After this call this end accepts no other dial. */
 void meeting_on_reply(struct meeting *m, uint32_t attempt, struct meeting_todo *todo);
-/* The peer's HELLO has arrived, and ours is sent. The attempt is our dial or an accepted dial. */
+/* Called when the peer's HELLO has arrived and ours is sent. The attempt is our dial or an accepted
+ * dial. */
 void meeting_on_live(struct meeting *m, uint32_t attempt, struct meeting_todo *todo);
 
 enum meeting_use {
@@ -202,7 +206,8 @@ enum meeting_use {
 	MEETING_USED,
 	MEETING_FAILED, /* the queue pair has failed; the todo contains MEETING_DO_FAIL */
 };
-/* The attempt has ended although this end did not close it. The owner has closed the link. */
+/* Called when the attempt has ended although this end did not close it. The owner has closed the
+ * link before. */
 void meeting_on_end(struct meeting *m, uint32_t attempt, enum meeting_use use, uint64_t now,
 		    struct meeting_todo *todo);
 

@@ -189,7 +189,7 @@ struct stream_config {
 	uint8_t revision;    /* initiator: first revision to try, 2 or 1 */
 	uint64_t connect_ns; /* initiator: limit of dial and start-up together */
 	uint64_t request_ns; /* responder: time limit for the peer's request to arrive */
-	/* after a disconnect: the end is reported after this time at the latest */
+	/* after a disconnect: report the end after this time at the latest */
 	uint64_t drain_ns;
 	uint32_t rings; /* offered version of the rings in shared memory; 0: none */
 	/* Take part in the barrier between former connections and later ones (doc/wire.md s6,
@@ -211,19 +211,22 @@ struct stream_config stream_config_of(enum stream_role role, bool crc, bool exte
 
 int stream_new(const struct stream_config *cfg, struct stream **out);
 /*
- * The stream belongs to a queue pair without an id, which connects to its peer by a meeting
- * (meeting.h). Must be called before connect, or before the link exists. The peer must consent. An
- * initiator waits for the reply without a time limit, because the peer's queue pair may not be
- * ready. The queue pair does not fail with its stream, except by a Terminate, an error of this end
- * or a silent peer.
+ * Declare that the stream belongs to a queue pair without an id, which connects to its peer by a
+ * meeting (meeting.h). Must be called before connect, or before the link exists. The peer must
+ * consent. An initiator waits for the reply without a time limit, because the peer's queue pair may
+ * not be ready. The queue pair does not fail with its stream, except by a Terminate, an error of
+ * this end or a silent peer.
  */
 void stream_set_meets(struct stream *s);
 bool stream_peer_consents(const struct stream *s); /* valid in REQ_RCVD */
 /* Change the stream's owner. The new owner then has the link. No other call on the stream may be in
  * progress. */
 void stream_move(struct stream *s, void *owner);
-/* End an unused stream of a meeting: return the queue pair as it was before the stream, with its
- * posted requests, and let the link be closed. No receive and no job may be in progress. */
+/* End a stream of a meeting on which no message of the user was sent, or whose posted requests the
+ * user drops (RESET). Returns the queue pair in the state before the stream, with its posted
+ * requests. A queue pair that has failed, or that has not taken over the stream, is only detached,
+ * as by stream_detach_qp(). The update then lets the owner close the link. No receive and no job
+ * may be in progress. */
 struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u);
 /* Called instead of connect for a meeting, in state IDLE, if the queue pair is its own peer. Such a
  * link has no start-up frames, and the HELLO returns to its sender. Returns 0 or -errno. */
@@ -271,11 +274,12 @@ int stream_cancel(struct stream *s, struct stream_update *u);
 /* ends immediately, without an event */
 void stream_abort(struct stream *s, struct stream_update *u);
 
-/* Responder: all connections that identify() had to cut are closed. Send the answer to the peer. */
+/* Responder: called when all connections that identify() had to cut are closed. Sends the answer to
+ * the peer. */
 void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u);
 /*
- * A later connection has named this connection as given up. End the stream immediately, and place
- * no more bytes.
+ * Called when a later connection has named this connection as given up: end the stream immediately,
+ * and place no more bytes.
  */
 void stream_cut_off(struct stream *s, struct stream_update *u);
 /*
@@ -315,15 +319,16 @@ bool stream_owes_ack_only(const struct stream *s);
 bool stream_needs_nothing(const struct stream *s);
 /* Deliver arrived bytes to receives of the queue pair or of its SRQ. */
 void stream_resume(struct stream *s, struct stream_update *u);
-/* The user moves the queue pair to ERR. */
+/* Called when the user moves the queue pair to ERR. */
 void stream_fail_qp(struct stream *s, struct stream_update *u);
 /* Calls qp_limit_requests(). */
 void stream_limit_requests(struct stream *s, uint32_t ord, struct stream_update *u);
-/* The peer of the queue pair did not connect in time: end the oldest request with RETRY_EXC_ERR. */
+/* Called if the peer of the queue pair did not connect in time: end the oldest request with
+ * RETRY_EXC_ERR. */
 void stream_give_up_qp(struct stream *s, struct stream_update *u);
 /* Calls qp_give_away(). */
 void stream_give_away(struct stream *s, struct stream_update *u);
-/* The region is about to be deregistered: see qp_detach_mr(). */
+/* Called before the region is deregistered: see qp_detach_mr(). */
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
 
 /* The following functions need an attached queue pair, except stream_qp_is_failed() and
@@ -359,7 +364,7 @@ bool stream_awaits_job(const struct stream *s); /* a job is in progress and was 
 void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now, struct stream_update *u);
 /* `err` is a positive errno value. */
 void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct stream_update *u);
-/* Responder: an inbound link is connected. */
+/* Responder: called when an inbound link is connected. */
 void stream_on_incoming(struct stream *s, uint64_t now, struct stream_update *u);
 
 /*
@@ -381,7 +386,7 @@ bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_updat
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
 /*
- * The peer has given up the connection. All later bytes except a Terminate are ignored
+ * Called when the peer has given up the connection: from now on ignore all bytes except a Terminate
  * (qp_rx_give_up()). Returns false if the next bytes do not belong to the queue pair; the owner
  * need not receive them then.
  */
@@ -412,7 +417,7 @@ int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream
 void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u);
 void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);
-/* The owner is about to dial again. */
+/* Called before the owner dials again. */
 void stream_redial(struct stream *s, struct stream_update *u);
 /* Are both FINs exchanged, so that the link may be closed? If not, the link must be reset, so that
  * no byte that was sent before arrives later. */

@@ -101,8 +101,8 @@ uint64_t stream_after(uint64_t now, uint64_t ns);
 
 /* stream_update.c */
 /*
- * Every call that changes the stream ends with one of these functions. stream_report_at() is for
- * calls that have the time.
+ * Every call that changes the stream ends with stream_report() or stream_report_at(). A call that
+ * takes the time as an argument uses stream_report_at().
  */
 void stream_report(struct stream *s, struct stream_update *u);
 bool stream_settles_at(const struct stream *s); /* does stream_report_at() depend on the time? */
@@ -146,10 +146,11 @@ int stream_keep_pdata(struct stream *s, const struct mpa_start *start, const uin
 void stream_warn_pdata(const struct stream *s, uint8_t len);
 int stream_start_qp(struct stream *s);
 uint32_t stream_limit_ms(const struct stream *s); /* the limit that this end's HELLO states */
-/* The start-up frames are exchanged. Enter LIVE; if the peer consents, wait for its HELLO first. */
+/* Called when the start-up frames are exchanged: enter LIVE; if the peer consents, wait for its
+ * HELLO first. */
 void stream_on_frames_done(struct stream *s, const char *why, uint64_t now);
 void stream_settle_hello(struct stream *s, uint64_t now);
-/* An error occurred before full operation: report it and close the link. */
+/* Report an error that occurred before full operation, and close the link. */
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
 
 /* startup_origin.c */
@@ -167,7 +168,7 @@ void stream_note_over(struct stream *s); /* called before the queue pair ends or
 /* startup_initiator.c */
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,
 			       uint64_t now);
-/* The peer closed the connection after this end's request. */
+/* Called when the peer has closed the connection after this end's request. */
 void stream_initiator_on_hangup(struct stream *s);
 
 /* startup_responder.c */
@@ -176,18 +177,20 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 void stream_responder_settle(struct stream *s, uint64_t now);
 
 /* stream_end.c */
-/* Fail the queue pair, unless it meets its peer by itself. */
+/* Fail the queue pair, unless it connects by a meeting (meeting.h). */
 void stream_end_qp(struct stream *s);
-/* Enter the next state if possible. This function has the time; it handles REP_SENT, HELLO, LIVE
- * and DRAINING. */
+/*
+ * Enter the next state if possible. This function takes the time as an argument, and handles
+ * REP_SENT, HELLO, LIVE and DRAINING. In DRAINING and CLOSING it also calls stream_origin_late().
+ */
 void stream_settle(struct stream *s, uint64_t now);
-/* Enter the next state if possible. This function works without the time; it handles DRAINING,
- * CLOSING and LINGERING. */
+/* Enter the next state if possible, for transitions that do not need the time: in DRAINING after
+ * the last byte was sent, in CLOSING and in LINGERING. */
 void stream_settle_end(struct stream *s);
-/* Does stream_settle() have work to do, while the current call has no time? */
+/* Must stream_settle() be called soon? An update then requests stream_on_time(). */
 bool stream_needs_time(const struct stream *s, unsigned qp_due, bool has_bytes);
 void stream_on_peer_fin(struct stream *s, uint64_t now);
-void stream_on_lost(struct stream *s, int err); /* the link broke */
+void stream_on_lost(struct stream *s, int err); /* called when the link broke */
 
 /* stream_stall.c: in full operation only. */
 /* Has a stall begun whose deadline is not set yet? */

@@ -70,8 +70,10 @@ struct flow {
 	bool over; /* true after a reset: no packet follows */
 };
 
-/* Takes one packet. Memory for its headers is directly in front of the payload, which may be NULL
- * if len is 0. */
+/*
+ * Called once for each generated packet, whose payload has `len` bytes (0: no payload). `to` leads
+ * to the payload, and to memory for the headers directly in front of it.
+ */
 typedef void flow_emit_fn(void *to, const struct tcpip_segment *seg, enum flow_side from,
 			  size_t len);
 

@@ -15,8 +15,8 @@
  * tail (padding, options, the length again).
  *
  * Several processes may write to one file. Each begins a section of its own and appends whole
- * blocks. A reader takes a packet's interface from the section that began last; because all these
- * sections have the same single interface, they may be mixed.
+ * blocks. A reader assigns a packet to the interface of the section that began last. All these
+ * sections describe the same single interface, so blocks of several writers may alternate.
  */
 #ifndef TRACE_PCAPNG_H
 #define TRACE_PCAPNG_H

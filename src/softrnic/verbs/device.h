@@ -126,12 +126,13 @@ int vcq_poll_stamped(struct vcq *cq, struct ibv_wc *wc, uint64_t *at_ns);
 void vctx_fill(struct verbs_context *vctx);
 
 /*
- * The QP of a connection uses the queue. From now on polls of the empty queue drive the connection.
+ * Called when the QP of a connection begins to use the CQ. From then on polls of the empty CQ drive
+ * the connection, until vcq_detach().
  */
 void vcq_attach(struct vcq *cq, struct vcq_conn *place, struct conn *conn);
 void vcq_detach(struct vcq *cq, struct vcq_conn *place);
-/* A queue pair for datagrams uses the queue. From now on polls of the empty queue receive from its
- * port. */
+/* Called when a queue pair for datagrams begins to use the CQ. From then on polls of the empty CQ
+ * receive from the queue pair's port, until vcq_detach_port(). */
 void vcq_attach_port(struct vcq *cq, struct vcq_port *place);
 void vcq_detach_port(struct vcq *cq, struct vcq_port *place);
 /* Wait for the channel's next event, and process bytes of its connections meanwhile. Returns 0, or

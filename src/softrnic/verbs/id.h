@@ -134,15 +134,16 @@ void id_set_local(struct cmid *id, const struct link_addr *local);
 
 /* in id_listen.c: */
 void id_stop_listening(struct cmid *id);
-/* A request is answered (accepted or rejected), or it has vanished. */
+/* Remove a request from its listener's list. Called when the request is answered (accepted or
+ * rejected) or has vanished. */
 void id_request_done(struct cmid *child);
 void id_requests_atfork_prepare(void);
 void id_requests_atfork_release(void);
 
 /* in id_qp.c: */
 void id_destroy_qp(struct cmid *id);
-/* Make a queue pair on the id's connection. `attr` has the requested attributes, and receives the
- * granted ones. Returns 0 or an errno value. */
+/* Make a queue pair on the id's connection. `attr` contains the requested attributes, and receives
+ * the granted ones. Returns 0 or an errno value. */
 int id_make_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_t ops,
 	       struct ibv_qp **out);
 void id_end_qp(struct cmid *id, struct ibv_qp *ibv);

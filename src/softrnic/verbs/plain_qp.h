@@ -49,11 +49,11 @@ int plain_qp_query(struct plain_qp *p, struct ibv_qp_attr *attr, struct ibv_qp_i
 
 /* --- plain_qp_meet.c: called with the queue pair's lock --------------------------------------- */
 
-/* Move to RTR: p->attr names the peer. The call does not wait. Returns 0 or an errno value, for
- * example if there is no route; the state stays INIT then. */
+/* Move to RTR, and connect to the peer that p->attr names. The call does not wait. Returns 0 or an
+ * errno value, for example if there is no route; the state stays INIT then. */
 int plain_qp_meet(struct plain_qp *p);
-/* The queue pair moves to RTS, or its attributes change in RTS: apply the limits in p->attr.
- * Returns 0 or an errno value. */
+/* Apply the limits in p->attr. Called when the queue pair moves to RTS, or when its attributes
+ * change in RTS. Returns 0 or an errno value. */
 int plain_qp_limit(struct plain_qp *p);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ud_late.h -- messages for a datagram queue pair whose memory may wait for a file system.
+ * ud_late.h -- messages for a datagram queue pair with memory whose stores may wait for a file
+ * system.
  *
  * The thread that reads a port holds the port's lock. If it waited in a store to such memory, all
- * queue pairs of the port would wait. So this thread only copies the message into the list, and a
- * thread of the engine that may wait gives the messages to the queue pair, in order. The same
- * thread sends for the queue pair, because another thread may hold the queue pair's lock during
- * such a wait.
+ * queue pairs of the port would wait. So this thread only copies the message into the list. A
+ * thread of the engine that is allowed to wait gives the messages to the queue pair, in order. The
+ * engine's thread also sends for the queue pair, because another thread may hold the queue pair's
+ * lock during such a wait.
  *
  * The lock of the list is a leaf lock.
  */
@@ -37,8 +38,9 @@ struct ud_late {
 
 void ud_late_init(struct ud_late *late);
 /*
- * Keep a copy of the message for the thread of the engine. Returns false if the caller may give the
- * message to the queue pair itself: `slow` is false, and no message waits.
+ * Keep a copy of the message for the thread of the engine. If `slow` is false and no message waits,
+ * the function keeps no copy and returns false: the caller must give the message to the queue pair
+ * itself.
  */
 bool ud_late_add(struct ud_late *late, bool slow, const struct ud_header *h,
 		 const struct ud_path *path, const uint8_t *payload, size_t len);
