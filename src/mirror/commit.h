@@ -25,8 +25,9 @@ struct commit {
 
 void commit_init(struct commit *c);
 void commit_fini(struct commit *c);
-/* Wait until a turn that begins after this call has ended. One of the turn's threads calls its
- * write_back(arg), which returns 0 or -errno; commit_join() returns the same value. */
+/* Wait for the end of a turn that begins after this call. One thread of each turn calls the
+ * write_back(arg) that it passed itself, which returns 0 or -errno. Returns 0, or the error of the
+ * first turn that failed. */
 int commit_join(struct commit *c, int (*write_back)(void *arg), void *arg);
 
 #endif

@@ -43,7 +43,9 @@ struct compare {
 	/* members to be repaired that have left the in-sync set and not returned */
 	mirror_mask absent;
 	bool is_open, repair, is_automatic, is_judged, is_answered;
-	bool undecided, primary_differs; /* this holds for at least one block */
+	/* true if a majority of the copies supports no value of at least one block, or another
+	 * value than the primary's */
+	bool undecided, primary_differs;
 	/* reason why a member with a wrong copy cannot leave; or NULL */
 	const char *cannot_leave;
 	unsigned note_count;
@@ -60,16 +62,18 @@ void compare_step(struct rpmirror *m, uint64_t now_ms);
 /* Put the progress into the report. */
 void compare_progress(const struct rpmirror *m, struct packet_report *report);
 
-/* repair.h's thread calls this after it has read a piece of this copy. The piece contains flushes
- * that may still be in transfer to the member. */
+/* Let the blocks of the member's outstanding flushes count as changed, so that they are compared
+ * again. repair.h's thread calls this after it has read a piece of this copy, because the piece
+ * contains these flushes and the member may still lack them. */
 void compare_on_read(struct rpmirror *m, unsigned slot);
 /* Note that the blocks in the mask differ from the piece's; theirs[i] is the member's digest of
  * block i. */
 void compare_note(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		  uint64_t differing, const struct rpma_digest *theirs);
-/* Call this when no block is left to compare. */
+/* End the comparison with the member. Call this when no block is left to compare. */
 void compare_on_done(struct rpmirror *m, unsigned slot);
-/* Call this when the connection or the member is lost. */
+/* End the comparison with the member, and note `why` for the result. Call this when the connection
+ * or the member is lost. */
 void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why);
 /* Handle a range that the member's medium cannot return. The member counts as different, is
  * therefore excluded, and gets the range. Blocks behind the range are not compared this time. */

@@ -2,11 +2,11 @@
 /*
  * direct.h -- a direct mapping: the application's stores reach the file immediately.
  *
- * The file is mapped shared, and each extent (core/extents.h) is read-only until the first store
- * to it faults. Then a slot names the extent durably (W2), and the extent is opened. A thread
- * keeps slots in reserve: it makes extents cold that were not flushed for a long time. Everything
- * else works as in an isolated mapping, except that a flush needs no slots, and takes its snapshot
- * from the file's other mapping.
+ * The file is mapped shared, and each extent (core/extents.h) is read-only until the first store to
+ * it faults. Then a slot names the extent durably (W2), and the extent is opened. A thread keeps
+ * slots in reserve: if an extent was not flushed for a long time, the thread flushes the extent and
+ * takes back its slot. Everything else works as in an isolated mapping, except that a flush needs
+ * no slots, and takes its snapshot from the file's other mapping.
  *
  * Locks: code that needs both locks takes the set's lock first, then `lock`, which handlers take.
  * A handler that waits for a slot waits for the thread, which needs the set's lock. So no code
@@ -49,8 +49,9 @@ struct direct {
 void *direct_map(const struct rpmirror *m, void *hint, int flags);
 /* Permit stores from now on. Called with the set's lock. Returns 0 or an RPMIRROR_E_*. */
 int direct_open(struct rpmirror *m);
-/* Called without the set's lock; m->direct may be NULL. Other threads may still use the object
- * before it is deleted. */
+/* direct_close() freezes the mapping, makes all extents cold, and ends the thread and the watch of
+ * faults; other threads may still use the object. direct_delete() frees the object. The caller does
+ * not hold the set's lock; m->direct may be NULL. */
 void direct_close(struct rpmirror *m);
 void direct_delete(struct rpmirror *m);
 

@@ -36,9 +36,9 @@ typedef bool fault_fn(void *arg, struct fault *fault);
 struct fault_watch;
 
 /*
- * Call fn(arg) for those faults from now on. The call installs the handlers, or installs them again
- * if the application has replaced them. Several watches of a range are asked until one resolves the
- * fault. Returns 0 or -errno. All functions here are thread-safe.
+ * Call fn(arg) for each later fault of this signal in the range. The call installs the handlers, or
+ * installs them again if the application has replaced them. Several watches of a range are asked
+ * until one resolves the fault. Returns 0 or -errno. All functions here are thread-safe.
  */
 int fault_watch(struct fault_watch **out, int sig, void *base, size_t len, fault_fn *fn, void *arg);
 /* Install the handlers again if the application has replaced them. Returns 0 or -errno. */

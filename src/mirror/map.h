@@ -12,7 +12,7 @@ struct map_failure {
 	 * former primary, or by another host that was faster. */
 	bool is_overtaken;
 	bool is_absent; /* there is no daemon, or the connection to it has ended */
-	bool is_closed; /* the connection ended right after the question */
+	bool is_closed; /* the connection ended right after the request was sent */
 };
 
 /* Ask the daemon for the set. Returns 0 or an RPMIRROR_E_*. The answer is in m->daemon. */

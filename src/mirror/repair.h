@@ -15,9 +15,10 @@
 #include "mirror/core/resync.h"
 #include "mirror/set.h"
 
-/* Called when the set is opened. Returns 0 or an RPMIRROR_E_*. */
+/* Make m->repair. map.c calls this when it opens the set. Returns 0 or an RPMIRROR_E_*. */
 int repair_open(struct rpmirror *m);
-/* Called without the set's lock, because it waits for the thread. */
+/* End the thread, close the bulk connections, and free m->repair. The caller does not hold the
+ * set's lock, because the call waits for the thread. */
 void repair_close(struct rpmirror *m);
 /* End the thread, without closing descriptors (files.h). */
 void repair_leave(struct rpmirror *m);
@@ -46,7 +47,8 @@ void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold);
 void repair_wait(struct rpmirror *m);
 /* Start the clock of the newest flush, which is about to be posted. */
 void repair_on_begin(struct rpmirror *m);
-/* Call this when the flush was posted. */
+/* Note the ranges of the newest flush, and set their bits for the members that do not get the flush
+ * or are being made equal. Call this when the flush was posted. */
 void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n);
 /* Handle acknowledgements: all flushes up to `retired` are acknowledged now, and those up to
  * `before` were acknowledged earlier. */

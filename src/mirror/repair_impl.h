@@ -78,7 +78,7 @@ struct repair_member {
 	struct ranges_union bad;
 	uint64_t clear_from;  /* the ranges before this offset are cleared */
 	uint64_t again_ms;    /* CLEARING: time to ask again, or 0 */
-	uint32_t question;    /* id of the question without an answer, or 0 */
+	uint32_t question;    /* id of the request without an answer, or 0 */
 	uint64_t deadline_ms; /* time limit for the answer */
 	/* numbers of the flush operations that were posted, and that have ended */
 	uint64_t flush, flush_done;
@@ -125,9 +125,9 @@ void repair_connect(struct rpmirror *m, unsigned slot);
 void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm);
 void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode);
 
-/* repair_end.c: called when a resync has ended. Flushes that the resync has carried and that are
- * not acknowledged may have no intent at the member, so they are recorded at the member; then the
- * resync is finished. */
+/* repair_end.c: finishes work that has no pieces left. Flushes that a resync has carried and that
+ * are not acknowledged may have no intent at the member, so the call first records them at the
+ * member. */
 void repair_settle(struct rpmirror *m, unsigned slot);
 /* Handle a failure of the work with the member. */
 void repair_failed(struct rpmirror *m, unsigned slot, const char *why);

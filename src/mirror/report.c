@@ -209,7 +209,7 @@ static bool report_event_what(enum rpmirror_event_type type, uint8_t *what)
 			return true;
 		}
 	}
-	return false; /* the daemon notices this itself */
+	return false; /* send no EVENT: the daemon notices this itself */
 }
 
 static void report_send_events(struct rpmirror *m)

@@ -25,7 +25,7 @@ struct report {
 
 /* The set's thread calls this in each pass. */
 void report_step(struct rpmirror *m, uint64_t now_ms);
-/* Report everything again, because the daemon is another process. */
+/* Send the status again in the next pass. Call this when the daemon is another process. */
 void report_again(struct rpmirror *m);
 
 #endif

@@ -19,11 +19,13 @@
 
 #include "mirror/set.h"
 
-/* Called when the set is opened, before its thread starts. Returns 0 or an RPMIRROR_E_*. */
+/* Make m->restore, with the handlers and the restore thread. Call this when the set is opened,
+ * before the set's thread starts. Returns 0 or an RPMIRROR_E_*. */
 int restore_open(struct rpmirror *m);
 /* Give up the copy: on return no thread writes to the file any more. Called with the set's lock. */
 void restore_freeze(struct rpmirror *m);
-/* Called without the set's lock, because it waits for the thread. */
+/* End the handlers and the thread, close the connections, and free m->restore. The caller does not
+ * hold the set's lock, because the call waits for the thread. */
 void restore_close(struct rpmirror *m);
 /* End the thread and the handlers, without closing descriptors (files.h). */
 void restore_leave(struct rpmirror *m);

@@ -22,13 +22,14 @@ enum restore_verdict {
 	RESTORE_LOST
 };
 
-enum restore_state { /* state of a request; the asking thread and the restore thread change it */
-		     RESTORE_FREE,
-		     RESTORE_TAKEN, /* a thread that asks has taken the request */
-		     RESTORE_ASKED,
-		     RESTORE_SERVED, /* the restore thread works on it */
-		     RESTORE_DONE,
-		     RESTORE_ABANDONED /* no thread waits for it any more */
+/* State of a request. The thread that made the request and the restore thread change it. */
+enum restore_state {
+	RESTORE_FREE,
+	RESTORE_TAKEN, /* a thread is filling in the request */
+	RESTORE_ASKED,
+	RESTORE_SERVED, /* the restore thread works on it */
+	RESTORE_DONE,
+	RESTORE_ABANDONED /* no thread waits for it any more */
 };
 
 enum restore_flags {
@@ -118,10 +119,11 @@ void restore_wake(struct restore *r);
  * member that had the bytes. */
 const uint8_t *restore_read(struct restore *r, uint64_t offset, uint32_t len, unsigned *slot);
 
-/* restore_page.c; called by the restore thread */
+/* restore_page.c: restores the page of a request; called by the restore thread. */
 enum restore_verdict restore_page(struct restore *r, const struct restore_request *q);
 
-/* restore_news.c; called by the restore thread */
+/* restore_news.c: passes reports to the thread that holds the set's lock; called by the restore
+ * thread. */
 void restore_report(struct restore *r, const struct restore_news *news);
 void restore_send_held(struct restore *r);
 

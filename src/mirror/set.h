@@ -2,10 +2,10 @@
 /*
  * set.h -- a mapped set: the declarations that the files of this folder share.
  *
- * The lock ("the set's lock") protects everything in struct rpmirror, except the members that
- * map.c sets before the thread starts. The set's thread carries out the primary's actions (act.c),
- * and communicates with the daemon of this host (agent.c) and with the members' daemons (ask.c).
- * Flushes post their batches and take completions themselves (flush.c, wait.c).
+ * The lock ("the set's lock") protects everything in struct rpmirror, except the members that map.c
+ * sets before the thread starts. The set's thread carries out the primary's actions (act.c), and
+ * communicates with the daemon of this host (agent.c) and with the members' daemons (ask.c). A
+ * thread that flushes posts its batches and takes completions itself (flush.c, wait.c).
  */
 #ifndef MIRROR_SET_H
 #define MIRROR_SET_H
@@ -47,7 +47,7 @@
 /* time limit for the answer to a swap; the daemon waits register-timeout for the register */
 #define SET_SWAP_MS 5000
 
-/* Questions to a member's daemon, which are asked one after the other. */
+/* Requests to a member's daemon, which are sent one after the other (wire/message.h). */
 enum ask { ASK_PROMISE = 1 << 0, ASK_RANGES = 1 << 1, ASK_RETIRE = 1 << 2, ASK_VIEW = 1 << 3 };
 
 struct set_member {
@@ -56,8 +56,8 @@ struct set_member {
 	/* number of the lane: completions of a former lane do not count */
 	unsigned generation;
 	bool lane_failed;
-	unsigned asks;   /* set of enum ask: questions that are still to be asked */
-	unsigned asking; /* the question that was asked and not answered, or 0 */
+	unsigned asks;   /* set of enum ask: requests that are still to be sent */
+	unsigned asking; /* the request without an answer, or 0 */
 	uint32_t ask_id;
 	uint32_t ranges_seen;
 	uint64_t ask_deadline_ms;
@@ -244,8 +244,8 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why);
  * no program treats this copy as good. */
 void act_say_failed(struct rpmirror *m);
 
-/* Call this if this copy may lack the flushes from seq on. Members that joined since then got their
- * bytes from this copy, so these members become lost. Called with the set's lock. */
+/* Mark as lost the members that joined after flush seq, because they got their bytes from this
+ * copy. Call this with the set's lock if this copy may lack the flushes from seq on. */
 void flush_lose_joined(struct rpmirror *m, uint64_t seq);
 
 /* flush.c: writes back the ranges in the own file, and then counts the flushes with these numbers
@@ -275,8 +275,8 @@ int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
  * waits for the end of the set, and then fails. */
 int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 
-/* Called with the set's lock, which is released during waits. Wait until the flushes of
- * rpmirror_flush_start() are acknowledged. Returns 0 or an RPMIRROR_E_*. */
+/* Wait until the flushes of rpmirror_flush_start() are acknowledged. The caller holds the set's
+ * lock, which is released during waits. Returns 0 or an RPMIRROR_E_*. */
 int flush_await_started(struct rpmirror *m);
 
 /* agent.c: the set's thread. */
@@ -291,17 +291,17 @@ int map_status(const struct rpmirror *m, unsigned status, const char *text);
 void release_step(struct rpmirror *m);
 void release_on_done(struct rpmirror *m, const struct packet *p);
 /* Like release_step(), but without the set's thread: returns when the daemon has confirmed that it
- * has the copy. */
+ * has taken the copy back. */
 int release_wait(struct rpmirror *m, bool clean);
 
-/* ask.c: asks the members' daemons. Called with the set's lock. */
+/* ask.c: sends requests to the members' daemons. Called with the set's lock. */
 void ask_member(struct rpmirror *m, unsigned slot, enum ask what);
 void ask_drop(struct rpmirror *m, unsigned slot);
 void ask_step(struct rpmirror *m, unsigned slot, uint64_t now_ms);
 /* Handle an answer of this host's daemon. */
 void ask_on_own(struct rpmirror *m, const struct message *answer);
-/* Send a question with a new id, which is stored in question->id. Returns false if it was not
- * sent. */
+/* Send a request with a new id, which is stored in question->id. Returns false if the request was
+ * not sent. */
 bool ask_send(struct rpmirror *m, unsigned slot, struct message *question);
 
 /* lane.c: sends flushes to one member. Called with the set's lock. */
@@ -332,7 +332,7 @@ bool lane_is_flushing(const struct rpmirror *m);
  * digests. */
 bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len);
 /*
- * Write the reason why the lane has ENDED. If the member's medium has failed, the text has the
+ * Write the reason why the lane has ENDED. If the member's medium has failed, the text names the
  * file and the bytes.
  */
 void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size);

@@ -20,7 +20,7 @@ struct rpmirror;
 struct write_back {
 	pthread_t thread;
 	bool has_thread, stopping;
-	pthread_cond_t work, ended; /* for the thread; for threads that wait for flushes */
+	pthread_cond_t work, ended; /* work wakes the thread; ended wakes threads that wait */
 	uint64_t due[FLUSH_MAX];    /* numbers of flushes, in any order */
 	uint32_t count;
 	/* lowest number that is due; lowest number of the write-back under way; 0: none */
@@ -29,7 +29,9 @@ struct write_back {
 
 void write_back_init(struct write_back *w);
 void write_back_fini(struct write_back *w);
-/* Returns false if the caller has to write back the flush itself: the thread cannot be started. */
+/* Leave the write-back of these flushes to the thread, or to threads that wait for the flushes.
+ * Returns false if the caller has to write the flushes back itself: no ticket is outstanding, or
+ * the thread cannot be started. */
 bool write_back_defer(struct rpmirror *m, const uint64_t *seqs, uint32_t count);
 /* Wait until no write-back for a flush up to seq is due or under way, or the deadline has passed
  * (CLOCK_NEVER: none). Returns false if no such write-back was due or under way. Called with the

@@ -92,7 +92,8 @@ bool agent_delete_within(struct agent **agent, unsigned limit_ms);
 /* Add a job to the agent's queue. The agent owns the job from now on. */
 void agent_post(struct agent *agent, struct agent_job *job);
 
-/* Withdraw an operator's order, which permitted swaps of this agent. */
+/* Never send the swaps that an operator's order permitted and that have not been sent yet. Call
+ * this when the order has ended. */
 void agent_withdraw(struct agent *agent);
 
 /* Returns a job with all other members zero; NULL: out of memory. */

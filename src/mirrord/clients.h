@@ -22,8 +22,8 @@ void local_send_text(struct client *client, const char *text, size_t len);
 /* Close the client's connection in the loop's next pass. */
 void local_drop(struct client *client);
 
-/* library.c: handles packets of a library. Returns 0, or -errno if the client may not send this
- * packet now. */
+/* library.c: handles packets of a library. Returns 0, or -errno if the client is not allowed to
+ * send this packet now. */
 int library_on_packet(struct client *client, const struct packet *p);
 
 /* map.c: the process that maps a set. */
@@ -34,7 +34,7 @@ void map_on_unmap(struct client *client, const struct packet *p);
 void map_retry(struct set *s);
 /*
  * Returns true if the process may take over from a primary that has ended. `client` waits to map
- * the set, or maps the set. The configuration, the process's own request or the order may permit
+ * the set, or maps the set. The configuration, the process's own request or the order can permit
  * this.
  */
 bool map_may_follow(const struct set *s, const struct client *client, enum promotion_kind order);
@@ -45,7 +45,9 @@ struct map_reason {
 };
 struct map_reason map_why_waits(const struct set *s, const struct client *client,
 				enum promotion_kind order);
-/* Call this when the client's connection is lost, although its process may continue. */
+/* If the client is the set's holder, continue without its connection; if the client has not got the
+ * answer to its MAP, release the set. Call this when the client's connection is lost. The process
+ * may still run. */
 void map_on_lost(struct client *client);
 
 #endif

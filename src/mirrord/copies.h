@@ -26,12 +26,14 @@ bool copy_has_failed(const struct set *s, uint8_t slot);
 	"still, 'rpmirror member replace' gives the member a new one"
 
 /* medium.c: detects failed write-backs of the copy's data file, whichever process caused them. */
-/* Call this before the data file is used. */
+/* Open the descriptor that gets errors of write-backs. Call this before the data file is used. */
 int medium_open(struct set *s, struct error *err);
 void medium_close(struct set *s);
 /*
- * Call this after the files were opened. was_left: the previous daemon ended in good order.
- * is_mapped: a process may map the copy, so the page cache is trusted until that process ends.
+ * Look for write-backs that failed before the files were opened: the copy then has failed, or has
+ * to be compared. Call this after the files were opened. was_left: the previous daemon ended in
+ * good order. is_mapped: a process may map the copy, so the page cache is trusted until that
+ * process ends.
  */
 void medium_begin(struct set *s, bool was_left, bool is_mapped);
 /*
@@ -39,7 +41,8 @@ void medium_begin(struct set *s, bool was_left, bool is_mapped);
  * since the process's connection was lost, or 0.
  */
 void medium_on_word(struct set *s, int error);
-/* Call this when the process that mapped the copy has ended, or has unmapped the copy. */
+/* If the process has not reported whether a write-back has failed, write its cached pages again.
+ * Call this when the process that mapped the copy has ended, or has unmapped the copy. */
 void medium_on_release(struct set *s);
 /*
  * Check for a failed write-back. If there is one, mark the copy as failed and record the failure.
@@ -56,8 +59,8 @@ int metafault_open(struct daemon *d);
 /* place.c: checks that the opened files are whole and still have their names. The copy must be
  * open. */
 void place_look(struct set *s, uint64_t now_ms);
-/* Call this after opening: the opened files become the files that must be found under the names.
- * Returns 0 or an error kind of error.h. */
+/* Record the identity of the opened files: from now on place_look() must find them under their
+ * names. Call this after opening. Returns 0 or an error kind of error.h. */
 int place_begin(struct set *s, struct error *err);
 /* Stop waiting for a check; takes at most PLACE_END_MS. */
 void place_end(struct set *s);
@@ -74,7 +77,8 @@ void clear_on_request(struct set *s, struct mirror_epoch epoch, struct mirror_ra
 void clear_forget(struct set *s);
 
 /* grow.c: enlarges a set. */
-/* Handle a question of another daemon, which also orders this copy to grow. */
+/* Handle RESERVE of another daemon: make this copy grow, and answer how far the files are
+ * extended. */
 void grow_on_reserve(struct set *s, const struct message_reserve *asked,
 		     struct message_reserve *answer);
 /* Handle an operator's order: grow the files of all in-sync copies, then change the register. */

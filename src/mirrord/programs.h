@@ -42,13 +42,15 @@ void promote_run(struct set *s);
 void promote_tick(struct set *s, uint64_t now_ms);
 
 /* fence_agent.c: runs the program fence-agent. */
-/* Call this after the configuration was read, which may name another program, or a program that
- * does not exist. */
+/* Check that the program can be executed, by a run of it as a probe. Call this after the
+ * configuration was read, which may name another program, or a program that does not exist. */
 void fence_agent_on_conf(struct set *s);
-/* Call this if the alive key of that epoch is not renewed. Returns true if another member may be
- * promoted. */
+/* Returns true if another member may be promoted: the agent has proved that the host is off, or
+ * there is no agent and the expired lease is sufficient. Call this if the alive key of that epoch
+ * is not renewed. */
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
-/* Call this after the alive key was read into s->seen. */
+/* If the primary renews its alive key again, drop the agent's proof and stop the agent. Call this
+ * after the alive key was read into s->seen. */
 void fence_agent_on_alive(struct set *s);
 void fence_agent_tick(struct set *s, uint64_t now_ms);
 void fence_agent_end(struct set *s);

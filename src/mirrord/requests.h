@@ -55,26 +55,28 @@ enum promotion_kind request_order_for(const struct set *s, const struct mirror_v
 /* End an order whose time limit has passed or whose client is gone. The order has no effect any
  * more. */
 void request_end_promotion(struct client *client);
-/* Call this when a swap that an order permitted has ended. is_unknown: the swap got no answer. */
+/* Note the result in the waiting orders. Call this when a swap that an order permitted has ended.
+ * is_unknown: the swap got no answer. */
 void request_on_promotion_swapped(struct set *s, bool is_unknown);
 /* Put the waiting orders into the status. */
 void request_put_promotions(const struct set *s, struct json_t *waiting);
 /* Call this when the set's state has changed: refuses orders that have become impossible. */
 void request_look_promotions(struct set *s);
-/* Call this when a process on this host has become primary. */
+/* Answer the waiting orders: they are carried out. Call this when a process on this host has become
+ * primary. */
 void request_on_promoted(struct set *s);
-/* Call this when the time limit of an order has passed. The request is answered after all its
- * swaps have ended. */
+/* End the order, and answer its request after all its swaps have ended. Call this when the time
+ * limit of the order has passed. */
 void request_give_promotion_up(struct client *client);
-/* Call this when on-promote has failed, for the reason in `text`: no process will wait for the
- * set. */
+/* Refuse the waiting orders if no process waits for the set. Call this when on-promote has failed,
+ * for the reason in `text`. */
 void request_on_promote_failed(struct set *s, const char *text);
 
 /* scrub.c: orders the periodic comparison of the copies. */
 #define SCRUB_ID PACKET_SCRUB_ID
 void scrub_tick(struct set *s, uint64_t now_ms);
-/* Called for every answer of the primary's process to an order, to handle the end or the refusal
- * of a comparison. */
+/* Handle the end or the refusal of a periodic comparison. Called for every answer of the primary's
+ * process to an order. */
 void scrub_on_ordered(struct set *s, uint32_t id, const struct packet_ordered *ordered);
 
 /* event.c: makes the events for `rpmirror events`. */

@@ -58,8 +58,8 @@ struct poolset_pool;
  */
 int poolset_create(const struct poolset_place *place, uint64_t size,
 		   const struct poolset_attr *attr, struct poolset_pool **pool, struct error *err);
-/* *attr gets the attributes in the first header, or zeros for a pool without headers. attr may be
- * NULL. */
+/* Open a pool. *attr gets the attributes in the first header, or zeros for a pool without headers.
+ * attr may be NULL. */
 int poolset_open(const struct poolset_place *place, uint64_t size, struct poolset_attr *attr,
 		 struct poolset_pool **pool, struct error *err);
 
@@ -71,8 +71,8 @@ struct poolset_names;
 struct poolset_names *poolset_names_new(const struct poolset_pool *pool);
 void poolset_names_delete(struct poolset_names *names);
 /*
- * ERROR_LOCAL: a part was removed, renamed, replaced or truncated. The pool must be open. The check
- * skips a path that cannot be examined.
+ * Check that the paths still lead to the parts. ERROR_LOCAL: a part was removed, renamed, replaced
+ * or truncated. The pool must be open. The check skips a path that cannot be examined.
  */
 int poolset_names_check(const struct poolset_names *names, struct error *err);
 

@@ -21,9 +21,9 @@
  * generation and time of the newer claim.
  *
  * A client that has flushed its bytes asks whether the region's file can still be found under its
- * name (CONFIRM). If the client wrote a file, END takes the place of CONFIRM: it has the file's
- * length, time and digest, which are on the server's disk before the answer. The server's verdict
- * answers either message, or is sent without a question, and ends the client's work in any case.
+ * name (CONFIRM). If the client wrote a file, END takes the place of CONFIRM: END contains the
+ * file's length, time and digest, which are on the server's disk before the answer. The server's
+ * verdict answers either message, or is sent unrequested, and ends the client's work in any case.
  * Each connection gets one verdict.
  */
 #ifndef REGIONS_HELLO_H

@@ -188,8 +188,8 @@ bool content_confirm(struct client *client);
 /* Answer each BEGIN that waited for another writer's end, with a refusal if its time is over.
  * Returns the milliseconds until the next BEGIN is due, or -1: none waits. May end clients. */
 int contents_tick(struct server *s);
-/* Call this when the attempt to store a record has ended, with or without success. May end
- * clients. */
+/* Answer the clients that waited for the record of the region. Call this when the attempt to store
+ * a record has ended, with or without success. May end clients. */
 void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer);
 
 /* name.c: checks whether the files still have their names. */

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Called once when the library is loaded; tests call it again. */
+/* Read RPMEM_CMD, RPMEM_MAX_NLANES, RPMEM_WORK_QUEUE_SIZE and the variables of the log. A
+ * constructor calls this when the library is loaded; tests call it again. */
 void env_read(void);
 
 /* Copy the next of the commands in RPMEM_CMD, which are used in turn. Returns false if the command

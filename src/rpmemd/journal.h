@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * journal.h -- the daemon's log: standard error until the configuration is read, then syslog or a
- * file. The log has the messages of the configured level and above, including those of librpma.
+ * file. The log contains the messages of the configured level and above, including those of
+ * librpma.
  */
 #ifndef RPMEMD_JOURNAL_H
 #define RPMEMD_JOURNAL_H

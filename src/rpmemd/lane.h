@@ -38,8 +38,8 @@ struct lane {
 };
 
 /*
- * The sizes of a lane's queues. The completion queue may be shared; lane_cq_size() returns its
- * size for all its lanes.
+ * lane_cfg_new() returns settings with the sizes of a lane's queues. Several lanes may share a
+ * completion queue; lane_cq_size() returns its size for all of them.
  */
 struct rpma_conn_cfg *lane_cfg_new(bool is_general);
 uint32_t lane_cq_size(unsigned lanes);
@@ -51,7 +51,8 @@ uint32_t lane_cq_size(unsigned lanes);
  */
 int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **req,
 	      const struct rpma_conn_private_data *reply, struct persist *persist);
-/* Give the lane's worker a completion, so that the worker wakes, and disconnect. */
+/* Disconnect. With the general method, first post an empty Write, whose completion wakes the lane's
+ * worker. */
 void lane_end(struct lane *lane);
 void lane_close(struct lane *lane);
 

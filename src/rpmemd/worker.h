@@ -24,7 +24,8 @@ struct worker {
  * result, or RPMA_E_NOMEM if no thread could be started.
  */
 int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size);
-/* The worker ends with the next completion that it takes (lane_end()), or within half a second. */
+/* Let the worker end after the next completion that it takes (lane_end() causes one), or within
+ * half a second. */
 void worker_ask_to_stop(struct worker *w);
 /* Stop the worker. After the return it takes no more completions. */
 void worker_stop(struct worker *w);

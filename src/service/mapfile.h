@@ -35,9 +35,9 @@ struct mapfile_opts {
 };
 
 /*
- * The file is locked, so that it is not served twice (EWOULDBLOCK). Other causes: EEXIST, ENOENT,
- * ENODATA (the file is empty), EFBIG (opts->size exceeds the file's size), ENOSPC, ECANCELED (the
- * watch stopped the work). On failure no new file remains.
+ * Open and map the file, and lock it so that it is not served twice (EWOULDBLOCK). Other causes:
+ * EEXIST, ENOENT, ENODATA (the file is empty), EFBIG (opts->size exceeds the file's size), ENOSPC,
+ * ECANCELED (the watch stopped the work). On failure no new file remains.
  */
 int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct error *err);
 /* Open a nameless file in the same folder, for traffic that must not touch the file itself. */

@@ -26,7 +26,7 @@ struct growth {
 	int error;       /* errno of that failure */
 	char why[256];
 	uint64_t retry_ms; /* time of the next attempt */
-	uint64_t asked_ms; /* last time that room was asked for; 0: not yet */
+	uint64_t asked_ms; /* time at which a daemon last asked for room; 0: never */
 };
 
 /* Lengths of the files. */
@@ -62,7 +62,8 @@ void growth_on_files(struct growth *g, struct member *m, uint64_t size, int erro
  */
 bool growth_begin_cut(struct growth *g, const struct member *m, const struct mirror_record *rec,
 		      uint64_t now_ms, uint64_t quiet_ms);
-/* m: NULL if the copy was closed meanwhile. After an error the cut is tried again later. */
+/* Report the end of a cut. m: NULL if the copy was closed meanwhile. After an error the cut is
+ * tried again later. */
 void growth_on_cut(struct growth *g, struct member *m, int error, uint64_t now_ms);
 
 /* Returns true if the register is not split and names a larger size than the copy has. Then the

@@ -3,14 +3,14 @@
  * member.h -- the rules by which a daemon uses a copy: promises, connections, resync, holders;
  * pure.
  *
- * The rules work on a struct meta. The daemon asks before it ends connections, answers or watches
- * processes. Each question returns a verdict; if a question changes the metadata, the change is
- * durable on return. Only one thread at a time may call the functions.
+ * The rules work on a struct meta. The daemon calls one of these functions before it ends
+ * connections, answers requests or watches processes. The function gives a verdict; if it changes
+ * the metadata, the change is durable on return. Only one thread at a time may call the functions.
  *
  * Fencing: member_promise() returns MEMBER_CUT_FIRST as long as connections of lower epochs are
  * open. The daemon disconnects and deregisters them, calls member_on_closed() for each connection
- * that can place no more bytes, and asks again. The promise becomes durable (W1) only after that,
- * and then the daemon sends it as its answer.
+ * that can place no more bytes, and calls member_promise() again. Only this call makes the promise
+ * durable (W1), and then the daemon sends it as its answer.
  */
 #ifndef MIRROR_CORE_MEMBER_H
 #define MIRROR_CORE_MEMBER_H
@@ -21,8 +21,8 @@
 
 enum member_answer {
 	MEMBER_YES,
-	/* the daemon has to end the data connections of epochs up to verdict.known, then to ask
-	 * again */
+	/* the daemon has to end the data connections of epochs up to verdict.known, and then to
+	 * repeat the call */
 	MEMBER_CUT_FIRST,
 	MEMBER_NO
 };
@@ -167,8 +167,8 @@ void member_on_closed(struct member *m, enum member_kind kind);
 /* ---- equalisation and resync ---- */
 
 /*
- * W9: record durably that these ranges may differ. They are rounded to extents. If there are too
- * many, the copy becomes uncertain.
+ * W9: record durably that these ranges may differ. The ranges are rounded to extents. If there are
+ * too many extents, the copy becomes uncertain.
  */
 void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 			  const struct mirror_range *ranges, uint32_t n, struct member_verdict *v);

@@ -222,8 +222,8 @@ int meta_load(struct meta *m, const struct meta_store *store, struct error *err)
 /* Read hot slots, members and bitmaps again, after they belonged to another process. Returns 0 or
  * -ENOMEM. */
 int meta_reload(struct meta *m);
-/* Make all records durable before any answer depends on them, because a process may have died
- * between a write and its write-back. */
+/* Make all records durable, because a process may have died between a write and its write-back.
+ * Call this before any answer depends on a record. */
 int meta_settle(struct meta *m);
 void meta_fini(struct meta *m);
 /* Write the names of the damaged parts to text, for instance "superblock, promise". */
@@ -285,7 +285,7 @@ void meta_hot_adopt(struct meta *m, uint16_t slot, uint32_t extent);
 void meta_hot_note(struct meta *m, uint32_t extent);
 /* Lists at most n hot extents, ascending. Returns the number of all hot extents. */
 uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n);
-/* Set the bits of every hot extent in every bitmap, durably. Needed after an unclean end, and
+/* Set the bits of every hot extent in every bitmap, durably. Call this after an unclean end, and
  * before hot slots are given up. */
 int meta_hot_fold(struct meta *m);
 /* Call meta_hot_fold(), then free all slots, durably. */
@@ -301,14 +301,14 @@ int meta_hot_retire(struct meta *m);
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
-/* Begin the bitmap of a member that is excluded already. base is the epoch of the member's copy;
- * bits (words of 64 blocks) has every block that the member lacks, and becomes durable before the
+/* Begin the bitmap of a member that is excluded already. base: the epoch of the member's copy. bits
+ * (words of 64 blocks): every block that the member lacks. The bits become durable before the
  * bitmap counts. */
 int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
 			   struct mirror_epoch now, const uint64_t *bits);
-/* Returns true if the bitmap has all changes since the state of the member's copy, whose superblock
- * has this epoch. Otherwise the whole file has to be compared, for instance because another primary
- * dropped the bitmap (meta_bitmap_drop). */
+/* epoch: the epoch in the superblock of the member's copy. Returns true if the bitmap contains all
+ * changes since that state of the copy. Otherwise the whole file has to be compared, for instance
+ * because another primary dropped the bitmap (meta_bitmap_drop). */
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
 /*
  * End the bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NO_SLOT),
@@ -339,7 +339,8 @@ int meta_bitmap_persist(struct meta *m, uint8_t slot);
  * copies the bits to a picture (0 or -ENOMEM); meta_pass_next() returns runs of the picture;
  * meta_pass_done() reports that a run is durable at the member. Then the run's blocks leave the
  * picture, and also the bitmap unless they were set again since the pass began. After a crash the
- * bitmap still has every block that the member lacks. Another pass starts with meta_pass_begin().
+ * bitmap still contains every block that the member lacks. Another pass starts with
+ * meta_pass_begin().
  */
 int meta_pass_begin(struct meta *m, uint8_t slot);
 bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,

@@ -8,9 +8,10 @@
  *    8  counter 8   20  CRC32C of the rest 4    32  body, zeros up to the end
  *
  * A write fills the other slot, with the next counter, and makes it durable; then it durably puts
- * that counter into `done` of the previous slot. An answer may depend on the record only after
- * that. So a slot with a wrong checksum is the rest of an unanswered write if `done` of the other
- * slot is zero. If `done` is not zero, an answered record is lost, which counts as damage.
+ * that counter into `done` of the previous slot. An answer is allowed to depend on the record only
+ * after both steps. So a slot with a wrong checksum is the rest of an unanswered write if `done` of
+ * the other slot is zero. If `done` is not zero, an answered record is lost, which counts as
+ * damage.
  */
 #ifndef MIRROR_CORE_META_IMPL_H
 #define MIRROR_CORE_META_IMPL_H

@@ -270,7 +270,7 @@ void primary_on_ranges(struct primary *p, uint8_t slot);
 /* Report progress of an EQUALISE, which moves its deadline. */
 void primary_on_progress(struct primary *p, uint8_t slot);
 /*
- * Report that the member is equal, or joined. A resync may have carried bytes of flushes that are
+ * Report that the member is equal, or joined. A resync can have carried bytes of flushes that are
  * not acknowledged. The member has no intent for these bytes, and may be promoted soon. So the
  * caller records the ranges of all such flushes at the member (W9) before primary_on_joined(), and
  * after W5, which removes the member's records. Before primary_on_equal() the ranges of the
@@ -288,9 +288,9 @@ void primary_on_lost(struct primary *p, uint8_t slot);
 
 /*
  * While serving, by an operator's order take another member out of S, and keep it out until
- * primary_readmit(). Returns 0, -EBUSY (the member may not leave; *why is a static text) or
- * -EINVAL (no such member). Work with the member ends (DROP). The swap may still fail: the member
- * has left only after S lacks it; if kept_out becomes false again, the member stays.
+ * primary_readmit(). Returns 0, -EBUSY (the member is not allowed to leave; *why is a static text)
+ * or -EINVAL (no such member). Work with the member ends (DROP). The swap may still fail: the
+ * member has left only after S lacks it; if kept_out becomes false again, the member stays.
  */
 int primary_exclude(struct primary *p, uint8_t slot, const char **why);
 /* Let the member return. The primary tries the member immediately, without the rest of the member's

@@ -95,7 +95,8 @@ mirror_mask primary_members_configure(struct primary *p);
 void primary_member_useless(struct primary *p, unsigned slot, const char *trouble);
 /* Mark as lost each member that must be reached and whose deadline has passed. */
 void primary_members_tick(struct primary *p);
-/* Make the members equal, after the ranges of all members are known. */
+/* Begin to make the members equal if the ranges of all members of S are known; otherwise do
+ * nothing. */
 void primary_members_equalise(struct primary *p);
 
 /* primary_swap.c: swaps of the record. */

@@ -39,11 +39,11 @@
  *   ORDERED          none. Reports the end of an ORDER
  *
  *   from the daemon, without a request
- *   LEASE            the alive key was renewed by a request that was sent at that time
- *   CHANGED          the register had this record (a hint: the record may already be old)
- *   FENCED           this host's copy has promised a higher epoch, and ended the connections of
- *                    lower epochs
- *   ORDER            an operator's order to the primary; answered by ORDERED
+ *   LEASE            reports a renewal of the alive key, with the time at which the daemon sent it
+ *   CHANGED          reports a record of the register (a hint: the record can already be old)
+ *   FENCED           reports that this host's copy has promised a higher epoch, and has ended the
+ *                    connections of lower epochs
+ *   ORDER            gives an operator's order to the primary, which answers by ORDERED
  */
 #ifndef MIRROR_WIRE_PACKET_H
 #define MIRROR_WIRE_PACKET_H
