@@ -20,7 +20,7 @@
 #define RECORDS_MAX 63
 
 struct record {
-	uint64_t sum; /* checksum of the text, which the reader checks */
+	uint64_t sum; /* hash of number and text, which the reader checks */
 	uint64_t number;
 	char text[TEXT_MAX];
 };
@@ -33,7 +33,8 @@ struct log {
 	struct record records[RECORDS_MAX];
 };
 
-static uint64_t sum_of(const struct record *r) /* Returns the FNV-1a hash of the text. */
+/* Returns the FNV-1a hash of the text, begun with the number. */
+static uint64_t sum_of(const struct record *r)
 {
 	uint64_t sum = 14695981039346656037u ^ r->number;
 

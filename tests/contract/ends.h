@@ -78,7 +78,8 @@ void ends_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
 void ends_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
 /* Take completions until one has failed. Returns its status. */
 enum ibv_wc_status ends_wait_failure(struct rpma_conn *conn);
-/* Call this after CLOSED: a queue pair of InfiniBand exists until both ends have disconnected. */
+/* Disconnect this end after CLOSED, unless the connection is over TCP: a queue pair of InfiniBand
+ * exists until both ends have disconnected. */
 void ends_disconnect(struct rpma_conn *conn);
 /* Returns true if an event arrives within this time. */
 bool ends_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev);

@@ -34,7 +34,7 @@ struct relay {
 void relay_start(struct relay *r, const char *server_port);
 /* Like relay_start(), but the link to the server is slow and has small buffers. */
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
-/* Call this after both sides have closed. */
+/* Wait for the end of the thread, and free the record. Call this after both sides have closed. */
 void relay_join(struct relay *r);
 /* Wait until the relay is idle for a short time, then count the bytes so far. */
 void relay_count(struct relay *r, enum relay_way way, struct relay_count *count);

@@ -340,7 +340,7 @@ static void advice_must_fit_the_region_and_the_device(void **state)
 {
 	struct ends d;
 
-	/* contract_test_device tests which mappings of this kind a device accepts */
+	/* contract_test_device tests for which mappings a device accepts advice */
 	SOFTRNIC_ONLY();
 	ends_open(&d, NULL);
 	assert_int_equal(

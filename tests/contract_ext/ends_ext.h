@@ -39,7 +39,7 @@ struct ends_file {
 };
 void ends_file_open(struct ends_file *f, struct ends *d, size_t size);
 void ends_file_close(struct ends_file *f);
-/* The file must have these bytes: on the medium if there is one, otherwise in memory. */
+/* Assert that the file contains these bytes: on the medium if there is one, otherwise in memory. */
 void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at);
 bool ends_file_is_direct(const struct ends_file *f);
 

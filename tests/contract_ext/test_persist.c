@@ -58,7 +58,7 @@ static void by_flush(struct scene *s)
 		      RPMA_F_COMPLETION_ALWAYS, s));
 }
 
-/* A flush of length 0 covers the whole region, and thereby this write. */
+/* A flush of length 0 covers the whole region, and thereby the write of this function. */
 static void by_empty_flush(struct scene *s)
 {
 	post_write(s);
@@ -144,7 +144,7 @@ static void by_declared_batch(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* This early call is refused, and the test repeats it later. */
+/* A flush before ESTABLISHED is refused, and so is its batch; the test posts both again later. */
 static void too_early(struct scene *s)
 {
 	assert_int_equal(rpma_flush(s->writer, s->file.remote, 0, LEN, RPMA_FLUSH_TYPE_PERSISTENT,

@@ -79,7 +79,7 @@ static void a_disk_that_fails(void **state)
 	static const int errors[] = {EIO, ENOSPC};
 
 	if (ends_is_plain())
-		/* on such a device a flush is a read, so a failed flush ends in a Terminate */
+		/* without extensions a flush is a read, so a failed flush ends in a Terminate */
 		skip();
 	for (size_t i = 0; i < 2; i++) {
 		struct ends_file file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory_judge.h -- a judge of a life that permits only the results that librpma is allowed to
- * return when memory or descriptors run out. */
+/* memory_judge.h -- a judge of a life (life.h) that permits only the results that librpma is
+ * allowed to return when memory or descriptors run out. */
 #ifndef FAULT_MEMORY_JUDGE_H
 #define FAULT_MEMORY_JUDGE_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_first.c -- each allocation of the first life fails in a process of its own, because a
- * process makes some objects only once. The second life of the process succeeds. */
+/* test_first.c -- let each allocation and each descriptor of a process fail in turn. A life is one
+ * complete use of librpma (life.h). Each child process runs two lives. In the first life the nth
+ * request fails, or all requests from the nth on; the second life must succeed. Each n has its own
+ * process, because a process makes some allocations only once. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -214,7 +214,7 @@ static void on_fenced(void *owner, const struct ext_origin *o)
 
 	EXPECT(o->asks && o->n == f->names);
 	EXPECT(++f->answered == f->asked);
-	f->names /= 2; /* half of the former connections are given up in this time */
+	f->names /= 2; /* assume that half of the former connections have ended meanwhile */
 }
 
 static enum stream_fence on_identify(void *owner, const struct ext_origin *o)

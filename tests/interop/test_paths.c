@@ -194,7 +194,7 @@ static void other_names_are_not_touched(void **state)
 	assert_int_equal(stat(CLASS "x", &st), -1);
 	assert_int_equal(open("/nowhere/at/all", O_RDONLY), -1);
 	assert_int_equal(errno, ENOENT);
-	/* Programs probe in this way whether the kernel has the call. */
+	/* Programs make such a call with NULL to find out whether the kernel has statx(). */
 	*(void **)&probe = dlsym(RTLD_DEFAULT, "statx");
 	assert_int_equal(probe(0, NULL, 0, STATX_ALL, &stx), -1);
 	assert_int_equal(errno, EFAULT);
@@ -240,7 +240,7 @@ static void leave_by_kill(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* Let a child end in this way. Writes the path of its tree to `root`. */
+/* Let a child end by leave(). Writes the path of the child's tree to `root`. */
 static void let_child_end(void (*leave)(void), char *root)
 {
 	int fds[2], status;

@@ -4,6 +4,7 @@
  * times, each time with another seed. The meeting (src/softrnic/stream/meeting.c) is the product's
  * code. Its owner, the network, the users and the clock are simulated.
  *
+ * A dial is a connect over TCP, and a parked dial is one that waits for its queue pair (meeting.h).
  * First the users move their queue pairs to RTR and back, post, fail, die and start again. Other
  * programs ("strangers") dial, and the network delays, breaks and misdirects connections. Then the
  * trouble ends ("peace"): each user whose queue pair is broken, or whose peer is gone, brings the

@@ -78,7 +78,8 @@ uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges)
 	return n;
 }
 
-/* Returns true if these bytes must be written back, but the mode breaks this rule. */
+/* Returns true if the mode breaks the rule by which the bytes at this offset must be written
+ * back. */
 static bool disk_skips(const struct host *h, uint64_t offset)
 {
 	switch (h->world->mode) {

@@ -12,7 +12,7 @@ struct swap {
 	struct mirror_record expected, next;
 	uint64_t revision;
 	bool promotion, alive_set;
-	/* the operator of this promotion was not told that it has no effect */
+	/* an operator waits for the promotion, or no order was needed (orders_want()) */
 	bool is_wanted;
 	uint64_t alive_revision, alive_counter;
 	/* the swap took effect and was answered; otherwise another event reports its result as

@@ -427,14 +427,17 @@ void parts_choose(struct world *w);
 void parts_want(struct world *w, struct lib *lib, uint32_t words);
 /* Returns true if the flushing thread has not reached the next part yet. */
 bool parts_are_early(const struct world *w, const struct lib *lib);
-/* Called when the next part has to wait. */
+/* Send flush operations for the parts that are placed already. Called when the next part has to
+ * wait. */
 void parts_on_wait(struct world *w, struct lib *lib);
-/* Called after the part has got its number. */
+/* Set f->round, which decides with which parts this part is written back. Called after the part has
+ * got its number. */
 void parts_on_begin(struct lib *lib, struct flight *f);
 /* Called when the part is placed at the member. Returns the words that the flush operation after
  * this part covers; 0: no flush operation follows. */
 uint32_t parts_cover(const struct world *w, struct lib *lib, unsigned slot, const struct flight *f);
-/* Called after the part has been posted. Returns false if it was the last part. */
+/* Choose the next flush: the next part, or a flush of another thread between two parts. Called
+ * after the part has been posted. Returns false if it was the last part. */
 bool parts_go_on(struct world *w, struct lib *lib);
 /* Returns the words of the write-back after this part, which is the last part of its round. */
 uint32_t parts_own(const struct world *w, const struct lib *lib, const struct flight *f);
@@ -477,8 +480,8 @@ bool orders_may_follow(const struct world *w, const struct host *h, const struct
 /* Returns true if the daemon refuses the process's swap because the daemon has no order for this
  * swap. */
 bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a);
-/* Called when a promotion's swap takes effect. Returns true if an operator waited for the promotion
- * when the swap was sent, or if no order was needed. */
+/* Called when a process sends the swap of a promotion. Returns true if an operator still waits for
+ * this promotion, or if no order is needed. */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a);
 
 /* functions of medium.c */

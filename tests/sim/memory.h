@@ -88,7 +88,8 @@ const uint8_t *memory_pages(struct memory *m, uint64_t off);
 struct area *memory_area_at(struct memory *m, uint64_t off);
 /* returns the TO on the wire */
 uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off);
-/* The region has been deregistered: let the host use its memory for something else. */
+/* Let the host use the region's memory for other purposes. Call this after the region was
+ * deregistered. */
 void memory_retire(struct memory *m, enum area_kind kind);
 /* Returns the offset of a changed byte outside all live areas, or -1. */
 int64_t memory_find_damage(const struct memory *m);

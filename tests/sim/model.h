@@ -136,7 +136,8 @@ void model_init(struct model *m);
 /* Set the size of the peer's memory. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
-/* The peer is about to deregister the area: from now on, do not check the area's contents. */
+/* From now on do not check the area's contents. Call this when the peer is about to deregister the
+ * area. */
 void model_drop_area(struct model *m, const struct memory *peer, const struct area *a);
 
 /*
@@ -147,8 +148,8 @@ void model_drop_area(struct model *m, const struct memory *peer, const struct ar
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
-/* An acknowledged operation succeeded: check that the peer has executed all operations up to this
- * one. */
+/* Check that the peer has executed all operations up to this one. Call this when an acknowledged
+ * operation has succeeded. */
 const char *model_on_acknowledged(struct model *m, unsigned id, const struct memory *peer);
 /* Check that the peer's completion `wc` belongs to the next message, and that `bytes` is the
  * message's content (NULL: the content is lost). */
@@ -161,8 +162,9 @@ void model_set_words(struct model *m, const struct memory *peer);
 /* Execute the operation on `word`, which has the value before it and gets the value after it. */
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
-/* An atomic that is visible in the peer's memory proves the same as its answer: the data of earlier
- * flushes are on the medium. */
+/* Look for atomics whose effect is visible in the peer's memory although their answers have not
+ * arrived. Such an atomic proves the same as its answer: check that the data of earlier flushes are
+ * on the medium. */
 const char *model_on_observed(struct model *m, const struct memory *peer);
 /*
  * Check that the peer's cache is the state after a prefix of the writes and a prefix of the
@@ -171,7 +173,7 @@ const char *model_on_observed(struct model *m, const struct memory *peer);
 const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words);
 /* Check that data acknowledged as persistent are on the peer's medium. */
 const char *model_check_medium(const struct model *m, const struct memory *peer);
-/* Check this for one area, before its deregistration. */
+/* Like model_check_medium(), for one area that is about to be deregistered. */
 const char *model_check_medium_area(const struct model *m, const struct memory *peer,
 				    const struct area *a);
 /* After the end of the queue pair, check that every signalled operation has completed. */

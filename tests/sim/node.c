@@ -138,7 +138,7 @@ void node_open_stream(struct node *n)
 	if (stream_new(&cfg, &n->stream) ||
 	    (sc->announces[n->index] && stream_set_user_flushes(n->stream, true)))
 		abort();
-	if (sc->unreliable) /* such queue pairs have no other way to connect */
+	if (sc->unreliable) /* UC queue pairs connect only without rdma_cm */
 		stream_set_meets(n->stream);
 	stream_attach_qp(n->stream, n->qp);
 	n->deadline = CLOCK_NEVER;

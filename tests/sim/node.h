@@ -125,8 +125,8 @@ void node_stop(struct node *n);
 void node_free(struct node *n);
 /* Make a new stream, for the first or the next connection. */
 void node_open_stream(struct node *n);
-/* The user destroys the queue pair while operations are outstanding. If a write-back is running,
- * wait for its end first. */
+/* Destroy the queue pair, as its user does while operations are outstanding. If a write-back is
+ * running, wait for its end first. */
 void node_destroy_qp(struct node *n);
 /* returns the queue in which the node's receives complete */
 struct cq *node_recv_cq(struct node *n);
@@ -158,13 +158,14 @@ void node_on_time(struct node *n);
 void node_on_dereg(struct node *n);
 /* returns the region that is being deregistered; NULL after the deregistration */
 struct mr **node_dereg_mr(struct node *n);
-/* The user deregisters the region that its peer has invalidated. */
+/* Deregister, as the user of this end, the region that the peer has invalidated. */
 void node_end_lease(struct node *n);
 /*
  * Returns true if the completion of a Send of this node proves that the peer has the Send's bytes.
  */
 bool node_is_acknowledged(const struct node *n);
-/* function of broken.c: execute atomic writes before the Flush that precedes them. */
+/* broken.c: break a rule on purpose. node_run_atomics_early() executes atomic writes before the
+ * Flush that precedes them. */
 void node_run_atomics_early(struct node *n);
 void node_ignore_read_flushes(struct node *n);
 void node_acknowledge_early(struct node *n);

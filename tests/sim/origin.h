@@ -16,16 +16,18 @@
 /* Begin and end a run. All targets of a run are in one process. */
 void origin_start(enum sim_mode mode);
 void origin_stop(void);
-/* The initiator's process has died: start a new process. */
+/* Start the initiator's next process. Call this after its process has died. */
 void origin_next_process(void);
 /* Decide whether this end takes part in the barrier. Call this before its stream is made. */
 void origin_prepare(struct node *n, struct stream_config *cfg);
-/* Called when the user gets the report of the connection's end, or releases the connection. */
+/* Let the barrier count the connection as given up. Called when the user gets the report of the
+ * connection's end, or releases the connection. */
 void origin_give_up(struct node *n);
 /* Handle a connection request at the target. */
 void origin_arrive(struct node *n);
 void origin_on_established(struct node *n);
-/* Called after the node's link is closed, when no byte of the link can be placed any more. */
+/* Remove the connection from the registry or the table. Called after the node's link is closed,
+ * when no byte of the link can be placed any more. */
 void origin_on_closed(struct node *n);
 /* Carry out requests of other connections to this connection, in the thread that holds this
  * connection's lock. */

@@ -124,7 +124,7 @@ void reconnect_on_event(struct sim *sim, const struct event *e)
 		network_delay(sim, e);
 	else if (e->kind == EV_ARRIVE || e->kind == EV_RESET)
 		network_deliver(sim, e);
-	/* These events need no thread of the target, which is possibly stuck. */
+	/* EV_DIALED and EV_COPY need no thread of the target, which is possibly stuck. */
 	else if (e->kind == EV_DIALED || e->kind == EV_COPY)
 		sim_do_event(sim, e);
 	else

@@ -150,8 +150,8 @@ void reconnect_seen_run(const struct world *w);
 
 void reconnect_on_event(struct sim *sim, const struct event *e);
 void reconnect_on_stream_event(struct node *n, enum stream_event event, int status);
-/* Called before a store or receive to this memory of the node. The thread can get stuck in this
- * call. */
+/* Let the thread get stuck in this call, if a stuck store is planned for this memory. Called before
+ * a store or receive to the memory of the node. */
 void reconnect_may_stall(struct node *n, const void *dst);
 /* Returns the time for which the target's kernel has not acknowledged sent bytes. */
 uint64_t reconnect_unacknowledged_ns(const struct node *n);

@@ -12,7 +12,8 @@
 
 #define RINGS_VERSION 1
 
-/* Called at any time in full operation: the responder can begin the move in this call. */
+/* Begin the move in some of the calls, if this end is a responder that can move. Called at any time
+ * in full operation. */
 void rings_begin(struct node *n, struct stream_update *u);
 void rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 /* Handle a packet of the Unix socket: the responder accepts the initiator's request, and the

@@ -53,7 +53,7 @@ enum sim_mode {
 	SIM_NO_MARK,        /* rings have no word "given up" */
 	SIM_NO_LOOK,        /* bytes are placed although the connection's end is known */
 	SIM_NO_BARRIER,     /* the new connection does not name the former ones */
-	SIM_BARRIER_EARLY,  /* the question is answered before the former connections are cut */
+	SIM_BARRIER_EARLY,  /* the target answers before it cuts the former connections */
 	SIM_LATE_ORIGIN,    /* a former connection whose Origin arrives after the cut is accepted */
 	SIM_NO_LEAVE,       /* any FIN of the target counts as the end of its queue pair */
 	SIM_NAMES_ALL,      /* a new connection also names connections that have not ended */

@@ -145,7 +145,8 @@ bool windows_is_complete(FILE *to);
 
 void windows_on_event(struct sim *sim, const struct event *e);
 void windows_on_stream_event(struct node *n, enum stream_event event);
-/* A message was received. `bytes` is the content of the whole buffer. */
+/* Check a received message: it was sent, and it is complete and in order. `bytes`: the content of
+ * the whole buffer. */
 void windows_on_message(struct node *n, const struct ibv_wc *wc, const uint8_t *bytes);
 /* Broken on purpose: returns true if only half of these bytes must be placed. */
 bool windows_tears(void);

@@ -122,7 +122,7 @@ static bool op_choose(struct node *n, struct win_op *op)
 	op->was_dead = op->b && op->b->state == BIND_DEAD;
 	if (n->sim->sc.unreliable || !(op->forbidden || (op->b && op->b->state != BIND_LIVE)))
 		return true;
-	/* On RC this operation ends the connection. */
+	/* On RC a refused operation ends the connection, so choose one only seldom. */
 	return prng_chance(&n->sim->world->rng, 4);
 }
 

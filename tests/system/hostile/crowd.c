@@ -209,7 +209,7 @@ static void member_connect(struct member *m, uint64_t now)
 	m->answered = false;
 	m->request_sent = m->violation_sent = 0;
 	m->closes_at = now + (traits & CROWD_SLOW ? SLOW_MS : CONNECTION_MS) * NSEC_PER_MS;
-	if (!traits) /* such a role expects that the target ends the connection */
+	if (!traits) /* a role without traits expects that the target ends the connection */
 		m->closes_at = CLOCK_NEVER;
 	counts[role_of(m)].connections++;
 }

@@ -26,7 +26,7 @@
  * The crowd's thread alone uses half of a small machine, so these limits are wide.
  */
 #define RATIO_MAX 200
-/* this limit applies if an undisturbed operation takes almost no time */
+/* limit of the median, for a machine on which an undisturbed operation takes almost no time */
 #define MEDIAN_MAX (500 * NSEC_PER_MS)
 
 static struct remote target;
@@ -103,7 +103,8 @@ static void expect_every_role_was_played(void)
 }
 
 /*
- * With this many descriptors the engine starts a second thread, whose epoll descriptors stay open.
+ * Number of epoll descriptors of the engine's second thread, which stays after the crowd has made
+ * it start.
  */
 #define LOOP_FDS 2
 

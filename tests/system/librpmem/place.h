@@ -34,8 +34,8 @@ int place_teardown_pool(void **state);
 extern char place_dir[512]; /* absolute path; the folder "pools" in it has the pool sets */
 extern unsigned char *place_local;
 
-/* Add a pool set with one part. `options` is text of the set file: "" or "OPTION NOHDRS
- * ", for instance. */
+/* Add a pool set with one part. `options` is text of the set file: "", or for instance the line
+ * "OPTION NOHDRS" with its newline. */
 void place_add_set(const char *name, const char *options, size_t size);
 /* Returns the path of a file among the pool sets, in a static buffer. */
 const char *place_path(const char *name);

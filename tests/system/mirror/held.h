@@ -19,9 +19,9 @@ void held_delete(struct held *h);
 uint16_t held_port(const struct held *h);
 void held_lead_to(struct held *h, uint16_t port);
 
-/* From now on the present connections deliver no bytes. */
+/* Let the present connections deliver no bytes from now on. */
 void held_hold(struct held *h);
-/* A connection delivers no more bytes after it has delivered this many bytes. */
+/* Let each connection deliver this many bytes, and then no more. */
 void held_hold_after(struct held *h, uint64_t bytes);
 /* Returns how many bytes are kept on held connections. */
 uint64_t held_bytes(struct held *h);

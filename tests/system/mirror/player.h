@@ -83,7 +83,7 @@ void talk_close(struct talk *t);
 bool talk_send(struct talk *t, const void *bytes, size_t len);
 /* Receive the next message into t->in. Returns false if the connection has ended. */
 bool talk_receive(struct talk *t);
-/* Send a question. Returns the answer; without an answer the test fails. */
+/* Send a request of this type. Returns the answer; without an answer the test fails. */
 struct message *talk_ask(struct talk *t, enum message_type type);
 /* Write 8 bytes at this offset, and flush them. Returns the status of the completion. */
 enum ibv_wc_status talk_flush(struct talk *t, uint64_t offset, uint64_t value);

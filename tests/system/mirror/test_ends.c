@@ -194,7 +194,7 @@ static void put_on_both_copies(void)
 }
 
 /* The application closes descriptors that it did not open, like a program that becomes a daemon.
- * Each call must return, and files that now have these numbers must not be touched. */
+ * Each call must return, and the library must not touch files that have got the closed numbers. */
 static void check_closed_descriptors(const char *map, const char *closes, bool is_busy)
 {
 	static const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};

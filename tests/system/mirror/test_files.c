@@ -238,7 +238,7 @@ static void move_register(const char *path, const char *from, const char *to)
 	close(lock);
 }
 
-/* With this setting flushes succeed, but every confirm is refused. */
+/* With RPMIRROR_ON_FENCED=error flushes succeed, but every confirm is refused. */
 static void a_set_without_its_register_is_not_healthy(void **state)
 {
 	const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};

@@ -43,7 +43,8 @@ static void test_one_process_at_a_time(void **state)
 }
 
 /*
- * It can take a long time until the demoted process notices the demotion. No member waits for this.
+ * It can take a long time until the demoted process notices the demotion. No member waits for that
+ * process.
  */
 static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void **state)
 {

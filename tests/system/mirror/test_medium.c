@@ -421,7 +421,7 @@ static void a_source_fails_in_a_resync(void **state)
 /* ---- faults during a promotion ---- */
 
 /* The primary's process ends with a flush that only its host has. When the next primary is
- * promoted, it makes the other members equal. One member stops just before this step. */
+ * promoted, it makes the other members equal. One member stops just before it is made equal. */
 static void end_with_a_difference(const char *const envs[])
 {
 	const char *const stops[] = {"MIRROR_STOP_AT=flush_local:2", NULL};
@@ -715,8 +715,8 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	 */
 	assert_int_equal(host_run_tool(&hosts, 0, "resync orders b --full"), 9);
 	put_two("durable 6 flags 5");
-	/* No member gets data from this copy, because it lacks some data. So a returning copy waits
-	 * for another source. */
+	/* No member gets data from this copy, which lacks some data. So a returning copy waits for
+	 * another source. */
 	host_kill(&hosts, 2);
 	put_two("durable 2 flags 7");
 	host_start(&hosts, 2, NULL);

@@ -500,7 +500,7 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	set_register_away(true);
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	usleep(100000);
-	/* While the link is removed, begin a new epoch with the same primary. */
+	/* While the register's file is away, begin a new epoch in it, with the same primary. */
 	snprintf(here, sizeof(here), "%s", hosts.register_uri);
 	snprintf(hosts.register_uri, sizeof(hosts.register_uri), "%.250s.away", here);
 	epoch = hosts_promote(&hosts, 0);

@@ -85,7 +85,7 @@ static void begin_on(unsigned host, const char *mapping, const char *env, bool h
 }
 
 /*
- * Wait until the primary counts all members. This happens shortly after the register has them in S.
+ * Wait until the primary counts all members. It does so shortly after the register has them in S.
  */
 static void wait_whole(void)
 {

@@ -19,10 +19,12 @@ void common_need_etcd(void);
 /* Open the register of the set "orders"; on failure the test fails. options: "" or "?ca=..." */
 struct mirror_register *common_open(const struct cluster *c, const char *options,
 				    unsigned limit_ms);
-/* Create the first record. Repeat this until it succeeds. */
+/* Create the first record, with the limit LONG_MS. The test fails if the register cannot do
+ * this. */
 void common_create(const struct cluster *c, struct register_entry *now);
 /*
- * Create the first record, with the limit LONG_MS. The test fails if the register cannot do this.
+ * Replace *now by `next`. Repeat the swap until its result is known, for at most a minute. *now
+ * gets the new entry. The test fails if the register has another record.
  */
 void common_swap(struct mirror_register *r, struct register_entry *now,
 		 const struct mirror_record *next);

@@ -157,7 +157,7 @@ static void without_a_majority_a_member_has_the_alive_key(void **state)
 	while (register_alive_put(r, next.view.epoch, &alive, &err) != REGISTER_DONE)
 		;
 	etcd_of(r)->preferred = 0;
-	/* This member can have older data, so repeat. */
+	/* The member of etcd that answers can have older data, so repeat. */
 	while (register_alive_peek(r, &seen, &err) || seen.counter != alive.counter)
 		;
 	cluster_member_kill(&cluster, 1);

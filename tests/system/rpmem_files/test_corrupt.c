@@ -59,7 +59,7 @@ static void try_byte(unsigned part, unsigned at, uint8_t flip)
 	if (at >= SDS && at < BEHIND) {
 		open_and_close();
 	} else {
-		/* these bytes are first compared with the same bytes of the first part */
+		/* the first 24 bytes of a header are first compared with those of the first part */
 		if (part && at < 24)
 			far_no_open("two.set", SIZE, EINVAL, "p1: its ");
 		else

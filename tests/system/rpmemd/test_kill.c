@@ -104,7 +104,8 @@ static void check_slot(const uint8_t *got, unsigned lane, const struct history *
 				 i, h->acknowledged[slot], h->begun[slot]);
 }
 
-/* Read the pool through lanes of a new session, as an initiator does. */
+/* Check in the part's file that each slot has its acknowledged content, or the content whose flush
+ * was begun. */
 static void check(struct history *histories)
 {
 	uint8_t *got = malloc(PEER_SIZE);
@@ -116,7 +117,7 @@ static void check(struct history *histories)
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned slot = 0; slot < SLOTS; slot++)
 			check_slot(got + slot_at(lane, slot), lane, &histories[lane], slot);
-	/* The next round begins with this content. */
+	/* settle() writes the begun content again, so the next round begins with it. */
 	for (unsigned lane = 0; lane < LANES; lane++)
 		memcpy(histories[lane].acknowledged, histories[lane].begun,
 		       sizeof(histories[lane].begun));
@@ -231,7 +232,7 @@ static void a_kill_while_a_pool_is_made_leaves_one_that_can_be_made(void **state
 		peer_wait(&peer);
 		peer_end(&peer);
 
-		/* an operator removes the remains in the same way */
+		/* remove the pool that is left, as an operator would */
 		if (!access(peer_path("a.set.part"), F_OK)) {
 			peer_start(&peer, NULL);
 			if (peer_open(&peer, "a.set", PEER_SIZE, 1))

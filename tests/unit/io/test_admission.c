@@ -75,7 +75,8 @@ static void the_innocent_need_not_wait(void **state)
 	assert_true(until == CLOCK_NEVER);
 }
 
-/* The listener wakes at the earliest of these times, so it need not check all connections. */
+/* admission_next() returns the connection whose time has come first, and the time of the next one.
+ * So the listener wakes only at these times, and need not check all held connections. */
 static void each_gets_the_time_of_its_turn(void **state)
 {
 	struct link_addr peer = violator(1), worse = violator(2);

@@ -90,7 +90,7 @@ static void in_rts_messages_are_not_reported(void **state)
 	assert_false(has_event_within(0));
 }
 
-/* UCX and Ceph wait for this event before they destroy the queue pair. */
+/* UCX and Ceph wait for IBV_EVENT_QP_LAST_WQE_REACHED before they destroy the queue pair. */
 static void the_last_receive_of_a_shared_queue_is_reported(void **state)
 {
 	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 4, .max_sge = 1}};

@@ -31,7 +31,8 @@ static const struct story stories[] = {
 	{"wfwFwfwfw", "ssssssssw"},
 	/* Single Writes with pauses between them never wait. */
 	{"wWWWWW", "ssssss"},
-	/* After two such pairs, Writes wait for the next flush, and are sent together with it. */
+	/* After two pairs of a Write and a flush, Writes wait for the next flush, and are sent
+	 * together with it. */
 	{"wfwfwwwwf", "sssswjjjs"},
 	/* The alarm fired before the flush, because the thread was held up: two Writes with a flush
 	 * after them are still enough to let the next Write wait. */

@@ -14,7 +14,7 @@
 
 #define PATIENCE_MS 5000
 
-/* When this returns, the client has been refused, but the time for its retries is not over. */
+/* Let the client be refused. On return the time for its retries is not over. */
 static void begin(struct ends *e)
 {
 	ends_open(e);

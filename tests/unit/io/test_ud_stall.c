@@ -204,7 +204,7 @@ static void a_send_that_waits_for_a_file_delays_no_other_queue_pair(void **state
 	for (int i = 0; i < 20; i++) {
 		talk(&a, &b);
 		talk(&b, &a);
-		send_to(&a, &slow, 'x'); /* there is no receive */
+		send_to(&a, &slow, 'x'); /* no receive is posted */
 		assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
 	}
 	for (unsigned i = 0; i < 3; i++)

@@ -60,9 +60,9 @@ void standin_overtake(struct standin *s);
 void standin_set_unclean(struct standin *s);
 /* Set the ranges that a member reports as possibly different. */
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
-/* The member stops reporting the epoch whose flushes it may have. */
+/* Let the member no longer report the epoch whose flushes it may have. */
 void standin_forget_epoch(struct standin *s, unsigned slot);
-/* Returns how many questions of this type a member got. */
+/* Returns how many requests of this type a member got. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 /* Give the primary an order, and wait for the answer. */
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);

@@ -125,8 +125,8 @@ static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 		assert_memory_equal(standin_copy(s, slot), expected, STANDIN_SIZE);
 }
 
-/* A sync of the whole mapping sends the scattered pages that the application stored to. These form
- * more runs than one flush takes. Pages that were only read are not sent. */
+/* A sync of the whole mapping sends the scattered pages that the application stored to. The pages
+ * form more runs than one flush takes. Pages that were only read are not sent. */
 static void test_a_sync_of_everything_sends_what_was_stored(void **state)
 {
 	uint8_t spoiled[8];

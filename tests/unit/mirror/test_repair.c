@@ -258,8 +258,8 @@ static int setup_many_records(void **state)
 }
 
 /*
- * There are more records than this host's table has slots. So its daemon records that all bytes may
- * differ.
+ * There are more records than this host's table has slots. So this host's daemon records that all
+ * bytes may differ.
  */
 static void test_records_that_do_not_fit_are_all_of_the_file(void **state)
 {

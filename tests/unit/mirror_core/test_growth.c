@@ -95,7 +95,7 @@ static void room_that_no_order_uses_is_given_back(void **state)
 {
 	struct growth g = {0};
 
-	assert_false(growth_begin_cut(&g, &member, &rec, 1000, 100)); /* there is no room */
+	assert_false(growth_begin_cut(&g, &member, &rec, 1000, 100)); /* no room to give back */
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 1000), GROWTH_BEGIN);
 	growth_on_files(&g, &member, LARGER, 0, "", 1000);
 	assert_false(growth_begin_cut(&g, &member, &rec, 1099, 100));

@@ -409,7 +409,7 @@ static void a_copy_that_was_perhaps_taken_in_is_not_filled_again(void **state)
 	assert_int_equal(p.rec.view.insync, 6);
 	assert_int_equal(p.state, PRIMARY_RECOVERING);
 	primary_tick(&p, p.now + 60000);
-	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* it is a member of S now */
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* member 2 is in S now */
 }
 
 static void no_copy_is_filled_where_enough_are_left(void **state)

@@ -278,7 +278,7 @@ static void views_compare(void **state)
 	assert_int_equal(view_compare(&rec, &other), VIEW_BRANCH);
 	assert_int_equal(view_promote(&rec, 1, 12, NULL), 0);
 	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER);
-	assert_int_equal(view_compare(&rec, &two), VIEW_BRANCH); /* this epoch ended before */
+	assert_int_equal(view_compare(&rec, &two), VIEW_BRANCH); /* the epoch ended before `two` */
 	other = rec.view;
 	other.epoch.nonce++;
 	assert_int_equal(view_compare(&rec, &other), VIEW_BRANCH);

@@ -19,7 +19,7 @@ static int fd;
 static struct {
 	int error;      /* errno of reads of the bad block; 0: it is readable */
 	int direct;     /* errno of direct reads of the bad block */
-	int write;      /* errno of writes to it; 0: a write makes it readable */
+	int write;      /* errno of writes to the block; 0: a write makes it readable */
 	int sync;       /* errno of fdatasync() */
 	int no_direct;  /* the file system supports no direct I/O */
 	off_t upto;     /* offset up to which a read returns the block's bytes */

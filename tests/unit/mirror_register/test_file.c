@@ -99,7 +99,8 @@ static void a_restored_file_is_noticed_by_its_value(void **state)
 	assert_int_equal(system(copy), 0);
 	assert_int_equal(register_swap(r, &restored, &other, NULL, &restored, &err), REGISTER_DONE);
 	assert_int_equal(restored.revision, now.revision);
-	/* Both branches have this revision. A primary of the first branch must be refused. */
+	/* The records of both branches have the same revision. A primary of the first branch must
+	 * be refused. */
 	record_next(&next);
 	assert_int_equal(register_swap(r, &now, &next, NULL, &now, &err), REGISTER_CHANGED);
 	assert_int_equal(now.record.nonce, other.nonce);

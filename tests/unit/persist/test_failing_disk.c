@@ -228,7 +228,7 @@ static void a_loss_is_older_than_the_childs_description(void **state)
 	close(fd);
 }
 
-/* Both descriptions report a later loss; one report is enough. */
+/* Both open file descriptions of the mapping report a later loss; one report is enough. */
 static void a_late_own_mapping_gets_later_losses(void **state)
 {
 	struct persist_region *first, *second;

@@ -113,7 +113,7 @@ static void a_failure_is_that_of_all_and_of_the_file(void **state)
 	gate_fail(EIO);
 	gate_set(false);
 	expect(SLOTS, PAGES, -EIO);
-	/* each of these ended before or after the failure, so either status is right */
+	/* each job ended before or after the failure, so either status is right */
 	for (size_t i = 0; i < SLOTS; i++)
 		assert_int_not_equal(flush_wait(&jobs[i], 20000), -ETIMEDOUT);
 	gate_fail(0);

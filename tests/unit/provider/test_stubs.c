@@ -49,7 +49,8 @@ static void what_is_not_supported_says_so_in_its_own_convention(void **state)
 	assert_false(provider_stubs.owns_context(NULL));
 }
 
-/* If a card needs this right for Reads, the peer may write to the sink at any time. */
+/* If a card needs IBV_ACCESS_REMOTE_WRITE for Reads, the peer is able to write to the sink at any
+ * time. */
 static void only_iwarp_cards_need_remote_write_to_read(void **state)
 {
 	struct ibv_device device = {.transport_type = IBV_TRANSPORT_IWARP};

@@ -160,7 +160,8 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 	assert_true(dev.comp_mask & IBV_QP_INIT_ATTR_PD);
 }
 
-/* verbs cannot query whether a queue pair has this feature, and a plain queue pair has it, too. */
+/* verbs cannot query whether a queue pair has atomic operations, and a plain queue pair has them,
+ * too. */
 static void atomic_operations_are_the_devices(void **state)
 {
 	const uint64_t both =

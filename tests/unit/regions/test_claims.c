@@ -47,7 +47,7 @@ static void a_claim_holds_until_a_newer_one_has_a_byte_of_it(void **state)
 	assert_false(claims_hold(&c, 200, 300, second));
 }
 
-/* The number is not enough: it may be from a lost record, or guessed. */
+/* The generation alone is not enough: it can be from a lost record, or guessed. */
 static void only_the_very_claim_holds(void **state)
 {
 	struct claims c = {.newest = 0};

@@ -198,7 +198,7 @@ static void another_request_ends_the_row(void **state)
 	bench_close(&t);
 }
 
-/* The bytes of this Flush are not in memory yet, so it must not share. */
+/* The bytes of this Flush are not in memory yet, so it must not share a write-back. */
 static void one_after_a_waiting_send_does_not_join(void **state)
 {
 	struct bench t;

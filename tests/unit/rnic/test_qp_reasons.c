@@ -144,7 +144,8 @@ static void our_own_memory_is_the_reason(void **state)
 	bench_close(&t);
 }
 
-/* Both are protection errors, but only one of them is the peer's fault. */
+/* A deregistered sink fails a Read with the status of a protection error, like a refusal by the
+ * peer, but the cause is at this end. */
 static void a_sink_that_went_is_this_ends_cause(void **state)
 {
 	struct pair_options o = pair_defaults();

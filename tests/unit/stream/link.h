@@ -41,9 +41,9 @@ struct side {
 	unsigned seen[EVENT_KINDS]; /* number of events of each kind (side_events()) */
 	unsigned finals;
 	/*
-	 * For the barrier. At an initiator: how many connections it names next, and how often the
-	 * peer has answered. At a responder: its verdict on the peer's question, and the last
-	 * question.
+	 * For the barrier (stream/fence.h), in which a new connection names former ones. At an
+	 * initiator: how many connections it names next, and how often the peer has answered. At a
+	 * responder: its answer to the peer's Origin, the number of Origins, and the last one.
 	 */
 	unsigned names, fenced;
 	enum stream_fence verdict;
