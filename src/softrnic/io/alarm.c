@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alarm.c -- implements an alarm by a timerfd(2). A deadline of the engine would not do: changing
- * it to a later time would wake the engine. */
+/* alarm.c -- implements an alarm by a timerfd(2). A deadline of the engine (struct eng_timer) would
+ * not suffice: after such a deadline is moved to a later time, the leader still wakes at the former
+ * time. */
 #include "softrnic/io/alarm.h"
 
 #include <sys/timerfd.h>

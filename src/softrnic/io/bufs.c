@@ -9,8 +9,8 @@
 /* Number of free buffers that the pool keeps. Further free buffers are returned to the system. */
 #define BUFS_KEPT 4
 
-/* Each entry holds a buffer or NULL. One atomic exchange takes or fills an entry without a lock,
- * because each send and each receive borrows a buffer. */
+/* Each entry holds a buffer or NULL. Each send and each receive borrows a buffer, so an entry is
+ * taken or filled by one atomic exchange, without a lock. */
 static void *_Atomic kept[BUF_KINDS][BUFS_KEPT];
 
 static const size_t buf_size[BUF_KINDS] = {[BUF_RX] = QP_RXBUF, [BUF_TX] = QP_TXBUF};

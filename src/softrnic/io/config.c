@@ -73,8 +73,8 @@ static enum config_ack config_ack(void)
 	return asked[config_number("SOFTRNIC_ACK", 1, 2)];
 }
 
-/* Returns the name of the trace file. A set-user-ID program gets none, because its user must not be
- * able to read the bytes of its connections. */
+/* Returns the name of the trace file. A set-user-ID program writes no trace, because its user must
+ * not be able to read the bytes of its connections. */
 static const char *config_trace(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_TRACE");
@@ -86,7 +86,7 @@ static const char *config_trace(void)
 		return NULL;
 	if (*s == '/')
 		return strdup(s);
-	/* resolved now, because a daemon may change its folder later */
+	/* resolve the path now, because a daemon may change its folder later */
 	cwd = get_current_dir_name();
 	if (!cwd || asprintf(&path, "%s/%s", cwd, s) < 0)
 		path = NULL;
@@ -176,7 +176,7 @@ static const char *config_gids(void)
 {
 	const char *s = getenv("SOFTRNIC_GIDS");
 
-	/* copied, because the program may change its environment */
+	/* copy the text, because the program may change its environment */
 	return s && *s ? strdup(s) : NULL;
 }
 
@@ -236,7 +236,7 @@ static uint64_t config_threads(void)
 	return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : (uint64_t)n;
 }
 
-/* With few CPUs, spinning may take the CPU that the program or its peer needs. */
+/* With few CPUs, spinning can take the CPU that the program or its peer needs. */
 static void config_read_spin(void)
 {
 	uint64_t us = config_number("SOFTRNIC_SPIN_US", 1000000, UINT64_MAX);

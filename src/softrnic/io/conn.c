@@ -191,8 +191,8 @@ bool conn_may_touch(struct conn *c)
 }
 
 /* Do the work for bits of `want` that other threads set while this thread held the lock, because
- * their trylock failed. A bit is set before the trylock and read after the unlock, so no bit is
- * missed. */
+ * their trylock failed. Other threads set a bit before their trylock, and this thread reads the
+ * bits after its unlock, so no bit is missed. */
 static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 {
 	bool served = true, here;
@@ -205,8 +205,8 @@ static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 		if (here)
 			conn_run_job_here(c);
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
-	/* conn_again() is called only after the unlock, because trylocks of other threads fail
-	 * until then */
+	/* conn_again() is called only after the unlock: before it the trylock of the engine's
+	 * thread would fail */
 	if (!served)
 		conn_again(c);
 }
@@ -236,7 +236,7 @@ static void conn_ready(struct eng_source *src, unsigned ready)
 
 	if (!conn_get_unless_dead(c))
 		return;
-	/* set before the lock is taken, because another thread may hold the lock */
+	/* set the alarm before taking the lock, because another thread may hold the lock */
 	if (__builtin_expect(ready & READY_HANGUP, 0))
 		atomic_store_explicit(&c->alarm, 1, memory_order_relaxed);
 	conn_want(c, ready);
@@ -315,8 +315,8 @@ void conn_wait_change(struct conn *c, uint64_t deadline)
 	conn_enter(c);
 }
 
-/* In a forked child a thread of the parent may hold the lock for ever. So do not take the lock, and
- * only close the link without any effect on the peer. */
+/* In a forked child the lock may stay taken for ever by a thread of the parent. So do not take the
+ * lock, and only close the link without any effect on the peer. */
 static void conn_forked(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);

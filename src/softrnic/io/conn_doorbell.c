@@ -39,8 +39,8 @@ static enum policy_posted doorbell_posted(const struct conn *c)
 
 /* --- Acks ------------------------------------------------------------------------------------ */
 
-/* Requests were posted after an Ack was due. Record whether they followed so soon that the Ack
- * could be sent with them. The rules are those for a deferred Write. */
+/* Called when requests are posted. If an Ack was due before, record whether the requests followed
+ * so soon that the Ack could be sent with them. The rules are those for a deferred Write. */
 static void doorbell_ack_followed(struct conn *c)
 {
 	struct policy_send *s = &c->policy.ack;
@@ -50,8 +50,8 @@ static void doorbell_ack_followed(struct conn *c)
 			       policy_post_needs_time(s) ? clock_now_ns() : 0);
 }
 
-/* The poll is over, and nothing but an Ack is due. `completes` is true if the poll returns a
- * completion. */
+/* Called at the end of a poll, when nothing but an Ack is due: send or defer the Ack. `completes`
+ * is true if the poll returns a completion. */
 static void doorbell_ack(struct conn *c, bool completes)
 {
 	struct policy_send *s = &c->policy.ack;

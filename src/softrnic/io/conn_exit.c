@@ -3,19 +3,20 @@
  * conn_exit.c -- sends all posted requests before the process ends or becomes another program.
  *
  * This thread or a thread of the engine sends deferred requests; for some connections only the
- * engine may send (conn_may_touch()). The sending thread holds the connection's lock, so each
- * connection is checked with its lock.
+ * engine is allowed to send (conn_may_touch()). The sending thread holds the connection's lock, so
+ * each connection is checked with its lock.
  *
- * In exit() the FIN is the last step, and the end of the connection that follows is not reported.
- * The reason is that threads of the program still run, while some programs and libraries have
- * already freed the data that these threads use at the end of a connection. A library that ends its
- * connections later, in its own destructor, gets reports again (conn_end_quiet()).
+ * In exit() the FIN is the last step, and the following end of the connection is not reported to
+ * the program. The reason is that threads of the program still run, although some programs and
+ * libraries have already freed the data that these threads use at the end of a connection. A
+ * library that ends its connections later, in its own destructor, gets reports again
+ * (conn_end_quiet()).
  */
 #include <unistd.h>
 
 #include "softrnic/io/conn_parts.h"
 
-/* limit for all connections together; a hanging file system must not keep the process alive */
+/* time limit for all connections together; a hanging file system must not keep the process alive */
 #define EXIT_MS      200u
 #define EXIT_LOOK_US 50u
 
@@ -28,8 +29,8 @@ static bool conn_is_open(const struct conn *c)
 }
 
 /*
- * Does the link take bytes, and does the stream have bytes to send? Also true before the first
- * send.
+ * Does the link take bytes, and does the stream have bytes to send? Returns true also if nothing
+ * was sent yet.
  */
 static bool conn_has_unsent(const struct conn *c)
 {
@@ -96,8 +97,8 @@ static bool conn_sends_here(struct conn *c, bool last)
 	return conn_is_sent(c, true);
 }
 
-/* The first call sends the FIN and returns false. The next call checks that the peer has received
- * it. */
+/* The first call sends the FIN and returns false. The next call checks whether the peer has
+ * received the FIN. */
 static bool conn_ends_elsewhere(struct conn *c, bool last)
 {
 	if (!conn_is_sent(c, false) && !last)

@@ -24,8 +24,8 @@ static bool conn_turn_is_over(struct conn_turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-/* The turn has ended with work left. A polling thread continues by itself; otherwise the engine
- * continues. */
+/* Called when a turn ends with work left. A polling thread continues the work by itself; otherwise
+ * the engine continues it. */
 static void conn_end_turn(struct conn *c)
 {
 	c->policy.unfinished = conn_is_polled(c);
@@ -33,7 +33,8 @@ static void conn_end_turn(struct conn *c)
 		conn_again(c);
 }
 
-/* Returns the error that ended the link. The link itself returns its error only once. */
+/* Returns the error that ended the link. The link returns its error only once, so the connection
+ * remembers it. */
 static int conn_error(struct conn *c)
 {
 	if (!c->reset)
@@ -54,10 +55,10 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A reset means that the peer has given up or died, and may connect again immediately. The unread
- * bytes of this connection must not be placed after bytes of the peer's next connection, so they
- * are dropped, except a Terminate. Linux reports a reset after the peer's FIN as EPIPE. In that
- * case the peer has ended in good order, and all its bytes are executed.
+ * After a reset the peer has given up the connection or has died, and can connect again
+ * immediately. The unread bytes of this connection must not be placed after bytes of the peer's
+ * next connection, so they are dropped, except a Terminate. Linux reports a reset after the peer's
+ * FIN as EPIPE. In that case the peer has ended in good order, and all its bytes are executed.
  */
 bool conn_is_over(struct conn *c)
 {
@@ -84,7 +85,8 @@ static void conn_find_terminate(struct conn *c, struct stream_update *u)
 	struct stream_rx rx;
 	ssize_t got = 1;
 
-	/* a peer on this link reads all bytes before it closes, so there is no such Terminate */
+	/* on a link in memory the peer reads all bytes before it closes, so there is no such
+	 * Terminate */
 	if (c->link->ops->in_place)
 		return;
 	while (got > 0 && stream_rx_give_up(c->stream) && stream_rx_begin(c->stream, &rx, u)) {
@@ -94,10 +96,10 @@ static void conn_find_terminate(struct conn *c, struct stream_update *u)
 }
 
 /*
- * Is the link empty after this receive? If fewer bytes arrived than were asked for, the link is
- * empty, and it reports the next byte. This is not certain if the last byte was placed in
- * registered memory: if the rest of this memory has vanished, the kernel also returns fewer bytes,
- * and only the next call returns the error.
+ * Is the link empty after this receive? If fewer bytes arrived than were requested, the link is
+ * empty, and reports the next byte. This is not certain if the last byte was placed in registered
+ * memory: if the rest of this memory has vanished, the kernel also returns fewer bytes, and only
+ * the next call returns the error.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
@@ -115,7 +117,7 @@ static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stre
 		got = c->reset;
 	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
 		c->readable = false;
-	/* After a fault continue to read: closing with unread bytes causes a reset, which may
+	/* After a fault continue to read: closing with unread bytes causes a reset, which can
 	 * overtake this end's Terminate. */
 	if (got <= 0)
 		c->readable = got == -EINTR || got == -EFAULT;
@@ -146,7 +148,7 @@ static size_t conn_tx_in_place(struct conn *c)
 	return len;
 }
 
-/* Is only an Ack due, and does conn_doorbell.c decide when it is sent? */
+/* Is an Ack the only message that is due, and does conn_doorbell.c decide when the Ack is sent? */
 static bool conn_holds_ack(struct conn *c)
 {
 	return __builtin_expect(c->policy.holds_ack, 0) && stream_owes_ack_only(c->stream);
@@ -278,7 +280,7 @@ static void conn_wait_writable(struct conn *c)
 
 /*
  * A send may be the first call that detects a reset. Bytes that came before the reset are still in
- * the socket. If they must be executed, the engine reads them and then finds the end
+ * the socket. If these bytes must be executed, the engine reads them and then finds the end
  * (conn_rx_end(), conn_find_reset()). Nothing more is sent.
  */
 static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)

@@ -41,7 +41,7 @@ unsigned conn_ready_bits(struct conn *c, unsigned polled)
 /*
  * Returns true if a refused dial will be repeated. Some programs send their port to the peer before
  * they listen on it; on hardware such a program works, because a connect by rdma_cm takes long
- * enough. If the next attempt would come after the time limit for connecting, the refusal is
+ * enough. If the next attempt would begin after the time limit for connecting, the refusal is
  * reported instead.
  */
 static bool conn_redials_later(struct conn *c, int ret)
@@ -55,7 +55,7 @@ static bool conn_redials_later(struct conn *c, int ret)
 	return true;
 }
 
-/* The TCP connection is established. */
+/* Called when the TCP connection is established. */
 static void conn_on_dialed(struct conn *c, struct stream_update *u)
 {
 	if (c->plain)

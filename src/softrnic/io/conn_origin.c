@@ -20,7 +20,7 @@ static pthread_mutex_t origin_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t origin_once = PTHREAD_ONCE_INIT;
 static struct formers formers;
 static struct fences fences;
-static uint8_t origin_instance[EXT_ID_LEN]; /* the name of this process as a target */
+static uint8_t origin_instance[EXT_ID_LEN]; /* the name that this process has as a target */
 
 static void origin_ask(struct fence_member *m, unsigned bit)
 {
@@ -101,8 +101,8 @@ bool conn_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_ori
 	if (ret)
 		return false;
 	if (c->initiator.owner.given && !c->initiator.owner_is_named) {
-		/* Each target gets a different name for the same owner, so that no target can use
-		 * the name at another target. */
+		/* The same owner gets a different name for each target, so that no target can use
+		 * its name at another target. */
 		origin->has_owner = true;
 		crypto_generichash(origin->owner, EXT_ID_LEN, instance, EXT_ID_LEN,
 				   c->initiator.owner.hash, sizeof(c->initiator.owner.hash));
@@ -155,7 +155,8 @@ enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *ori
 }
 
 /*
- * The connection is established. If it sent no ORIGIN, its peer does not take part in the barrier.
+ * Called when the connection is established. If the connection sent no ORIGIN, its peer does not
+ * take part in the barrier.
  */
 void conn_origin_established(struct conn *c)
 {

@@ -10,9 +10,9 @@
  *
  * A thread that waits for a completion by poll(2) also waits for the link's descriptor, and owns
  * the connection while it waits: bytes that arrive wake this thread directly, and not the engine's
- * thread first. If the thread soon waits again, it also owns the connection between the waits: it
- * arms the queue, polls, and posts, and none of this costs a system call for the link. So arming
- * the queue once between two waits changes nothing, but arming it twice ends the ownership.
+ * thread first. If the thread soon waits again, it also owns the connection between the waits:
+ * arming the queue, polling and posting then need no system call for the link. So arming the queue
+ * once between two waits changes nothing, but arming it twice ends the ownership.
  */
 
 #include "base/clock.h"
@@ -193,8 +193,8 @@ void conn_own_forget(struct conn *c)
 	atomic_store(&c->policy.spun, false);
 }
 
-/* A new link has replaced the old link, but does not have the old link's settings: apply the
- * settings. */
+/* End the lease, and undo the settings of the present link for polls and waits, because later bytes
+ * arrive by another link, which does not have these settings. */
 void conn_own_move(struct conn *c)
 {
 	if (c->policy.awaited)

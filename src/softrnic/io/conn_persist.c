@@ -13,8 +13,8 @@ static __thread struct conn *conn_here;
 
 /*
  * Called without the lock when a job has ended, by a thread of the pool or by the thread that ran
- * the job itself (conn_run_job_here()). The latter continues with its connection afterwards,
- * because the next request may be a flush as well.
+ * the job itself (conn_run_job_here()). This second kind of thread continues with its connection
+ * afterwards, because the next request may be a flush as well.
  */
 static void conn_on_job_end(struct persist_job *job, int status)
 {
@@ -131,7 +131,8 @@ bool conn_start_job(void *owner, struct stream_update *u)
 		return true;
 	}
 	conn_fill_job(c, &wb);
-	/* This thread may do a write-back itself after it has released the lock. */
+	/* If this thread is allowed to wait, it does a write-back itself after it has released the
+	 * lock. */
 	c->job_due = c->job.want == PERSIST_WRITE_BACK && engine_may_wait();
 	if (!c->job_due)
 		conn_submit_job(c, NULL, u);
@@ -161,7 +162,7 @@ void conn_run_job_here(struct conn *c)
 	conn_here = c;
 	engine_step_aside();
 	persist_run_here();
-	/* conn_on_job_end() has not done this if another thread reports the end of the job */
+	/* if another thread reported the end of the job, conn_on_job_end() has not stepped back */
 	engine_step_back();
 	conn_here = NULL;
 }

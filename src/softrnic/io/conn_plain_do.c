@@ -95,7 +95,7 @@ static void plain_params(const struct conn_plain *p, struct stream_params *param
 	(void)meet_data_encode(params->pdata, sizeof(params->pdata), &data);
 }
 
-/* Does the reply come from the queue pair that was dialed? */
+/* Does the reply name the queue pair that was dialed? */
 static bool plain_reply_fits(struct conn *c)
 {
 	const struct stream_params *remote = stream_remote(c->stream);
@@ -165,8 +165,9 @@ static bool plain_is_alone(const struct conn_plain *p)
 	return p->meeting.state == MEETING_LOST && p->meeting.ends.uc;
 }
 
-/* The attempt failed before it had a stream. Only record the end of the attempt, because the
- * meeting must not be called from within its own call. */
+/* Called when an attempt fails before it has a stream. Only record the end of the attempt: this
+ * code runs within a call on the meeting, and the meeting must not be called again before that call
+ * has returned. */
 static void plain_came_to_nothing(struct conn *c)
 {
 	c->plain->use = MEETING_UNUSED;
@@ -204,7 +205,8 @@ static void plain_dial(struct conn *c, uint32_t attempt)
 	bool same_host;
 
 	p->attempt = attempt;
-	/* The number belongs to a hardware card or to an id, so no listener exists for it. */
+	/* A number with so low a port belongs to a hardware card or to an id, so no listener exists
+	 * for it. */
 	if (QP_PORT_OF(p->rtr.ends.peer.qpn) < QP_PORT_MIN) {
 		plain_came_to_nothing(c);
 		return;
@@ -369,7 +371,7 @@ void conn_plain_run(struct conn *c)
 		if (plain_is_alone(p))
 			conn_plain_on_post(c);
 	}
-	conn_settle(c); /* also sets the timer */
+	conn_settle(c); /* conn_settle() also sets the timer */
 }
 
 void conn_plain_on_dialed(struct conn *c)

@@ -76,7 +76,7 @@ void conn_look_at_sends(struct conn *c)
 	conn_leave(c);
 }
 
-/* If another thread holds the lock, return: that thread processes the bytes. */
+/* If another thread holds the lock, return false: that thread processes the bytes. */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 {
 	bool learns;

@@ -155,7 +155,7 @@ void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u)
 
 /* --- switching ------------------------------------------------------------------------------ */
 
-/* This end's SWITCH is sent, so all further bytes of this end go through the ring. */
+/* Called when this end's SWITCH is sent: from now on all bytes of this end go through the ring. */
 static void conn_rings_switch_tx(struct conn *c, struct stream_update *u)
 {
 	if (c->watching)
@@ -190,7 +190,7 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 		stream_link_post(c->stream, EXT_LINK_SWITCH, NULL, u);
 }
 
-/* The peer cannot use the memory: continue over TCP. */
+/* Called when the peer cannot use the memory: continue over TCP. */
 static void conn_rings_undo(struct conn *c, struct stream_update *u)
 {
 	LOG_INFO("connection %p stays on TCP: the peer does not share memory", (void *)c);
@@ -201,7 +201,7 @@ static void conn_rings_undo(struct conn *c, struct stream_update *u)
 	stream_look(c->stream, u);
 }
 
-/* The peer cannot begin the meeting: stop it. */
+/* Called when the peer cannot begin the meeting: stop the meeting. */
 static void conn_rings_refused(struct conn *c, struct stream_update *u)
 {
 	stream_link_note(c->stream, SHM_WHY_PEER);
@@ -211,9 +211,10 @@ static void conn_rings_refused(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A message of the peer arrives while there is no meeting: it is the peer's first message, or it
- * crossed this end's STOP. A connection has at most one meeting in its life. Otherwise a peer could
- * make this process connect again and again to any socket whose name the peer has seen.
+ * Called when a message of the peer arrives while there is no meeting. Either this is the peer's
+ * first message, or the peer sent it before it received this end's STOP. A connection has at most
+ * one meeting. Otherwise a peer could make this process connect again and again to any socket whose
+ * name the peer has seen.
  */
 static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 				struct stream_update *u)
@@ -234,7 +235,7 @@ static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 		conn_rings_failed(c, SHM_WHY_MEMORY, u);
 }
 
-/* The link is closed, so a message about it has no effect. */
+/* Used after the link is closed: a message about the link has no effect. */
 static void conn_rings_ignore(struct conn *c, const struct qp_link_msg *msg,
 			      struct stream_update *u)
 {

@@ -21,8 +21,8 @@ static void conn_put_buf(void *owner, enum stream_buf kind, void *buf)
 	buf_put(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX, buf);
 }
 
-/* A polling thread will borrow the buffers again soon, so the stream keeps them. After the polling
- * stops, this function is called again. */
+/* Does a thread poll? It will borrow the buffers again soon, so the stream then keeps its empty
+ * buffers. After the polling stops, this function is called again. */
 static bool conn_keeps_bufs(void *owner)
 {
 	return conn_is_polled(owner);
@@ -122,8 +122,8 @@ const struct stream_host conn_host = {
 
 /* --- a round of work ------------------------------------------------------------------------ */
 
-/* The id has released the connection: end it. If the peer waits for an answer to its request,
- * reject the request. */
+/* Called after the id has released the connection: end the connection. If the peer waits for an
+ * answer to its request, reject the request. */
 static void conn_give_up(struct conn *c, struct stream_update *u)
 {
 	uint64_t now = clock_now_ns();
@@ -204,8 +204,8 @@ bool conn_poll(struct conn *c, unsigned looks)
 	return c->rx_turn.moved > 0 || c->tx_turn.moved > 0;
 }
 
-/* The deadline has passed. Before the stream judges whether the peer is alive, process received
- * bytes and an end after them, even if the link has not reported them. */
+/* Called when the deadline has passed. Before the stream judges whether the peer is alive, process
+ * received bytes and an end after them, even if the link has not reported them. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
 	c->readable |= c->policy.silent;
@@ -216,7 +216,7 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 	conn_perform_and_read(c, u);
 	if (c->meet)
 		conn_rings_on_time(c, clock_now_ns(), u);
-	c->timer_at = CLOCK_NEVER; /* the timer has fired */
+	c->timer_at = CLOCK_NEVER; /* the timer has expired */
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
 		conn_dial_on_time(c, u);
 	if (c->plain)
@@ -225,9 +225,10 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 }
 
 /*
- * Take the bits of the work that this thread may do. Returns 0 if other threads must do all of it.
- * Work that touches no registered memory may be done by any thread: the answer to a flush if no
- * request follows it, and ending the connection for CONN_CUT. Bits that are set later stay set.
+ * Take the bits of the work that this thread is allowed to do. Returns 0 if other threads must do
+ * all of it. Any thread is allowed to do work that touches no registered memory: to answer a flush
+ * that no request follows, and to end the connection for CONN_CUT. Bits that are set later stay
+ * set.
  */
 static unsigned conn_take_wants(struct conn *c)
 {

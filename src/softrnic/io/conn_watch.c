@@ -22,7 +22,8 @@ static struct {
 	struct list conns; /* the list holds a reference to each connection in it */
 	unsigned leases;
 	struct alarm alarm;
-	/* a deferred Write needs the alarm, so a renewal of leases must not put it off */
+	/* a deferred Write needs the alarm, so a renewal of leases must not move the alarm to a
+	 * later time */
 	atomic_bool for_write;
 	/* time at which the engine checks the leases next; 0: there are no leases */
 	_Atomic uint64_t look_at;
@@ -203,8 +204,8 @@ void watch_lease_end(struct conn *c)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* Is the lease still used? Sending a large Write may take longer than the period of checks, so a
- * send in progress counts as use. */
+/* Was the lease used since the last check? Sending a large Write may take longer than the period of
+ * checks, so a send in progress counts as use. */
 static bool watch_is_used(struct conn *c)
 {
 	unsigned polls = atomic_load_explicit(&c->policy.polls, memory_order_relaxed);
@@ -308,7 +309,7 @@ static void watch_on_alarm(struct eng_source *src, unsigned ready)
 	pthread_mutex_lock(&watch.lock);
 	alarm_has_expired(&watch.alarm);
 	atomic_store(&watch.for_write, false);
-	/* No deferred Write needs an earlier alarm than this one. */
+	/* At this time no deferred Write needs an earlier alarm. */
 	look = watch.look_at && watch.look_at <= now;
 	n = watch_count_listed();
 	pthread_mutex_unlock(&watch.lock);

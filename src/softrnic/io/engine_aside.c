@@ -51,9 +51,9 @@ static bool aside_is_quiet(struct eng_loop *l, uint64_t now)
 	       timers_next(&l->timers) > now + ASIDE_SOON_NS;
 }
 
-/* Called with the loop's lock: have the worker's poller watch the loop. From now on a new task, or
- * a deadline that comes soon, counts as an event, too. Later deadlines are not missed, because the
- * guard checks the leader before they expire. */
+/* Let the poller of the idle workers watch the loop. Called with the loop's lock. From now on a new
+ * task, or a deadline that comes soon, counts as an event, too. Later deadlines are not missed,
+ * because the guard checks the leader before they expire. */
 static bool aside_watch(struct eng_loop *l, uint64_t now)
 {
 	uint64_t next = timers_next(&l->timers), soon = now + ENGINE_SOON_NS;
@@ -94,7 +94,8 @@ void engine_step_aside(void)
 		aside_give_up(me);
 }
 
-/* Called with eng.lock: a worker becomes the leader of the loop and handles its events. */
+/* Called by a worker with eng.lock. Afterwards this worker or another one becomes the leader of the
+ * loop and handles its events. */
 void aside_take(uint64_t number)
 {
 	struct eng_loop *l = eng.loop[number];

@@ -8,8 +8,8 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine_impl.h"
 
-/* A new loop is made only if every loop has at least this many sources. The thread of a loop with
- * many sources is more often awake when work comes. */
+/* A new loop is made only if every loop has at least this many sources. With more sources in a
+ * loop, its thread is more often already awake when an event arrives. */
 #define LOOP_CROWD 4
 
 static struct eng_loop first = {
@@ -95,7 +95,7 @@ int loop_start(struct eng_loop *l)
 	int ret = 0;
 
 	pthread_mutex_lock(&eng.lock);
-	/* only a thread with eng.lock starts the first loop, so this is no race */
+	/* only a thread with eng.lock starts the first loop, so no two threads start it */
 	if (!l->running) {
 		ret = loop_prepare(l);
 		if (!ret)
@@ -134,8 +134,9 @@ static struct eng_loop *loops_least_loaded(void)
 	return least;
 }
 
-/* Called with eng.lock, and releases it while a thread starts, because the start may have to wait
- * and the guard must not wait for it. If the start fails, the existing loops do all the work. */
+/* Called with eng.lock. The function releases the lock while a thread starts, because the start can
+ * take long, and the guard needs the lock meanwhile. If the start fails, the existing loops do all
+ * the work. */
 static void loops_grow(void)
 {
 	struct eng_loop **l = &eng.loop[eng.loops];

@@ -88,9 +88,9 @@ static void spin_set(_Atomic uint64_t *time, uint64_t ns)
 }
 
 /*
- * An event came at the time `came`, and its callback ended at `done`. The gap is the time for which
- * the leader has to spin until an event comes. It does not include the time of the callback:
- * sending the answer to a Read of 1 MiB takes longer than most spins.
+ * Record an event that arrived at the time `came`, and whose callback ended at `done`. The gap is
+ * the time for which the leader has to spin until an event comes. It does not include the time of
+ * the callback: sending the answer to a Read of 1 MiB takes longer than most spins.
  */
 static void spin_found(struct eng_spin *s, uint64_t came, uint64_t done)
 {
@@ -115,7 +115,7 @@ static uint64_t spin_others_ns(void)
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
 }
 
-/* May the leader begin to spin, or continue to spin? */
+/* Is the leader allowed to begin to spin, or to continue? */
 static bool spin_has_cpu(struct eng_runner *me, uint64_t now)
 {
 	struct eng_spin *s = &me->loop->spin;

@@ -5,7 +5,7 @@
  * The guard checks all runners a few times a second while callbacks run, and sleeps otherwise. A
  * leader that is still in the same callback as at the previous check is replaced. From then on
  * until no runner waits, callbacks that may also wait are given to workers. A worker has no other
- * work, so it may wait.
+ * work, so it is allowed to wait.
  *
  * In this state only the guard starts threads. If the kernel holds the process's lock of all
  * mappings during such a wait, pthread_create() waits as well, because it needs memory for a stack.
@@ -83,7 +83,7 @@ static bool worker_wait(struct eng_runner *me)
 	return !worker_is_idle();
 }
 
-/* The worker that was woken has taken one part of the work: wake another worker for the rest. */
+/* Wake another worker if work is left. Called by a worker that has taken one part of the work. */
 static void worker_wake_next(void)
 {
 	if (!worker_is_idle() && eng.idle_workers > 0)
@@ -337,7 +337,7 @@ static bool guard_look(void)
 	return g.active;
 }
 
-/* May the guard sleep? A callback that begins after this check wakes the guard. */
+/* Can the guard sleep? A callback that begins after this check wakes the guard. */
 static bool guard_may_sleep(void)
 {
 	atomic_store(&eng.guard_sleeps, true);

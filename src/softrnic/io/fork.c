@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fork.c -- fork() for the files of this folder: takes their locks before, and resets their state
- * in the child. */
+/* fork.c -- fork() for the files of this folder: takes their locks before fork(), and resets their
+ * state in the child. */
 #include "softrnic/io/admission.h"
 #include "softrnic/io/conn_impl.h"
 #include "softrnic/io/conn_watch.h"

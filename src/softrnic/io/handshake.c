@@ -24,7 +24,7 @@ static void handshake_event(void *owner, enum stream_event event, int status)
 	bool taken = false;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->closed) { /* listener_close() finds this handshake and frees it */
+	if (l->closed) { /* listener_close() will find this handshake and free it */
 		pthread_mutex_unlock(&l->lock);
 		return;
 	}
@@ -101,8 +101,7 @@ static int handshake_start(struct handshake *h, struct link *link)
 	pthread_mutex_unlock(&l->lock);
 	ret = closed ? -ESHUTDOWN : conn_adopt(c, link);
 	if (ret && !closed && !handshake_take_back(h)) {
-		link->ops->close(
-			link); /* listener_close() has found the handshake and does the rest */
+		link->ops->close(link); /* listener_close() has found the handshake and ends it */
 		ret = 0;
 	}
 	conn_leave(c);

@@ -78,7 +78,7 @@ void link_shm_undo(struct link **l)
 	free(s);
 }
 
-/* Close the link below first, because the peer takes its end for the end of the connection. */
+/* Close the link below first: the peer treats the end of this link as the end of the connection. */
 static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 {
 	if (s->fd >= 0)
@@ -101,7 +101,8 @@ static void link_shm_reset(struct link *l)
 	struct link_shm *s = link_shm_of(l);
 
 	atomic_store(s->given_up,
-		     SHM_GIVEN_UP); /* the peer must see this before the end of the link below */
+		     /* the peer must see the word before the end of the link below */
+		     SHM_GIVEN_UP);
 	link_shm_close_as(s, s->below->ops->reset);
 }
 
@@ -156,7 +157,7 @@ static void link_shm_watch_write(struct link *l, bool write)
 
 	if (!s->tx_on)
 		s->below->ops->watch_write(s->below, write);
-	/* if tx_on is set, a send into a full ring has already requested the report */
+	/* if tx_on is set, a send that found the ring full has already requested the report */
 }
 
 /* Bytes in the ring cannot be lost. The SWITCH message before them was sent over the link below. */

@@ -39,8 +39,8 @@ void shm_callers_fini(struct shm_callers *c)
 {
 	int listener = c->listener;
 
-	/* cleared before the close: a forked child closes this number, which must not belong to
-	 * another file then */
+	/* clear the member before the close: a forked child closes the stored number, which must
+	 * not belong to another file then */
 	c->listener = -1;
 	if (listener >= 0) {
 		engine_remove_more(c->src, listener);
@@ -116,7 +116,8 @@ static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 			*why = SHM_WHY_SOCKET;
 		return false;
 	}
-	/* Too many calls that are not the peer's may be an attempt to keep this process busy. */
+	/* Too many calls by other processes than the peer can be an attempt to keep this process
+	 * busy. */
 	*why = c->calls++ == SHM_CALLS_MAX ? SHM_WHY_STRANGERS : SHM_NONE;
 	if (!*why && shm_socket_is_permitted(fd))
 		*why = callers_add(c, fd);

@@ -56,8 +56,8 @@ static struct shm_closing *closing_pop(void)
 	return first;
 }
 
-/* If no entry is free, the descriptor stays open. RLIMIT_NOFILE limits the number of such
- * descriptors. */
+/* Store a descriptor in a free entry. If no entry is free, the descriptor stays open. RLIMIT_NOFILE
+ * limits the number of such descriptors. */
 static void spare_put(int fd)
 {
 	for (unsigned i = 0; i < SPARES; i++) {
@@ -68,7 +68,7 @@ static void spare_put(int fd)
 	}
 }
 
-/* Returns a descriptor, or -1 if there is none. */
+/* Returns a stored descriptor, or -1 if there is none. */
 static int spare_take(void)
 {
 	int taken = 0;

@@ -86,8 +86,8 @@ bool link_shm_pending(const struct link *l, unsigned looks)
 	return false;
 }
 
-/* Must the peer send wake-ups to this end? It must if bytes are reported to the source, or a thread
- * waits on the socket. Otherwise a thread of this end checks the ring by itself. */
+/* Must the peer send wake-ups to this end? They are needed if bytes are reported to the source, or
+ * if a thread waits on the socket. Otherwise a thread of this end checks the ring by itself. */
 static bool shm_is_to_be_woken(const struct link_shm *s)
 {
 	return !s->silent || s->awaited;
@@ -192,8 +192,8 @@ static void shm_found_room(struct link_shm *s)
 	link_shm_watch_socket(s);
 }
 
-/* Has the ring room? If room must be reported and there is none, request the report again. A thread
- * that checks for room by itself finds the room at a later check. */
+/* Does the ring have room? If it has none and room must be reported, request the report again. A
+ * thread that checks for room by itself finds the room at a later check. */
 static bool shm_has_room(struct link_shm *s)
 {
 	if (s->waits_room && (s->room_reported || shm_is_to_be_woken(s))) {
@@ -217,9 +217,9 @@ bool link_shm_has_room(struct link *l)
 }
 
 /*
- * A wake-up has arrived. Reading it is postponed, so that the ring's bytes are placed sooner; each
- * further wake-up is still reported. But the socket must not become full, because a wake-up that
- * does not fit would be lost.
+ * Called when a wake-up has arrived. Reading it is postponed, so that the ring's bytes are placed
+ * sooner; each further wake-up is still reported. But the socket must not become full, because a
+ * wake-up that does not fit would be lost.
  */
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
@@ -293,9 +293,9 @@ static ssize_t shm_read(struct link_shm *s, const struct iovec *iov, int n)
 }
 
 /*
- * The ring is empty: request a report of the next bytes, unless the caller checks by itself. Bytes
- * may have arrived meanwhile. If a thread waits on the socket, another thread may have taken the
- * bytes and the wake-up.
+ * Called when the ring is empty: request a report of the next bytes, unless a thread of this end
+ * checks by itself. Bytes may have arrived meanwhile. If a thread waits on the socket, another
+ * thread may have taken the bytes and the wake-up.
  */
 static int shm_rest(struct link_shm *s)
 {
@@ -309,8 +309,8 @@ static int shm_rest(struct link_shm *s)
 	return there;
 }
 
-/* Has the end arrived on the link below? The close of the Unix socket is not the end; the end
- * follows it. */
+/* Has the end arrived on the link below? A close of the Unix socket alone is not the end; the end
+ * of the link below follows. */
 static bool shm_has_end(struct link_shm *s)
 {
 	uint8_t byte;
@@ -330,9 +330,9 @@ static bool shm_has_end(struct link_shm *s)
 }
 
 /*
- * The ring was empty. Returns 1 if bytes have arrived now; other results are those of recv(). The
- * peer may have written its last bytes after the first check of the ring, and then ended. So the
- * end is reported only if a second check of the ring finds no bytes.
+ * Called when a receive found the ring empty. Returns 1 if bytes have arrived now; other results
+ * are those of recv(). The peer may have written its last bytes after the first check of the ring,
+ * and then ended. So the end is reported only if a second check of the ring finds no bytes.
  */
 static ssize_t shm_recv_none(struct link_shm *s)
 {
@@ -424,8 +424,8 @@ static ssize_t shm_write(struct link_shm *s, const struct iovec *iov, int n)
 						     : ring_write(&s->tx, iov, n);
 }
 
-/* The ring is full. A thread that checks for bytes by itself also checks for room; otherwise
- * request a report. */
+/* Called when the ring is full. A thread that checks for bytes by itself also checks for room;
+ * without such a thread request a report. */
 static ssize_t shm_wait_for_room(struct link_shm *s)
 {
 	int there = shm_is_to_be_woken(s) ? shm_report_room(s) : 0;

@@ -178,7 +178,7 @@ static enum meet_next meet_look_for_call(struct meet *m)
 	return meet_say(m, EXT_LINK_MET, m->theirs, MEET_ANSWERED);
 }
 
-/* The caller is the peer: pass the memory to it. */
+/* Called when the caller has proved to be the peer: pass the memory to it. */
 static enum meet_next meet_pass_memory(struct meet *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -257,7 +257,7 @@ static enum meet_next meet_get_met(struct meet *m, const uint8_t *token)
 		m->has_ours = true;
 		return meet_prove(m);
 	}
-	/* The responder has returned a nonce that another process sent: deny it. */
+	/* The responder has returned a nonce that another process sent: deny this nonce. */
 	if (m->denied++ == SHM_CALLS_MAX)
 		return meet_fail(m, SHM_WHY_UNPROVEN);
 	return meet_say(m, EXT_LINK_PROOF, nobody, MEET_CALLS);

@@ -169,7 +169,9 @@ void ring_writer_wakes(struct ring *r)
 
 /* --- the reader ----------------------------------------------------------------------------- */
 
-/* The first cache lines of new bytes are in another CPU's cache: request all of them together. */
+/*
+ * Request the first cache lines of new bytes all together, because they are in another CPU's cache.
+ */
 static void ring_fetch(const struct ring *r)
 {
 	uint64_t len = r->seen - r->at;

@@ -24,7 +24,8 @@ static socklen_t socket_name(struct sockaddr_un *un, const uint8_t name[EXT_LINK
 {
 	static const char prefix[] = "softrnic-";
 	static const char hex[] = "0123456789abcdef";
-	char *at = un->sun_path + 1; /* after the 0 that begins an abstract name */
+	/* the name begins after the byte 0 that marks an abstract name */
+	char *at = un->sun_path + 1;
 
 	*un = (struct sockaddr_un){.sun_family = AF_UNIX};
 	memcpy(at, prefix, sizeof(prefix) - 1);
@@ -84,8 +85,9 @@ bool shm_socket_is_spare(int fd)
 	return getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)fd < limit.rlim_cur / 2;
 }
 
-/* May the user at the other end share memory? If a user has no number in this name space, the
- * kernel shows the overflow number; it stands for many users, so it is not permitted. */
+/* Is the user at the other end permitted to share memory? If a user has no number in this name
+ * space, the kernel shows the overflow number. This number stands for many users, so it is not
+ * permitted. */
 bool shm_socket_is_permitted(int fd)
 {
 	const struct config *conf = config_get();

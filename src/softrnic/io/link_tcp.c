@@ -318,7 +318,7 @@ static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 	struct link_tcp *t = link_tcp_of(l);
 	int ret = t->dialed ? link_tcp_set_options(t->fd) : 0;
 
-	if (t->src) /* another connection has taken over the link */
+	if (t->src) /* another connection watched the link before */
 		engine_remove(t->src, t->fd);
 	t->src = NULL;
 	if (!ret)
@@ -356,7 +356,7 @@ static unsigned link_tcp_ready(struct link *l, unsigned polled)
 	return polled;
 }
 
-/* A thread waits for the socket's descriptor, so the socket needs no change. */
+/* The thread waits for the socket's own descriptor, so the socket needs no change. */
 static int link_tcp_wait_begin(struct link *l)
 {
 	return link_tcp_of(l)->fd;

@@ -45,7 +45,7 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 
 	if (__builtin_expect(t->trace != NULL, 0))
 		sent = link_tcp_trace_sendmsg(t->trace, t->fd, &msg);
-	else if (n == 1) /* as in link_tcp_recv() */
+	else if (n == 1) /* faster without a list, as in link_tcp_recv() */
 		sent = send(t->fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
 		sent = sendmsg(t->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -53,7 +53,7 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 }
 
 /* Has the peer's host received the FIN? After a process has closed its socket, the kernel answers
- * bytes of the peer by a reset. Over loopback, where each CPU has its own queue, this reset may
+ * bytes of the peer by a reset. Over loopback, where each CPU has its own queue, this reset can
  * overtake a FIN that was sent before. */
 static bool link_tcp_fin_has_arrived(int fd)
 {

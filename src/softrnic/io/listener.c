@@ -20,8 +20,8 @@ static void listener_admit_at(struct listener *l, uint64_t at)
 	engine_set_timer(&l->admit, at);
 }
 
-/* Take one connection. If it must be held, this takes constant time: the other held connections are
- * not searched. */
+/* Take one connection: hold it, or begin its handshake. Holding it takes constant time, because the
+ * other held connections are not searched. */
 static void listener_take(struct listener *l, struct link *link)
 {
 	struct link_addr peer = {.family = LINK_NONE};

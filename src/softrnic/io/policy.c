@@ -38,8 +38,8 @@ static void policy_count_followed(struct policy_send *s)
 		s->needed = FOLLOWED_MIN;
 }
 
-/* Did the Write before this post wait in vain? If it was not deferred: would it have waited in
- * vain? */
+/* Judge the Write before this post: if it was deferred, did it wait in vain? If it was sent in its
+ * own post, would it have waited in vain? */
 static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now)
 {
 	unsigned needed;

@@ -39,8 +39,8 @@ static unsigned n_dials;
 
 /* --- dials ---------------------------------------------------------------------------------- */
 
-/* Called with the lock: find the queue pair with this number. A forked child has none, because
- * connections belong to the parent. */
+/* Called with the lock: find the queue pair with this number. In a forked child the result is NULL,
+ * because the connections belong to the parent. */
 static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 {
 	struct qp_place *place = QP_PORT_OF(qpn) == p->port ? p->place[qpn % QP_PORT_QPS] : NULL;
@@ -89,8 +89,8 @@ static bool port_keep(const struct qp_port *p, struct qp_dial *dial)
 	return kept;
 }
 
-/* The peer has ended its connection before its dial was answered. Called with the carrier's
- * lock. */
+/* Called with the carrier's lock when the peer has ended its connection before its dial was
+ * answered. */
 static void port_on_event(void *owner, enum stream_event event, int status)
 {
 	struct qp_dial *dial = owner;
@@ -121,7 +121,7 @@ static bool port_is_from(const struct conn *carrier, const struct meet_data *dat
 	return config_get()->qp_any_source || !memcmp(gid, data->from.gid, sizeof(gid));
 }
 
-/* A complete request has arrived; this is the listener_request_fn of the port's listener. */
+/* Called when a complete request has arrived: the listener_request_fn of the port's listener. */
 static bool port_on_request(void *owner, struct conn *carrier)
 {
 	struct meet_data data;

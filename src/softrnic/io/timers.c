@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * timers.c -- a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no timer is earlier than
- * its parent. Setting a timer takes constant time, removing one logarithmic time on average.
+ * its parent. Setting a timer takes constant time. Removing a timer takes logarithmic time on
+ * average.
  */
 #include "softrnic/io/timers.h"
 

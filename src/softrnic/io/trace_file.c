@@ -44,7 +44,7 @@ static int trace_file_expand(const char *name, char *path, size_t size)
 	return 0;
 }
 
-/* May an existing file be used? It must be a capture that the same user made: not a file that
+/* Can an existing file be used? It must be a capture that the same user made: not a file that
  * another user made in order to read the trace, and not one that was named by mistake. Returns
  * NULL, or the reason against the file. */
 static const char *trace_file_objection(int fd)
@@ -140,7 +140,7 @@ static void trace_file_take_back(size_t written)
 		LOG_ERROR("%s ends inside a packet: %m", file.path);
 }
 
-/* A short write gives no errno; an attempt to write the rest gives one. */
+/* A short write sets no errno; an attempt to write the rest sets one. */
 static int trace_file_append_all(const uint8_t *block, size_t len)
 {
 	size_t done = 0;

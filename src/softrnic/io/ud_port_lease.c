@@ -27,7 +27,7 @@ static void ud_leave_to_users(struct ud_port *p, bool leave)
 }
 
 /* Called with the receive lock: threads of the program receive from now on. If each packet woke a
- * thread of the engine, this thread would take CPU time from the thread that polls or waits for the
+ * thread of the engine, the engine would take CPU time from the thread that polls or waits for the
  * packet. */
 static void ud_lease(struct ud_port *p, uint64_t now)
 {

@@ -41,7 +41,7 @@ static int ud_transmit(struct ud_port *p, int n)
 	return good ? sent : 1;
 }
 
-/* The end must wait for a credit. */
+/* Let the end wait for a credit. */
 static void ud_hold(struct ud_port *p, struct ud_end *end)
 {
 	uint64_t until = p->flows.wait_until;
@@ -118,7 +118,7 @@ void ud_port_resume(struct ud_port *p, struct list *waiting)
 		end->writable(end);
 }
 
-/* The time limit for a credit has passed: let the waiting ends try again. */
+/* Called when the time limit for a credit has passed: let the waiting ends try again. */
 static void ud_on_patience(struct eng_timer *timer)
 {
 	struct ud_port *p = container_of(timer, struct ud_port, patience);

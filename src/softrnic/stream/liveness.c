@@ -114,8 +114,8 @@ void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
 {
-	/* The check is so late that this process itself did not run for some time. Answers of the
-	 * peer may be unread. */
+	/* If the check is late by more than a period, this process itself did not run for some
+	 * time, and answers of the peer may be unread. */
 	bool late = now - l->at > liveness_period_ns(l, view->stalled);
 	bool heard = view->rx != l->rx, spoke = view->tx != l->tx;
 

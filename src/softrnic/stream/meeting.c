@@ -126,8 +126,8 @@ static bool meeting_look(struct meeting *m, const char *why, struct meeting_todo
 
 /*
  * The pause before the next dial. After MEETING_PATIENCE_NS an end without posted requests dials
- * only every MEETING_SELDOM_NS, but never stops dialing: the peer may need minutes to get ready,
- * and perhaps only this end's dials can pass a firewall.
+ * only every MEETING_SELDOM_NS, but never stops dialing, because the peer may need minutes to get
+ * ready, and a firewall may let only this end's dials pass.
  */
 static uint64_t meeting_pause(struct meeting *m, uint64_t now)
 {
@@ -137,7 +137,7 @@ static uint64_t meeting_pause(struct meeting *m, uint64_t now)
 	return m->posted || now - m->since < MEETING_PATIENCE_NS ? pause : MEETING_SELDOM_NS;
 }
 
-/* This end's dial has ended without a stream: dial again later. */
+/* Called when this end's dial has ended without a stream: dial again later. */
 static void meeting_redial_later(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 {
 	meeting_stop_dialing(m);
@@ -145,8 +145,9 @@ static void meeting_redial_later(struct meeting *m, uint64_t now, struct meeting
 		m->dial_at = meeting_after(now, meeting_pause(m, now));
 }
 
-/* A stream has ended without a message of either user: search for the peer again. Either the peer
- * was reset and may search for this end, too, or the accepted dial was an outdated one. */
+/* Called when a stream has ended without a message of either user: search for the peer again.
+ * Either the peer was reset and may search for this end, too, or the accepted dial was an outdated
+ * one. */
 static void meeting_look_again(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 {
 	if (m->state == MEETING_MET) {
@@ -214,9 +215,9 @@ void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_
 /* --- inbound dials ----------------------------------------------------------------------------- */
 
 /*
- * The peer's dial arrives while this end's own dial is in progress. If this end's request is sent,
- * keep this end's dial: when the peer reads the request, it accepts this dial and ends its own
- * dial. If the request is not sent yet, the peer cannot accept this end's dial, so accept the
+ * Called when the peer's dial arrives while this end searches for the peer. If this end's request
+ * is sent, keep this end's dial: when the peer reads the request, it accepts this dial and ends its
+ * own dial. If the request is not sent yet, the peer cannot accept this end's dial, so accept the
  * peer's dial immediately.
  */
 static void meeting_choose(struct meeting *m, struct meeting_inbound *in, uint64_t now,

@@ -46,7 +46,7 @@ void meeting_on_post(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 		m->posted = true;
 		meeting_start_retry_clock(m, now);
 		/* The next dial may be up to MEETING_SELDOM_NS away, because nothing was posted.
-		 * Dial soon now. */
+		 * Now dial soon. */
 		if (meeting_looks(m) && m->dial == MEETING_DIAL_NONE)
 			m->dial_at = meeting_earlier(m->dial_at,
 						     meeting_after(now, MEETING_RETRY_MAX_NS));

@@ -55,8 +55,8 @@ static bool stream_name_next(struct stream *s, uint64_t now)
 	return s->opened;
 }
 
-/* The target did not cut the former connections. They stay in the registry, so the next attempt to
- * connect names them again. */
+/* Called when the target did not cut the former connections. They stay in the registry (former.h),
+ * so the next attempt to connect names them again. */
 static void stream_not_fenced(struct stream *s, const struct ext_answer *answer)
 {
 	if (answer->word.arg == EXT_ORIGIN_STUCK)
@@ -135,10 +135,10 @@ static void stream_judge_peer(struct stream *s, uint64_t now)
 }
 
 /*
- * An ORIGIN arrives after this end began to leave. This end's HELLO has established the connection
- * for the peer, which may send until it receives this end's FIN. So the ORIGIN still identifies
- * this connection. If it asks for an answer, the answer is an error, because this connection is no
- * longer established here.
+ * Handle an ORIGIN that arrives after this end began to leave. This end's HELLO has established the
+ * connection for the peer, which may send until it receives this end's FIN. So the ORIGIN still
+ * identifies this connection. If it asks for an answer, the answer is an error, because this
+ * connection is no longer established here.
  */
 void stream_origin_late(struct stream *s)
 {

@@ -163,8 +163,8 @@ enum stream_role stream_role(const struct stream *s)
 	return s->cfg.role;
 }
 
-/* Does the user still see the stream as before its start-up? A peer that closes while its request
- * waits for the user does not change what the user sees. */
+/* Does the user still see the stream as before its start-up? This remains so if the peer closes
+ * while its request waits for the user. */
 static bool stream_is_before_startup(const struct stream *s)
 {
 	return s->state == STREAM_IDLE || s->state == STREAM_REQ_RCVD || s->gone;

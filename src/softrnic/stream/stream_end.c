@@ -12,7 +12,8 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define LINGER_NS      (60 * NSEC_PER_SEC) /* the usual time for which TCP keeps a closed socket */
+/* the time for which TCP usually keeps a closed socket */
+#define LINGER_NS      (60 * NSEC_PER_SEC)
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
 static bool stream_was_in_use(const struct stream *s)
@@ -34,7 +35,7 @@ void stream_end_qp(struct stream *s)
 		qp_lose_peer(s->qp);
 }
 
-/* The peer has ended its sending. */
+/* Called when the peer has ended its sending direction. */
 static void stream_eof_qp(struct stream *s)
 {
 	if (s->cfg.meets)
@@ -128,8 +129,8 @@ int stream_cancel(struct stream *s, struct stream_update *u)
 	return ret;
 }
 
-/* All posted work is sent. The peer's FIN is processed only here and not earlier, because requests
- * without an answer could still be sent until now. */
+/* Called when all posted work is sent. The peer's FIN is processed only here and not earlier,
+ * because requests without an answer could still be sent until now. */
 static void stream_on_drained(struct stream *s)
 {
 	if (s->fin_in) {
@@ -149,12 +150,12 @@ bool stream_leaves_writes(const struct stream *s)
 }
 
 /*
- * The time limit is over, and the end is reported. If the link were closed immediately, data on
- * their way could be lost: the kernel would answer later bytes of the peer by a reset, and the
- * reset would discard all bytes that the peer has not read yet, including Sends that have completed
- * here. So the FIN is sent, and incoming bytes are dropped until the peer's FIN, for as long as a
- * silent peer counts as alive. A Write, however, must not arrive after the report. If one is on its
- * way, the link is reset immediately.
+ * Called when the time limit is over: report the end, and keep the link for some time. If the link
+ * were closed immediately, data on their way could be lost: the kernel would answer later bytes of
+ * the peer by a reset, and the reset would discard all bytes that the peer has not read yet,
+ * including Sends that have completed here. So the FIN is sent, and incoming bytes are dropped
+ * until the peer's FIN, for as long as a silent peer counts as alive. A Write, however, must not
+ * arrive after the report. If a Write is on its way, the link is reset immediately.
  */
 static void stream_linger(struct stream *s, uint64_t now)
 {
@@ -167,7 +168,7 @@ static void stream_linger(struct stream *s, uint64_t now)
 	if (s->started && !stream_leaves_writes(s)) {
 		stream_set_state(s, STREAM_LINGERING, "time limit");
 		s->deadline = stream_after(now, limit);
-	} else { /* nothing but a reject can be unread, or a Write must not arrive */
+	} else { /* at most a reject is unread at the peer, or a Write must not arrive any more */
 		stream_set_state(s, STREAM_CLOSED, "time limit");
 	}
 	stream_end(s, STREAM_EV_DISCONNECTED, 0);
@@ -287,7 +288,8 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	}
 }
 
-/* The peer, or the way to it, is gone. A silent peer has had its time for an answer already. */
+/* Called when the peer, or the path to it, is gone. If the peer was silent, the time for its
+ * answers is already over. */
 static void stream_lose_qp(struct stream *s, bool silent)
 {
 	if (!stream_runs_qp(s) || qp_is_failed(s->qp))
@@ -295,7 +297,7 @@ static void stream_lose_qp(struct stream *s, bool silent)
 	if (!s->cfg.meets)
 		qp_fail_lost(s->qp);
 	else if (silent && stream_was_in_use(s) && qp_has_posted(s->qp) &&
-		 !qp_config(s->qp)->unreliable) /* sent requests are not acknowledged */
+		 !qp_config(s->qp)->unreliable) /* sent requests have no Ack or answer */
 		qp_fail(s->qp, IBV_WC_RETRY_EXC_ERR);
 	else
 		stream_end_qp(s);

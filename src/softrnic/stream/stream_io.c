@@ -97,7 +97,7 @@ static void stream_rx_got(struct stream *s, enum stream_rx_into into, size_t len
 	}
 }
 
-/* The receive failed: release the destination, then handle the error. */
+/* Called when a receive has failed: release the destination, then handle the error. */
 static void stream_rx_failed(struct stream *s, enum stream_rx_into into, int err, uint64_t now)
 {
 	if (into == STREAM_RX_QP && err == EFAULT)

@@ -71,7 +71,8 @@ enum stream_rx_into stream_rx_target(const struct stream *s)
 }
 
 /*
- * May the QP send? If the QP has failed and the stream is closing, it may only send the Terminate.
+ * Is the QP allowed to send? If the QP has failed and the stream is closing, it sends only the
+ * Terminate.
  */
 static bool stream_qp_sends(const struct stream *s, unsigned due)
 {
