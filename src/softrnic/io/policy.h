@@ -84,7 +84,7 @@ enum policy_use {
  * Returns the interval for this reason: 40 us, or 150 us for leases. The interval is longer if
  * setting the alarm (`cost_ns`) would otherwise take more than 1/32 of the time (POLICY_WAITS:
  * 1/10). Setting it takes less than 1 us on most machines, and about 16 us on virtual machines
- * whose host programs the timer.
+ * whose host emulates the timer.
  */
 uint64_t policy_pace(enum policy_use use, uint64_t cost_ns);
 /*
