@@ -125,9 +125,9 @@ int softrnic_query_device_ex(struct ibv_context *context,
 int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
 /*
  * The port's table of GIDs. Rows are filled in order, and a filled row never changes. The first
- * four rows have the primary address. For an empty row softrnic_query_gid() returns a GID of zeros,
- * and softrnic_query_gid_ex() returns ENODATA. softrnic_query_gid_table() returns the number of
- * filled rows, or -EINVAL if it is greater than `max`.
+ * four rows contain the primary address. For an empty row softrnic_query_gid() returns a GID of
+ * zeros, and softrnic_query_gid_ex() returns ENODATA. softrnic_query_gid_table() returns the number
+ * of filled rows, or -EINVAL if it is greater than `max`.
  */
 #define SOFTRNIC_GIDS_MAX 16
 int softrnic_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
@@ -191,8 +191,8 @@ bool softrnic_is_plain_qp(const struct ibv_qp *qp);
 struct ibv_qp_ex *softrnic_qp_to_qp_ex(struct ibv_qp *qp);
 /*
  * A plain queue pair is moved by its user. An id's queue pair is moved by rdma_cm; its user can
- * only set IBV_QPS_ERR, which ends the connection at once, or the state that the queue pair is in
- * already.
+ * only set IBV_QPS_ERR, which ends the connection immediately, or the state that the queue pair is
+ * in already.
  */
 int softrnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int softrnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,

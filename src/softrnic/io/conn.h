@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conn.h -- a connection, as the objects of verbs use it. An id owns a connection, a connection
- * drives a queue pair, and a completion queue drives its connections. conn_impl.h has the struct.
+ * drives a queue pair, and a completion queue drives its connections. conn_impl.h defines the
+ * struct.
  *
  * Every function takes the connection's lock, unless its comment states otherwise. It also performs
  * all tasks that are due; for example, it sends bytes and reports events. Results are 0 or -errno;
@@ -165,13 +166,13 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker);
  * conn_wait_begin()? Called without the lock. */
 bool conn_is_left_to_waits(const struct conn *c);
 void conn_own_arm(struct conn *c); /* called when a CQ is armed */
-/* Check the leases if a check is due, and move the alarm to a later time. Called from time to time
- * by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS), without a lock. */
+/* Check the leases (conn_impl.h) if a check is due, and move the alarm to a later time. Called from
+ * time to time by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS), without a lock. */
 void conn_leases_renew(uint64_t now, enum policy_use use);
 /*
- * This thread is about to wait for the link itself. Returns a descriptor for poll(2); the thread
- * must call conn_wait_end() after the poll. Returns -1 if the engine continues to watch the link.
- * `look` is true if the descriptor is readable.
+ * Called when this thread is about to wait for the link itself. Returns a descriptor for poll(2);
+ * the thread must call conn_wait_end() after the poll. Returns -1 if the engine continues to watch
+ * the link. `look` is true if the descriptor is readable.
  */
 int conn_wait_begin(struct conn *c, uint64_t now);
 void conn_wait_end(struct conn *c, bool look);

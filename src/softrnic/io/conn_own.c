@@ -253,8 +253,8 @@ static int conn_own_await(struct conn *c)
 	return -1;
 }
 
-/* The thread has waited twice within a short time, so it will probably wait again soon: give it the
- * lease between its waits. */
+/* Called when the thread begins a wait. If its previous wait began only a short time ago, it will
+ * probably wait again soon: give it the lease between its waits. */
 static void conn_own_between_waits(struct conn *c, uint64_t now)
 {
 	bool again = policy_waits_again(c->policy.waited_at, now);

@@ -65,14 +65,14 @@ void conn_plain_compare_psns(struct conn *c);
 void conn_plain_limit_requests(struct conn *c, struct stream_update *u);
 
 /* conn_plain_carrier.c: `carrier` is the connection of an inbound dial. */
-/* Called with the carrier's lock: decode the 64 bytes of the request. Returns false if they are
- * malformed; *data then contains the names as far as they were decoded. */
+/* Decode the 64 bytes of the request. Returns false if they are malformed; *data then contains the
+ * names as far as they were decoded. The caller holds the carrier's lock. */
 bool conn_plain_request(struct conn *carrier, struct meet_data *data);
 void conn_plain_reject(struct conn *carrier, const struct meet_data *data, enum meet_reason reason);
-/* Called without the carrier's lock: reject a parked dial, and free it. */
+/* Reject a parked dial, and free it. The caller does not hold the carrier's lock. */
 void conn_plain_drop(struct qp_dial *dial, enum meet_reason reason);
-/* Called with the home's lock: the home takes over the carrier's link and stream. Returns 0 or
- * -errno. The dial is freed in any case. */
+/* Let the home take over the carrier's link and stream. Returns 0 or -errno. The dial is freed in
+ * any case. The caller holds the home's lock. */
 int conn_plain_take_over(struct conn *home, struct qp_dial *dial);
 
 #endif

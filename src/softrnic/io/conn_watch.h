@@ -25,12 +25,12 @@ void watch_prepare(void);
 
 /* Delay of a deferred Write: at least the returned time, and at most twice this time. */
 uint64_t watch_write_ns(void);
-/* Called with the connection's lock: cause a call of conn_bell_is_due() between `ns` and 2 * `ns`
- * from now. Returns false if there is no alarm. */
+/* Cause a call of conn_bell_is_due() between `ns` and 2 * `ns` from now. Returns false if there is
+ * no alarm. The caller holds the connection's lock. */
 bool watch_write(struct conn *c, uint64_t now, uint64_t ns);
 
-/* Called with the connection's lock: begin a lease. The engine ends the lease if it is not used.
- * Returns false if there is no alarm. */
+/* Begin a lease. The engine ends the lease if it is not used. Returns false if there is no alarm.
+ * The caller holds the connection's lock. */
 bool watch_lease(struct conn *c, uint64_t now);
 void watch_lease_end(struct conn *c);
 

@@ -16,9 +16,9 @@ unsigned engine_generation(void)
 
 /* --- slots of descriptors ----------------------------------------------------------------- */
 
-/* Called with the lock: assign and free a slot for a descriptor. An event may be handled long after
- * the kernel reported it, when its descriptor is already closed. The slot's generation shows
- * whether this is so. */
+/* Assign and free a slot for a descriptor. An event may be handled long after the kernel reported
+ * it, when its descriptor is already closed. The slot's generation shows whether this is so. The
+ * caller holds the lock. */
 static int engine_slot_take(struct eng_loop *l, struct eng_source *src, int fd)
 {
 	size_t n = l->num_slots ? l->num_slots : 64;
@@ -190,8 +190,8 @@ void engine_free(struct eng_source *src)
 	src->free(src);
 }
 
-/* Called with the lock: will the leader sleep beyond the time `at`? A leader that is awake checks
- * for new deadlines before it sleeps. */
+/* Will the leader sleep beyond the time `at`? The caller holds the lock. A leader that is awake
+ * checks for new deadlines before it sleeps. */
 static bool engine_sleeps_beyond(struct eng_loop *l, uint64_t at)
 {
 	return at < atomic_load(&l->sleeping_until);

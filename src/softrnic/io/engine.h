@@ -66,8 +66,8 @@ struct eng_timer {
 	struct eng_timer *child, *next, **ref;
 };
 
-/* Work that continues in a thread of the engine, because the limit of one turn is reached, or
- * because the present thread must not do the work. */
+/* Work that continues in a thread of the engine, because the present thread has reached its limit
+ * of work, or because it must not do the work. */
 struct eng_task {
 	struct list link;
 	void (*run)(struct eng_task *task);
@@ -97,8 +97,8 @@ void engine_free_later(struct eng_source *src);
 void engine_set_timer(struct eng_timer *timer, uint64_t at);
 /* Queue the task unless it is already queued. Returns true if this call has queued it. */
 bool engine_defer(struct eng_task *task);
-/* A number that is different in every forked child. Objects that were made with another number
- * count as removed. */
+/* Returns a number that is different in every forked child. Objects that were made with another
+ * number count as removed. */
 unsigned engine_generation(void);
 void engine_atfork_prepare(void);
 void engine_atfork_parent(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * link.h -- a link carries the bytes of one connection, in order and in both directions. Each kind
- * of link is described by a table of operations; link_tcp.c has the one for TCP. To add a kind of
- * link, write one file with its table, and add one row to link_table.c.
+ * of link is described by a table of operations; link_tcp.c contains the one for TCP. To add a kind
+ * of link, write one file with its table, and add one row to link_table.c.
  *
  * Results are 0, a number of bytes or -errno. A connection's link is used only with the
  * connection's lock, a listener's link by one thread at a time. No operation waits.
@@ -26,7 +26,7 @@ struct link {
 	const struct link_ops *ops;
 };
 
-/* May a listener at the IPv6 wildcard take IPv4 connections? */
+/* Does a listener at the IPv6 wildcard also accept IPv4 connections? */
 enum link_families { LINK_FAMILIES_DEFAULT, LINK_FAMILIES_BOTH, LINK_FAMILIES_ONE };
 
 /* All operations of link_ops are required. Each of the groups declared below is either complete or
@@ -170,7 +170,7 @@ struct link_in_place {
 	 */
 	void (*look_for_end)(struct link *l);
 	/* Called while bytes are not reported: does the link take bytes again after a send that
-	 * took none? Such a link does not report this either. */
+	 * took none? While bytes are not reported, such a link does not report its room either. */
 	bool (*has_room)(struct link *l);
 	/* Lend contiguous memory for the next bytes. commit() then sends the bytes that the caller
 	 * stored there. Returns 0 if the caller must use send(). */

@@ -62,8 +62,8 @@ uint32_t link_tcp_segment(struct link *l);
 struct trace *link_tcp_trace_new(int fd, bool initiator);
 /* called just before close(fd); accepts NULL */
 void link_tcp_trace_delete(struct trace *t, int fd);
-/* Call recvmsg(2) or sendmsg(2) on a non-blocking socket, and trace the bytes. Afterwards `msg` has
- * the length that was requested of the socket. */
+/* Call recvmsg(2) or sendmsg(2) on a non-blocking socket, and trace the bytes. Afterwards the list
+ * in `msg` is shortened to the length that was requested of the socket. */
 ssize_t link_tcp_trace_recvmsg(struct trace *t, int fd, struct msghdr *msg);
 ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg);
 

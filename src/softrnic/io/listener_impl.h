@@ -15,7 +15,7 @@
 
 struct listener {
 	struct eng_source source;
-	/* set if no descriptor was free, or if the limit of one turn was reached */
+	/* set if no descriptor was free, or if ACCEPTS_MAX connections were accepted in a row */
 	struct eng_timer retry;
 	struct eng_timer admit; /* set for the time at which a held connection may be served */
 	struct admission admission;

@@ -111,9 +111,9 @@ static int poller_epoll(struct poller *p, struct epoll_event *got, uint64_t unti
 }
 
 /*
- * The application has closed the descriptor of the poller, for example by closefrom(3). No event
- * arrives any more, and the number may belong to another file. From now on neither sources nor
- * timers are served, because a timer's callback might send bytes to a wrong file.
+ * Called when the application has closed the descriptor of the poller, for example by closefrom(3).
+ * No event arrives any more, and the number may belong to another file. From now on neither sources
+ * nor timers are served, because a timer's callback might send bytes to a wrong file.
  */
 static void poller_end(void)
 {

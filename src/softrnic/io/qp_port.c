@@ -39,8 +39,8 @@ static unsigned n_dials;
 
 /* --- dials ---------------------------------------------------------------------------------- */
 
-/* Called with the lock: find the queue pair with this number. In a forked child the result is NULL,
- * because the connections belong to the parent. */
+/* Find the queue pair with this number. In a forked child the result is NULL, because the
+ * connections belong to the parent. The caller holds the lock. */
 static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 {
 	struct qp_place *place = QP_PORT_OF(qpn) == p->port ? p->place[qpn % QP_PORT_QPS] : NULL;
@@ -48,15 +48,15 @@ static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 	return place && place->home ? place : NULL;
 }
 
-/* Called with the lock: notify the queue pair's home connection. A thread of the engine does the
- * work, because the caller may hold another connection's lock. */
+/* Notify the queue pair's home connection. A thread of the engine does the work, because the caller
+ * may hold another connection's lock. The caller holds port_lock. */
 static void port_tell(struct qp_place *place)
 {
 	if (place->home)
 		conn_plain_ask(place->home);
 }
 
-/* Called with the lock: if the limit is reached, end the oldest dial. */
+/* If the limit is reached, end the oldest dial. The caller holds the lock. */
 static void port_make_room(void)
 {
 	struct qp_dial *oldest;
@@ -263,7 +263,7 @@ static int port_new(void)
 	return 0;
 }
 
-/* Called with the lock: assign the next free number of the port. */
+/* Assign the next free number of the port. The caller holds the lock. */
 static void port_use(struct qp_port *p, struct qp_place *place)
 {
 	while (p->place[p->next] || ((unsigned)p->port << 8 | p->next) == MEET_QPN_MAX)
@@ -275,7 +275,7 @@ static void port_use(struct qp_port *p, struct qp_place *place)
 	p->n++;
 }
 
-/* Called with open_lock: does the port have its UDP socket? If not, try to open it. */
+/* Does the port have its UDP socket? If not, try to open the socket. The caller holds open_lock. */
 static bool port_has_udp(struct qp_port *p)
 {
 	struct link_addr at = config_get()->qp_address;

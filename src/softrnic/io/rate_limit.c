@@ -76,6 +76,6 @@ uint64_t rate_limit_until(const struct rate_limit *p, const struct link_addr *pe
 	i = rate_limit_find(p, prefix, now);
 	if (i < 0 || p->host[i].full_at - now < slack)
 		return now;
-	/* The time at which the bucket has room for one violation again. */
+	/* the time at which the bucket has room for one violation again */
 	return p->host[i].full_at - slack + 1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ud_port.h -- sends and receives the datagrams of all queue pairs whose numbers contain the same
- * port. It has a UDP socket and a table of these queue pairs, and exists until the process ends.
+ * port. The port owns a UDP socket and a table of these queue pairs, and exists until the process
+ * ends.
  *
  * Locks, outer to inner: the port's receive lock, the lock of a queue pair's owner, the port's send
  * lock.
@@ -50,10 +51,10 @@ unsigned ud_port_silences(struct ud_port *p);
  * follow each other quickly, no thread of the engine receives. */
 void ud_port_poll(struct ud_port *p);
 /*
- * This thread is about to wait until the port's descriptor is readable; threads of the engine do
- * not wait for it meanwhile. Returns the descriptor, or -1 if another thread is receiving now. With
- * a descriptor, the thread must call ud_port_wait_end() after its wait. That call receives if the
- * descriptor is readable.
+ * Called when this thread is about to wait until the port's descriptor is readable; threads of the
+ * engine do not wait for the descriptor meanwhile. Returns the descriptor, or -1 if another thread
+ * is receiving now. With a descriptor, the thread must call ud_port_wait_end() after its wait. That
+ * call receives if the descriptor is readable.
  */
 int ud_port_wait_begin(struct ud_port *p);
 void ud_port_wait_end(struct ud_port *p, bool readable);

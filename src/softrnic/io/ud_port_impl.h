@@ -62,7 +62,8 @@ struct ud_port {
  * Receive one batch. Returns the number of packets. If it is LINK_UDP_BATCH, more packets may wait.
  */
 int ud_port_receive(struct ud_port *p);
-/* Receive as many batches as one turn permits. Returns true if more packets may wait. */
+/* Receive as many batches as the engine receives at a time (UD_TURN_MAX). Returns true if more
+ * packets may wait. */
 bool ud_port_receive_all(struct ud_port *p);
 
 /* --- ud_port_send.c -------------------------------------------------------------------------- */

@@ -18,17 +18,17 @@
  */
 #define UD_LEASE_NS (20 * NSEC_PER_MS)
 
-/* Called with the receive lock: choose whether the engine receives (`leave` is false) or threads of
- * the program do. */
+/* Choose whether the engine receives (`leave` is false) or threads of the program do. The caller
+ * holds the receive lock. */
 static void ud_leave_to_users(struct ud_port *p, bool leave)
 {
 	atomic_store(&p->left_to_users, leave);
 	ud_port_rewatch(p);
 }
 
-/* Called with the receive lock: threads of the program receive from now on. If each packet woke a
- * thread of the engine, the engine would take CPU time from the thread that polls or waits for the
- * packet. */
+/* Let threads of the program receive from now on. The caller holds the receive lock. If each packet
+ * woke a thread of the engine, the engine would take CPU time from the thread that polls or waits
+ * for the packet. */
 static void ud_lease(struct ud_port *p, uint64_t now)
 {
 	p->leased_at = now;
@@ -57,7 +57,7 @@ static void ud_again(struct eng_timer *timer)
 	lock_leave(&p->rx_lock);
 }
 
-/* Called with the receive lock: end the loop of polls, so that the engine receives again. */
+/* End the loop of polls, so that the engine receives again. The caller holds the receive lock. */
 static void ud_end_loop(struct ud_port *p)
 {
 	p->polls = 0;

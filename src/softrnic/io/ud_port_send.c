@@ -7,8 +7,8 @@
 #include "softrnic/io/qp_port.h"
 #include "softrnic/io/ud_port_impl.h"
 
-/* Called with the send lock: watch the socket as the state requires. Its readiness at the time of
- * the call is reported again. */
+/* Watch the socket as the state requires. Its readiness at the time of the call is reported again.
+ * The caller holds the send lock. */
 static void ud_watch(struct ud_port *p)
 {
 	engine_watch(&p->source, p->link.fd, !atomic_load(&p->left_to_users),

@@ -79,7 +79,7 @@ bool persist_region_is_volatile(const struct persist_region *region);
 bool persist_region_can_stall(const struct persist_region *region);
 /*
  * Can all of [addr, addr+len) be written back without the application's mapping of it? If so, a
- * write-back may be submitted although the memory is not registered, or not mapped, any more.
+ * write-back can be submitted even after the memory was deregistered or unmapped.
  */
 bool persist_region_is_detachable(const struct persist_region *region, const void *addr,
 				  size_t len);

@@ -21,7 +21,7 @@ void pool_unlock(void);
  * none can be started. If it returns true, job->done() is called, possibly before the return. */
 bool pool_start(struct persist_job *job);
 
-/* Called with the lock: does work wait although no thread exists and none can be started? */
+/* Does work wait although no thread exists and none can be started? The caller holds the lock. */
 bool pool_needs_help(void);
 
 /* Call done() of these jobs. The caller holds the lock; this function releases the lock during each

@@ -79,7 +79,7 @@ int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs);
 /*
  * Open the file of an O_PATH descriptor of this process again, with O_RDONLY or O_RDWR, in a thread
  * with its own descriptor table (base/thread.h). Returns -ESTALE if the descriptor now leads to a
- * file with other numbers, or another -errno if the file may not be opened.
+ * file with other numbers, or another -errno if the file cannot be opened.
  */
 int reopen_again(int path_fd, int access, dev_t st_dev, ino_t st_ino, struct stat *st);
 

@@ -25,7 +25,7 @@ struct turn {
 };
 
 /* Called under the pool's lock. turn_is_wanted(): does a file have a job and a free slot?
- * turn_is_possible(): may a slice of such a file begin now? */
+ * turn_is_possible(): can a slice of such a file begin now, within the limits? */
 bool turn_is_wanted(void);
 bool turn_is_possible(void);
 /* Called under the pool's lock: are fewer than TURNS_MAX slices running? */

@@ -48,8 +48,9 @@ struct ext_word {
 /*
  * One row for each kind. `request` and `response` are the lengths of whole messages after the DDP
  * header. A message of a control kind (queue DDP_QN_CONTROL) takes no credit and is not for the
- * user. It may be longer than the length in its row; bytes after the known fields are ignored.
- * Messages of the other kinds are executed in turn, and have exactly the length in their row.
+ * user. Such a message can be longer than the length in its row; bytes after the known fields are
+ * ignored. Messages of the other kinds are executed in turn, and have exactly the length in their
+ * row.
  */
 struct ext_row {
 	const char *name; /* NULL: the kind does not exist */
@@ -67,7 +68,7 @@ static inline const struct ext_row *ext_row(uint8_t kind)
 	return kind < EXT_KINDS && ext_rows[kind].name ? &ext_rows[kind] : NULL;
 }
 
-/* Read the word at the start of a message. The message has at least EXT_WORD_LEN bytes. */
+/* Read the word at the start of a message. The message must have at least EXT_WORD_LEN bytes. */
 static inline struct ext_word ext_word_of(const uint8_t *bytes)
 {
 	return (struct ext_word){

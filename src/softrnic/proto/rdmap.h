@@ -102,11 +102,11 @@ static inline bool rdmap_ctrl_is_solicited(uint8_t ctrl)
 }
 
 /*
- * May a peer of this level send this segment, with len bytes after its DDP header? Checks the
- * versions, the opcode, its T bit, its QN, the kind of an extension message, and the length as far
- * as one segment shows the length. `op` is the opcode's row (rdmap_op_of()). `bytes` are the bytes
- * after the DDP header; the function reads them only if `len` is the length of a message with an
- * RDMAP header. Returns 0, or the error (enum term_error) of the Terminate with which this end
+ * Is a peer of this level allowed to send this segment, with len bytes after its DDP header? Checks
+ * the versions, the opcode, its T bit, its QN, the kind of an extension message, and the length as
+ * far as one segment shows the length. `op` is the opcode's row (rdmap_op_of()). `bytes` are the
+ * bytes after the DDP header; the function reads them only if `len` is the length of a message with
+ * an RDMAP header. Returns 0, or the error (enum term_error) of the Terminate with which this end
  * answers. The value 0 of that enum, TERM_RDMAP_LOCAL_CATASTROPHIC, is never an error that these
  * checks find. The caller checks MSN, MO and STag.
  */

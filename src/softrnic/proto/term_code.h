@@ -56,7 +56,7 @@ enum term_error {
 #undef X
 };
 
-/* The meaning of the code, as text; never NULL. */
+/* Returns the meaning of the code as text, never NULL. */
 const char *term_str(unsigned error);
 
 #endif

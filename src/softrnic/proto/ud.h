@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ud.h -- datagrams between queue pairs (doc/wire.md s16). This file has the header before the
+ * ud.h -- datagrams between queue pairs (doc/wire.md s16). This file defines the header before the
  * payload of a UDP packet, and the GRH, which takes 40 bytes before the payload in the receiver's
  * memory.
  *

@@ -60,8 +60,8 @@ struct op_rx {
 	/* Called when the segment is complete. `bytes` is the payload if rx_seg.keep prevented
 	 * placing it. */
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
-	/* Deliver a parked segment, because a receive for it was posted. Returns false if an error
-	 * is recorded. */
+	/* Deliver a parked segment (queues.h), because a receive for it was posted. Returns false
+	 * if an error is recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
 	/* Decode a request into its IRQ entry, and count the request. For rows whose whole() is
 	 * qp_request_whole(). */
@@ -154,8 +154,9 @@ static inline const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned
 /* Returns the operation of a message on the control queue. */
 const struct qp_op *op_of_control(const uint8_t *bytes);
 /*
- * The operation of a segment that rdmap_check() has accepted. `bytes` are the bytes after the DDP
- * header; `kind` is the row of the segment's opcode. Returns NULL if the segment is not accepted.
+ * Returns the operation of a segment that rdmap_check() has accepted. `bytes` are the bytes after
+ * the DDP header; `kind` is the row of the segment's opcode. Returns NULL if the segment is not
+ * accepted.
  */
 static inline const struct qp_op *op_of_segment(const struct ddp_hdr *hdr,
 						const struct rdmap_op *kind, const uint8_t *bytes)

@@ -282,7 +282,7 @@ struct qp_news {
 struct qp_news qp_news(const struct qp *qp);
 /* Are all posted requests sent, and all requests of this end answered? */
 bool qp_is_idle(const struct qp *qp);
-/* May posted requests still change the peer's memory? Returns true if no answer proves that they
+/* Can posted requests still change the peer's memory? Returns true if no answer proves that they
  * are done. */
 bool qp_leaves_writes(const struct qp *qp);
 /* Has the QP failed, and is its Terminate (if any) sent? The LLP can be closed then. */
@@ -291,9 +291,9 @@ bool qp_tx_is_done(const struct qp *qp);
 bool qp_cause_is_local(const struct qp *qp);
 /* Has the peer's first FPDU arrived? */
 bool qp_has_received(const struct qp *qp);
-/* The first Terminate that was sent or received, or NULL. */
+/* Returns the first Terminate that was sent or received, or NULL. */
 const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
-/* The peer's HELLO. NULL: the HELLO has not arrived, or the peer did not consent. */
+/* Returns the peer's HELLO, or NULL if the HELLO has not arrived or the peer did not consent. */
 const struct ext_hello *qp_peer_hello(const struct qp *qp);
 /*
  * The ORIGIN (doc/wire.md s6). The peer's HELLO shows whether both ends take part. The initiator
@@ -317,8 +317,8 @@ void qp_origin_answer(struct qp *qp, enum ext_origin_status status, uint32_t det
  * ends its direction are still accepted. */
 void qp_leave(struct qp *qp);
 bool qp_peer_leaves(const struct qp *qp);
-/* The operations that the peer can execute, as VEXT_CAP_* flags. Known after qp_start() and the
- * peer's HELLO. */
+/* Returns the operations that the peer can execute, as VEXT_CAP_* flags. Valid after qp_start() and
+ * the peer's HELLO. */
 uint32_t qp_caps(const struct qp *qp);
 
 /* Posting functions return 0 or a positive errno value, like the verbs calls. *bad is the first
@@ -331,8 +331,8 @@ int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
  * (*posted is 0). */
 int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted);
 
-/* The owner lends the buffers. It must lend a buffer when *_needs_buf() returns true, and it gets
- * back the buffer that *_reclaim() returns. */
+/* The owner lends the buffers. The owner must lend a buffer when *_needs_buf() returns true. A
+ * buffer that *_reclaim() returns belongs to the owner again. */
 bool qp_rx_needs_buf(const struct qp *qp);
 void qp_rx_lend(struct qp *qp, void *buf); /* the buffer has QP_RXBUF bytes */
 void *qp_rx_reclaim(struct qp *qp);        /* NULL if the buffer is in use */
@@ -400,18 +400,19 @@ void qp_tx_sent(struct qp *qp, size_t len);
  * bytes, and the caller must then call qp_tx_sent(). Other messages are sent by qp_tx_gather().
  */
 size_t qp_tx_in_place(struct qp *qp, void *to, size_t room);
-void qp_tx_fault(struct qp *qp); /* memory that gathered bytes refer to has vanished (EFAULT) */
+void qp_tx_fault(struct qp *qp); /* called when memory of gathered bytes has vanished (EFAULT) */
 /*
  * The bytes that a failed QP must still send: begun FPDUs, and the Terminate. Returns their length.
  * The caller frees *bytes. It is NULL, with length 0, if there are no such bytes or no memory for
  * them. Afterwards the QP has no bytes to send.
  */
 size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes);
-/* The heartbeat with a consenting peer. qp_ping() requests an answer, and states this end's limit.
- * qp_pong() sends a pong that was not requested. The QP itself answers the peer's pings. */
+/* The heartbeat with a consenting peer. qp_ping() sends a ping, which requests an answer and states
+ * this end's limit for a silence. qp_pong() sends a pong that was not requested. The QP itself
+ * answers the peer's pings. */
 void qp_ping(struct qp *qp, uint32_t limit_ms);
 void qp_pong(struct qp *qp);
-uint32_t qp_peer_limit_ms(const struct qp *qp); /* limit of the peer; 0: unknown */
+uint32_t qp_peer_limit_ms(const struct qp *qp); /* the peer's limit for a silence; 0: unknown */
 /*
  * Messages that move the stream to another link (doc/wire.md s6, "Link"). Each carries one step.
  * The owner interprets the steps; the QP sends and receives them in order. If too many steps wait

@@ -233,7 +233,7 @@ static inline bool qp_sq_may_pass(const struct qp *qp, const struct sq_wr *wr)
 		return qp_window_may_end(qp, wr);
 	return wr->fence == SQ_FENCE_ALL ? qp->sq.head == qp->sq.next : qp->orq.count == 0;
 }
-/* May the next work request begin (ORD, fence)? */
+/* Can the next work request begin (ORD, fence)? */
 static inline bool qp_sq_is_ready(const struct qp *qp)
 {
 	const struct sq_wr *wr;
@@ -395,7 +395,7 @@ static inline void tx_wr_built(struct qp *qp, struct sq_wr *wr)
 
 void hello_begin(struct qp *qp); /* called when the stream is in full operation */
 bool hello_build(struct qp *qp);
-/* May this segment arrive before the peer's HELLO? */
+/* Is this segment allowed to arrive before the peer's HELLO? */
 bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
 /* Must be called when other messages of the start-up become due or awaited. */
 void hello_update(struct qp *qp);

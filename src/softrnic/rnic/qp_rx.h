@@ -72,7 +72,7 @@ struct qp_rx {
 	uint32_t written; /* length of the last Write; reset when a message of queue 0 follows */
 };
 
-/* The Send in progress, or the first parked one during its delivery. */
+/* The Send in progress, or, while parked Sends (queues.h) are delivered, the first of them. */
 struct recv_msg {
 	bool has_wr;
 	struct rq_wr wr;
@@ -116,9 +116,10 @@ int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len);
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len);
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 /*
- * Called if this end cannot accept the message, because there is no receive, or the peer may not
- * write to the memory. If the queue pair is unreliable, the message is lost without a report to the
- * peer. If it is reliable, the function returns false, and the caller refuses the message.
+ * Called if this end cannot accept the message, because there is no receive, or the peer is not
+ * allowed to write to the memory. If the queue pair is unreliable, the message is lost without a
+ * report to the peer. If it is reliable, the function returns false, and the caller refuses the
+ * message.
  */
 bool qp_rx_lose(struct qp *qp, struct rx_seg *seg);
 /* Record bytes that the peer has placed in registered memory, for a later Flush. */

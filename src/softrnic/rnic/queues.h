@@ -215,8 +215,9 @@ struct park_seg {
 	uint8_t bytes[];
 };
 
-/* Parked Send segments. Bytes and messages are limited, by RNIC_PARK_BYTES and RNIC_PARK_MSGS. A
- * wide park has only limits of bytes: RNIC_PARK_MORE, and RNIC_PARK_ALL for all parks together. */
+/* Parked Send segments: they arrived before a receive for them was posted. Bytes and messages are
+ * limited, by RNIC_PARK_BYTES and RNIC_PARK_MSGS. A wide park has only limits of bytes:
+ * RNIC_PARK_MORE, and RNIC_PARK_ALL for all parks together. */
 struct park {
 	struct list segs;
 	uint32_t bytes, msgs;

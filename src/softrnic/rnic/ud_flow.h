@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ud_flow.h -- limits how many packets one port may send to another port before the other port has
+ * ud_flow.h -- limits the packets that one port sends to another port before the other port has
  * read them.
  *
  * UDP does not slow down a sender: packets that do not fit into the receiver's socket are lost, and

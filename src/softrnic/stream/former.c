@@ -54,7 +54,7 @@ static struct former_target *former_find(struct formers *all, const uint8_t *ins
 	return NULL;
 }
 
-/* The table is full: drop the least recently used target that has no connection. */
+/* Called when the table is full: drop the least recently used target that has no connection. */
 static bool former_make_room(struct formers *all)
 {
 	struct list *it;

@@ -3,7 +3,7 @@
  * meeting.h -- decides how a queue pair without rdma_cm and its peer establish exactly one
  * connection (doc/architecture/meeting.md).
  *
- * After its move to RTR, an end has the names (queue pair number and GID) of both ends. The end
+ * With the move to RTR the user states the names (queue pair number and GID) of both ends. The end
  * with the greater name dials, and the other end awaits the dial. A dial that comes before its
  * queue pair is in RTR is parked. If no dial comes for a second, the awaiting end dials as well:
  * the peer may be behind a firewall.

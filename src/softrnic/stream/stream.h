@@ -135,7 +135,7 @@ struct stream_host {
 	 * FIN when it receives it. */
 	bool (*has_ended)(void *owner);
 	uint64_t (*now)(void *owner);
-	/* May the calling thread access the memory of the QP's regions? */
+	/* Is the calling thread allowed to access the memory of the QP's regions? */
 	bool (*may_touch)(void *owner);
 	void (*event)(void *owner, enum stream_event event, int status);
 	/* call stream_rx_begin() and stream_rx_end() once */
@@ -219,8 +219,8 @@ int stream_new(const struct stream_config *cfg, struct stream **out);
  */
 void stream_set_meets(struct stream *s);
 bool stream_peer_consents(const struct stream *s); /* valid in REQ_RCVD */
-/* Change the stream's owner. The new owner then has the link. No other call on the stream may be in
- * progress. */
+/* Change the stream's owner. The new owner must own the stream's link then. No other call on the
+ * stream may be in progress. */
 void stream_move(struct stream *s, void *owner);
 /* End a stream of a meeting on which no message of the user was sent, or whose posted requests the
  * user drops (RESET). Returns the queue pair in the state before the stream, with its posted
@@ -310,7 +310,7 @@ int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_w
 		     struct stream_update *u);
 int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *posted,
 		     struct stream_update *u);
-/* May all pending output wait for later requests? See qp_tx_may_wait(). */
+/* Is all pending output allowed to wait for later requests? See qp_tx_may_wait(). */
 enum qp_patience stream_may_wait(const struct stream *s);
 /* Is the stream in full operation, and does qp_owes_ack_only() hold? */
 bool stream_owes_ack_only(const struct stream *s);

@@ -58,7 +58,7 @@ struct stream {
 	bool tx_of_qp;      /* stream_tx_begin() returned bytes of the QP */
 	bool lent[2];       /* buffers that the owner lent, by enum stream_buf */
 	bool opened;        /* initiator: the last ORIGIN is posted, and the user may send */
-	bool identified;    /* responder: the last ORIGIN has come */
+	bool identified;    /* responder: the last ORIGIN has arrived */
 	bool fencing;       /* responder: the owner cuts former connections */
 	bool left;          /* responder: a LEAVE is posted */
 	bool over;          /* see stream_is_over() */

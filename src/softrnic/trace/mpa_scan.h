@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #define MPA_SCAN_HEAD_MAX 20 /* length of a start-up frame's head */
-#define MPA_SCAN_FPDU_MIN 8  /* length of the shortest FPDU, so every FPDU has this many bytes */
+/* length of the shortest FPDU, so every FPDU has at least this many bytes */
+#define MPA_SCAN_FPDU_MIN 8
 
 struct mpa_scan {
 	/* this direction has markers: the other direction's start-up frame requested them */
@@ -29,7 +30,7 @@ struct mpa_scan {
  * rest, fewer than MPA_SCAN_HEAD_MAX bytes, again with more bytes after them.
  */
 size_t mpa_scan(struct mpa_scan *s, const void *bytes, size_t len);
-/* Length of the next frame's head. */
+/* Returns the length of the next frame's head. */
 size_t mpa_scan_head(const struct mpa_scan *s);
 
 #endif

@@ -61,8 +61,9 @@ bool evq_is_nonblocking(const struct evq *q);
 /* Has the application closed the descriptor? Its number may now belong to a file that is always
  * readable, or never readable. */
 bool evq_is_lost(const struct evq *q);
-/* The timeout for one poll(2) in a wait until the deadline, or 0 if the deadline has passed. A wait
- * without a deadline also polls with a timeout, because a closed descriptor wakes no thread. */
+/* Returns the timeout for one poll(2) in a wait until the deadline, or 0 if the deadline has
+ * passed. A wait without a deadline also polls with a timeout, because a closed descriptor wakes no
+ * thread. */
 int evq_wait_ms(uint64_t deadline);
 /* Remove every event of n that was not popped. Returns the number of removed events. */
 unsigned evq_cancel(struct evq *q, struct evq_node *n);

@@ -4,10 +4,9 @@
  * with the attributes of rdma_init_qp_attr().
  *
  * Such a queue pair connects to its peer in the same way as a queue pair without rdma_cm. The queue
- * pair of an id for datagrams (RDMA_PS_UDP) is made by rdma_create_qp(), but it does not use the
- * id's connection, either. The id's connection only carries the names of both queue pairs, the
- * programs' private data, and the end. This connection has a separate queue pair, which no program
- * sees.
+ * pair of an id for datagrams (RDMA_PS_UDP) is made by rdma_create_qp(), but does not use the id's
+ * connection, either. The id's connection only carries the names of both queue pairs, the programs'
+ * private data, and the end. This connection has a separate queue pair, which no program sees.
  */
 #ifndef VERBS_ID_EXTERNAL_H
 #define VERBS_ID_EXTERNAL_H
