@@ -139,7 +139,7 @@ static void read_without_the_right_fails(void **state)
 	struct fenced f;
 
 	if (ends_is_kernels() && ends_is_tcp())
-		skip(); /* siw does not check this right (doc/wire.md, section 10) */
+		skip(); /* siw does not check the right to read (doc/wire.md, section 10) */
 	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
 	OK(rpma_read(f.d.cli, f.d.cli_mr, 0, f.remote, 0, 64, RPMA_F_COMPLETION_ALWAYS, NULL));
 	assert_int_not_equal(ends_wait_failure(f.d.cli), IBV_WC_SUCCESS);

@@ -240,7 +240,7 @@ static void end_with_more_work_than_completions_is_harmless(void **state)
 	struct ends d;
 
 	if (!ends_sends_wait())
-		skip(); /* on such a device the ends close the connection themselves */
+		skip(); /* the first Send without a receive ends the connection */
 	ends_open(&d, NULL);
 	for (int i = 0; i < 10; i++) {
 		OK(rpma_recv(d.cli, d.cli_mr, 0, 64, NULL));

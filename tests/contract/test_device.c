@@ -64,7 +64,7 @@ static void advice_is_taken(void **state)
 	ends_open(&d, NULL);
 	if (rpma_mr_advise(d.srv_mr, 0, ENDS_BUF, IBV_ADVISE_MR_ADVICE_PREFETCH, 0) ==
 		    RPMA_E_NOSUPP &&
-	    ends_is_kernels()) { /* a device without ODP refuses such a mapping */
+	    ends_is_kernels()) { /* a device without ODP refuses the advice */
 		ends_close(&d);
 		return;
 	}
@@ -105,7 +105,7 @@ static void large_regions_need_no_locked_memory(void **state)
 	struct ends d;
 	void *p;
 
-	SOFTRNIC_ONLY(); /* devices pin registered memory, which this limit forbids */
+	SOFTRNIC_ONLY(); /* RDMA devices pin registered memory, within the limit */
 	ends_open(&d, NULL);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		 0);

@@ -92,7 +92,7 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	struct rpma_conn *conn;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* a device can accept the request and drop it */
+	SOFTRNIC_ONLY(); /* RDMA devices can accept the request and drop it */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	/* no program accepts the request, so the connection is not established */
@@ -144,7 +144,7 @@ static void nothing_is_queued_while_this_end_disconnects(void **state)
 	struct file f;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* devices do not use this msync() */
+	SOFTRNIC_ONLY(); /* RDMA devices do not call msync() */
 	ends_open(&d, NULL);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
@@ -165,7 +165,7 @@ static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **st
 	struct ends d;
 
 	if (!ends_late_posts_complete())
-		skip(); /* on such a device the Send does not complete */
+		skip(); /* the late Send would never complete */
 	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -186,7 +186,7 @@ static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 	struct file f;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* devices do not use this msync() */
+	SOFTRNIC_ONLY(); /* RDMA devices do not call msync() */
 	ends_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);

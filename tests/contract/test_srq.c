@@ -114,7 +114,7 @@ static void posted_receives_wake_waiting_connections(void **state)
 	struct star s;
 
 	if (!ends_sends_wait())
-		skip(); /* on such a device connections do not wait for a receive */
+		skip(); /* a Send without a receive ends the connection */
 	star_open(&s, 20, 0);
 	OK(rpma_srq_get_rcq(s.srq, &rcq));
 	for (int i = 0; i < CONNS; i++)

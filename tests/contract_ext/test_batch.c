@@ -209,7 +209,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	struct rpma_batch *b;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* devices do not use this msync() */
+	SOFTRNIC_ONLY(); /* RDMA devices do not call msync() */
 	open_with_sq(&d, 4);
 	ends_file_open(&file, &d, 4096);
 	OK(rpma_batch_new(d.cli, 4, &b));
@@ -285,7 +285,7 @@ static void one_refused_operation_refuses_all(void **state)
 	struct ends d;
 
 	if (ends_is_plain())
-		/* towards such a peer an atomic write is a plain write, which is allowed at any
+		/* without extensions an atomic write is a plain write, which is allowed at any
 		 * address */
 		skip();
 	ends_open(&d, NULL);
@@ -317,7 +317,7 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	struct rpma_batch *b;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device can accept the request and drop it */
+	SOFTRNIC_ONLY(); /* RDMA devices can accept the request and drop it */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	/* no program accepts the request, so the connection is not established */

@@ -80,7 +80,7 @@ static void gathering_needs_a_connection_that_stands(void **state)
 	struct rpma_conn *conn;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* a device can accept the request and drop it */
+	SOFTRNIC_ONLY(); /* RDMA devices can accept the request and drop it */
 	ends_open(&d, NULL);
 	part = (struct rpma_segment){d.cli_mr, 0, 8};
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));

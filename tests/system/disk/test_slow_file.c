@@ -169,7 +169,8 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	OK(client_put(&quick, QUICK, 0, 4096, NULL));
 	took = clock_now_ns() - start;
 	printf("destroyed beside a write-back that hangs: %.1f ms\n", (double)took / 1e6);
-	/* the file system is unfrozen after 30 s, so the call did not wait for this */
+	/* the file system is unfrozen after 30 s, so the call did not wait for the hung
+	 * write-back */
 	assert_true(took < 15 * NSEC_PER_SEC);
 	disk_thaw();
 	client_close(&slow);

@@ -105,8 +105,8 @@ static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 	assert_int_equal(kill(hosts.hosts[1].daemon.pid, 0), 0);
 }
 
-/* The daemon continues all work that needs no answer of this file system: questions, leases, other
- * sets. It can also end without waiting. */
+/* The daemon continues all work that needs no answer of this file system: requests, leases, other
+ * sets. The daemon can also end without waiting. */
 static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **state)
 {
 	char away[300], away_env[320];

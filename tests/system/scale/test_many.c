@@ -120,8 +120,8 @@ static void they_use_no_cpu_while_nothing_happens(void **state)
 		"clock ticks in %d seconds: initiator %ld, target %ld; target woken %ld times\n",
 		IDLE_S, ours, theirs, waits);
 	assert_true(ours + theirs <= IDLE_TICKS_MAX * IDLE_S);
-	/* In this time every connection sends a message in each direction. In a sanitizer build a
-	 * thread of the sanitizer wakes up, too. */
+	/* In IDLE_S seconds every connection sends a message in each direction. In a sanitizer
+	 * build a thread of the sanitizer wakes up, too. */
 	if (!SYSTEM_SANITIZED)
 		assert_true(waits < CONNS / 2);
 }

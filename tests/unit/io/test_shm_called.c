@@ -19,7 +19,7 @@
 #define LIMIT_NS (10 * NSEC_PER_SEC)
 
 static struct ends ends;
-static void (*call)(int fd); /* what such a caller does */
+static void (*call)(int fd); /* what a caller of the Unix socket does */
 static int called, callers[64];
 static int n_callers; /* number of callers at the same time */
 

@@ -288,7 +288,7 @@ static void views_compare(void **state)
 	for (unsigned i = 0; i < MIRROR_HISTORY + 1; i++)
 		assert_int_equal(view_promote(&rec, 1, 20 + i, NULL), 0);
 	assert_int_equal(rec.history_count, MIRROR_HISTORY);
-	/* the record's history lacks this epoch */
+	/* the record's history no longer has the epoch of `one` */
 	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER);
 	one.epoch.number = rec.view.epoch.number + 1;
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);

@@ -21,7 +21,8 @@
 
 #define SIZE (2 * MIB) /* two slices of a digest */
 
-/* Returns -1 if the kernel does not support this, or this process lacks the privilege. */
+/* Let faults in the memory wait for the test. Returns a userfaultfd, or -1 if the kernel has none
+ * or this process lacks the privilege. */
 static int catch_faults(unsigned char *p, size_t len)
 {
 	struct uffdio_api api = {.api = UFFD_API};

@@ -266,7 +266,7 @@ static void a_window_gets_no_more_than_its_region_has(void **state)
 
 		if (i / 2 == 0) /* the range is not in the region */
 			assert_int_equal(post_bind(key, LEN - 10, 11, write), 0);
-		else if (i / 2 == 1) /* the region lacks this right */
+		else if (i / 2 == 1) /* the region lacks the right to flush */
 			assert_int_equal(post_bind(key, 0, 8, VEXT_ACCESS_FLUSH_PERSISTENT), 0);
 		else if (i / 2 == 2) /* the STag of another window */
 			assert_int_equal(post_bind(key ^ 0x100, 0, 8, write), 0);

@@ -43,7 +43,8 @@ struct side {
 	/*
 	 * For the barrier (stream/fence.h), in which a new connection names former ones. At an
 	 * initiator: how many connections it names next, and how often the peer has answered. At a
-	 * responder: its answer to the peer's Origin, the number of Origins, and the last one.
+	 * responder: its answer to the peer's Origin, the number of Origins that ask, and the last
+	 * Origin.
 	 */
 	unsigned names, fenced;
 	enum stream_fence verdict;

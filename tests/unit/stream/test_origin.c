@@ -73,7 +73,7 @@ static void it_is_established_after_the_answer(void **state)
 	expect_established(1, 1);
 	assert_int_equal(rig_poll(l.b.rig, &status), 5);
 	assert_int_equal(l.a.fenced, 1);
-	assert_false(l.b.came.asks); /* this was the last question */
+	assert_false(l.b.came.asks); /* the last Origin asks nothing */
 	link_fini(&l);
 }
 
@@ -99,7 +99,7 @@ static void what_cannot_be_ended_makes_the_connect_fail(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -EBUSY);
-	assert_int_equal(l.a.fenced, 0); /* the next question names these connections again */
+	assert_int_equal(l.a.fenced, 0); /* the next Origin names the former connections again */
 	assert_true(stream_is_over(l.a.s));
 	stream_fence_end(l.b.s, l.now, &l.b.u); /* the answer is too late */
 	link_run(&l);
