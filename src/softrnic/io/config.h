@@ -16,7 +16,7 @@ enum config_ack { CONFIG_ACK_AUTO, CONFIG_ACK_ON, CONFIG_ACK_OFF };
 
 struct config {
 	enum config_crc crc; /* SOFTRNIC_CRC */
-	/* SOFTRNIC_ACK: does a completion mean that the peer has the data? */
+	/* SOFTRNIC_ACK: does a completion prove that the peer has received the data? */
 	enum config_ack ack;
 	uint64_t spin_ns;    /* SOFTRNIC_SPIN_US */
 	bool spins_on_spare; /* spin only on a CPU that seems to be spare */

@@ -283,8 +283,8 @@ static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
 	return c;
 }
 
-/* Set the alarm for the connections that stay listed. One of their leases may have ended just now,
- * perhaps because of this alarm; the next alarm removes that connection from the list. */
+/* Set the alarm for the connections that stay listed. If the lease of such a connection has ended
+ * just now, perhaps because of this alarm, the next alarm removes the connection from the list. */
 static void watch_end_expiry(uint64_t now, bool look)
 {
 	bool is_set = true;

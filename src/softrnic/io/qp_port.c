@@ -121,7 +121,7 @@ static bool port_is_from(const struct conn *carrier, const struct meet_data *dat
 	return config_get()->qp_any_source || !memcmp(gid, data->from.gid, sizeof(gid));
 }
 
-/* Called when a complete request has arrived: the listener_request_fn of the port's listener. */
+/* The listener_request_fn of the port's listener, called when a complete request has arrived. */
 static bool port_on_request(void *owner, struct conn *carrier)
 {
 	struct meet_data data;
