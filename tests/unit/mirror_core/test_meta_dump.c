@@ -158,7 +158,7 @@ static void damage_and_contradictions_are_defects(void **state)
 	assert_int_equal(check(0), 4);
 	store.cache[META_HOT_AT] ^= 1;
 	assert_int_equal(meta_reload(&meta), 0);
-	assert_int_equal(check(0), 4); /* one defect more (the damage), one less (no extent is hot) */
+	assert_int_equal(check(0), 4); /* one defect more (damage), one less (no hot extent) */
 	assert_non_null(strstr(said, "! damaged: hot extents"));
 }
 
