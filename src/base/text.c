@@ -51,12 +51,6 @@ static unsigned text_utf8_length(const unsigned char *text, uint32_t *value)
 	return *value > 0x10ffff || (*value >= 0xd800 && *value < 0xe000) ? 0 : len;
 }
 
-/* C0, DEL and C1. An 8-bit terminal executes C1 like C0. */
-static bool text_is_control(uint32_t value)
-{
-	return value < 0x20 || (value >= 0x7f && value < 0xa0);
-}
-
 void text_make_printable(char *text)
 {
 	uint32_t value;
@@ -64,7 +58,8 @@ void text_make_printable(char *text)
 	while (*text) {
 		unsigned len = text_utf8_length((const unsigned char *)text, &value);
 
-		if (!len || text_is_control(value)) {
+		/* Replace C0, DEL and C1, too. An 8-bit terminal executes C1 like C0. */
+		if (!len || value < 0x20 || (value >= 0x7f && value < 0xa0)) {
 			len = len ? len : 1;
 			memset(text, '?', len);
 		}

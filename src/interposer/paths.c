@@ -144,13 +144,6 @@ __attribute__((destructor)) static void paths_end(void)
 	tree_state = tree_state_of(getpid(), TREE_FAILED);
 }
 
-/* Is this the name of the device's node? The node is shown as /dev/null, because programs check for
- * a character device that can be read and written. */
-static bool paths_is_node(const char *path)
-{
-	return !strcmp(path, "/dev/infiniband/" PATHS_UVERBS) && !paths_are_off();
-}
-
 const char *paths_lead(const char *path, struct paths_room *room)
 {
 	const char *root;
@@ -158,7 +151,9 @@ const char *paths_lead(const char *path, struct paths_room *room)
 
 	if (!path || !paths_is_ours(path) || strlen(path) >= PATHS_NAME_MAX)
 		return path;
-	if (paths_is_node(path))
+	/* Show the device's node as /dev/null, because programs check for a character device that
+	 * can be read and written. */
+	if (!strcmp(path, "/dev/infiniband/" PATHS_UVERBS) && !paths_are_off())
 		return "/dev/null";
 	err = errno;
 	root = paths_root();
