@@ -20,7 +20,6 @@
 #define MPA_START_MAX    (MPA_START_HDR + MPA_PD_MAX)
 #define MPA_REVISION_1   1
 #define MPA_REVISION_2   2
-#define MPA_DEPTH_MAX    0x3ffe
 /* this IRD or ORD value leaves the depth to the ULP (RFC 6581 s7) */
 #define MPA_DEPTH_ULP 0x3fff
 

@@ -22,42 +22,29 @@ uint32_t qp_peer_limit_ms(const struct qp *qp)
 	return qp->heartbeat.peer_limit_ms;
 }
 
-static bool heartbeat_build_ping(struct qp *qp)
+bool heartbeat_build(struct qp *qp)
 {
 	struct qp_heartbeat *h = &qp->heartbeat;
+	bool is_ping = h->ping_due;
 	struct ext_heartbeat msg = {
 		.word = {.kind = EXT_HEARTBEAT},
-		.limit_ms = h->limit_ms,
-		.token = qp->counters.pings_out + 1,
+		.limit_ms = is_ping ? h->limit_ms : 0,
+		.token = is_ping ? qp->counters.pings_out + 1 : h->pong_token,
 	};
 	uint8_t bytes[EXT_HEARTBEAT_LEN];
 
-	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
+	if (!tx_build_control(qp, is_ping ? RDMAP_EXT_REQ : RDMAP_EXT_RESP, bytes,
 			      ext_heartbeat_encode(bytes, sizeof(bytes), &msg)))
 		return false;
-	h->ping_due = false;
-	qp->counters.pings_out++;
+	if (is_ping) {
+		h->ping_due = false;
+		qp->counters.pings_out++;
+	} else {
+		h->pong_due = false;
+		h->pong_token = 0;
+		qp->counters.pongs_out++;
+	}
 	return true;
-}
-
-static bool heartbeat_build_pong(struct qp *qp)
-{
-	struct qp_heartbeat *h = &qp->heartbeat;
-	struct ext_heartbeat msg = {.word = {.kind = EXT_HEARTBEAT}, .token = h->pong_token};
-	uint8_t bytes[EXT_HEARTBEAT_LEN];
-
-	if (!tx_build_control(qp, RDMAP_EXT_RESP, bytes,
-			      ext_heartbeat_encode(bytes, sizeof(bytes), &msg)))
-		return false;
-	h->pong_due = false;
-	h->pong_token = 0;
-	qp->counters.pongs_out++;
-	return true;
-}
-
-bool heartbeat_build(struct qp *qp)
-{
-	return qp->heartbeat.ping_due ? heartbeat_build_ping(qp) : heartbeat_build_pong(qp);
 }
 
 static enum rx_verdict heartbeat_on_ping(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)

@@ -151,8 +151,11 @@ static bool turn_build_wrs(struct qp *qp, bool is_rare)
 	return true;
 }
 
-static bool turn_build_next(struct qp *qp, bool is_rare)
+/* `is_rare` is the result of turn_is_rare(). */
+static bool turn_build_message(struct qp *qp, bool is_rare)
 {
+	if (qp->tx.source == TX_NONE)
+		turn_pick_source(qp);
 	switch (qp->tx.source) {
 	case TX_FROM_SQ:
 		return turn_build_wrs(qp, is_rare);
@@ -162,14 +165,6 @@ static bool turn_build_next(struct qp *qp, bool is_rare)
 		break;
 	}
 	return false;
-}
-
-/* `is_rare` is the result of turn_is_rare(). */
-static bool turn_build_message(struct qp *qp, bool is_rare)
-{
-	if (qp->tx.source == TX_NONE)
-		turn_pick_source(qp);
-	return turn_build_next(qp, is_rare);
 }
 
 bool qp_tx_build(struct qp *qp)

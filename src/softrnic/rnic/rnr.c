@@ -51,19 +51,14 @@ bool qp_rnr_changed(struct qp *qp, uint64_t *ns)
 	return true;
 }
 
-/* Returns the first work request that no Ack covers, except requests that get an answer. */
-static struct sq_wr *rnr_find(struct qp *qp)
-{
-	for (uint64_t i = qp->acks.next; i < qp->sq.next; i++)
-		if (sq_at(&qp->sq, i)->op->messages > 0)
-			return sq_at(&qp->sq, i);
-	return NULL;
-}
-
 void qp_rnr_fail(struct qp *qp)
 {
-	struct sq_wr *wr = rnr_find(qp);
+	struct sq_wr *wr = NULL;
 
+	/* the first work request that no Ack covers, except requests that get an answer */
+	for (uint64_t i = qp->acks.next; i < qp->sq.next && !wr; i++)
+		if (sq_at(&qp->sq, i)->op->messages > 0)
+			wr = sq_at(&qp->sq, i);
 	if (wr)
 		wr->status = IBV_WC_RNR_RETRY_EXC_ERR;
 	qp_fail(qp, wr ? IBV_WC_WR_FLUSH_ERR : IBV_WC_RNR_RETRY_EXC_ERR);

@@ -70,25 +70,19 @@ static bool fence_names(const struct ext_origin *o, const struct fence_member *m
 	return o->has_owner && m->has_owner && !memcmp(o->owner, m->owner, EXT_ID_LEN);
 }
 
-/* Has any connection that arrived before `at` not named itself yet? The list is in the order of
- * arrival, so only its first entry is checked. */
-static bool fence_is_unknown_before(const struct fences *all, uint64_t at)
-{
-	const struct list *first = list_first(&all->unknown);
-
-	return first && container_of(first, const struct fence_member, link)->arrived < at;
-}
-
 /* Drop each question whose asker is closed or answered, if all connections that arrived before the
  * question have named themselves. */
 static void fence_prune(struct fences *all)
 {
+	const struct list *first = list_first(&all->unknown); /* the earliest arrival */
+	uint64_t since =
+		first ? container_of(first, const struct fence_member, link)->arrived : UINT64_MAX;
 	struct list *it, *tmp;
 
 	list_for_each_safe (it, tmp, &all->questions) {
 		struct fence_question *q = container_of(it, struct fence_question, link);
 
-		if (!q->asker && !fence_is_unknown_before(all, q->at))
+		if (!q->asker && since >= q->at)
 			fence_question_free(all, q);
 	}
 }

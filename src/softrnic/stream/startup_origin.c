@@ -90,23 +90,18 @@ static bool stream_names_itself(struct stream *s, uint64_t now)
 
 /* --- responder ------------------------------------------------------------------------------ */
 
-static void stream_answer_origin(struct stream *s, const struct ext_origin *o)
-{
-	if (o->asks) {
-		qp_origin_answer(s->qp, EXT_ORIGIN_CUT, 0);
-	} else {
-		s->identified = true;
-		qp_origin_accept(s->qp);
-	}
-}
-
 static void stream_judge_origin(struct stream *s, const struct ext_origin *o, uint64_t now)
 {
 	uint64_t limit = o->limit_ms * NSEC_PER_MS;
 
 	switch (s->cfg.host->identify(s->cfg.owner, o)) {
 	case STREAM_FENCE_DONE:
-		stream_answer_origin(s, o);
+		if (o->asks) {
+			qp_origin_answer(s->qp, EXT_ORIGIN_CUT, 0);
+		} else {
+			s->identified = true;
+			qp_origin_accept(s->qp);
+		}
 		break;
 	case STREAM_FENCE_WAIT:
 		s->fencing = true;

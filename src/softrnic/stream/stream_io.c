@@ -255,20 +255,18 @@ int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream
 	return n;
 }
 
-/* Count sent bytes of a start-up frame. Returns the number of bytes after the frame. */
-static size_t stream_frame_took(struct stream *s, size_t len)
-{
-	struct stream_frames *f = s->frames;
-	size_t left = f->out_len - f->out_sent, part = len < left ? len : left;
-
-	f->out_sent += part;
-	return len - part;
-}
-
 static void stream_tx_took(struct stream *s, size_t len)
 {
-	if (!stream_frame_is_sent(s))
-		len = stream_frame_took(s, len);
+	struct stream_frames *f = s->frames;
+	size_t part;
+
+	if (!stream_frame_is_sent(s)) {
+		/* the start-up frame comes before other bytes */
+		part = f->out_len - f->out_sent;
+		part = len < part ? len : part;
+		f->out_sent += part;
+		len -= part;
+	}
 	if (s->tx_of_qp)
 		qp_tx_sent(s->qp, len);
 	else if (s->rest)

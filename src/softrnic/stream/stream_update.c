@@ -154,19 +154,12 @@ static unsigned stream_todo_of_job(const struct stream *s, unsigned due)
 	return 0;
 }
 
-/* Returns the deadline, but not later than the next check of a memory window that is in use. */
-static uint64_t stream_sooner(const struct stream *s, uint64_t deadline)
-{
-	uint64_t at = stream_after(s->cfg.host->now(s->cfg.owner), STREAM_AGAIN_NS);
-
-	return at < deadline ? at : deadline;
-}
-
 void stream_look(const struct stream *s, struct stream_update *u)
 {
 	unsigned due = stream_qp_due(s);
 	unsigned todo =
 		s->state == STREAM_LIVE ? stream_todo_live(s, due) : stream_todo_of_ends(s, due);
+	uint64_t again;
 
 	todo |= stream_todo_of_job(s, due);
 	if (__builtin_expect(due & QP_DUE_LINK, 0))
@@ -184,8 +177,11 @@ void stream_look(const struct stream *s, struct stream_update *u)
 		u->deadline = 0;
 	if (__builtin_expect(due & QP_DUE_RNR, 0))
 		u->deadline = 0;
-	if (__builtin_expect(due & QP_DUE_AGAIN, 0))
-		u->deadline = stream_sooner(s, u->deadline);
+	if (__builtin_expect(due & QP_DUE_AGAIN, 0)) {
+		/* check a memory window that is in use again soon */
+		again = stream_after(s->cfg.host->now(s->cfg.owner), STREAM_AGAIN_NS);
+		u->deadline = again < u->deadline ? again : u->deadline;
+	}
 }
 
 /* Lists only this task; when it is performed, the tasks that follow from it are found. */
