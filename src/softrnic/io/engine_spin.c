@@ -108,24 +108,21 @@ void spin_came(struct eng_spin *s, uint64_t now)
 
 /* --- a spare CPU ---------------------------------------------------------------------------- */
 
-static uint64_t spin_others_ns(void)
-{
-	uint64_t own = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-
-	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
-}
-
 /* Is the leader allowed to begin to spin, or to continue? */
 static bool spin_has_cpu(struct eng_runner *me, uint64_t now)
 {
 	struct eng_spin *s = &me->loop->spin;
+	uint64_t own, others;
 	bool has;
 
 	if (!config_get()->spins_on_spare)
 		return true;
 	pthread_mutex_lock(&me->loop->lock);
-	if (policy_spare_is_due(&s->spare, now))
-		policy_spare_check(&s->spare, now, spin_others_ns());
+	if (policy_spare_is_due(&s->spare, now)) {
+		own = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+		others = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
+		policy_spare_check(&s->spare, now, others);
+	}
 	has = policy_is_spare(&s->spare, now);
 	pthread_mutex_unlock(&me->loop->lock);
 	atomic_store_explicit(&s->rests, !has, memory_order_relaxed);

@@ -76,21 +76,6 @@ uint64_t shm_memory_ring_size(uint64_t peers)
 	return memory_is_valid_size(peers) && peers < size ? peers : size;
 }
 
-static int memory_reserve(uint64_t len)
-{
-	uint64_t before = atomic_fetch_add(&memory_mapped, len);
-
-	if (before + len > config_get()->shm_max) {
-		atomic_fetch_sub(&memory_mapped, len);
-		return -EDQUOT;
-	}
-	if (!memory_limit_permits(len, "/proc/self/cgroup", "/sys/fs/cgroup")) {
-		atomic_fetch_sub(&memory_mapped, len);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 static int memory_map(int fd, uint64_t ring_size, struct shm_memory *m)
 {
 	uint64_t len = memory_len(ring_size);
@@ -113,13 +98,17 @@ static int memory_map(int fd, uint64_t ring_size, struct shm_memory *m)
 
 static int memory_map_reserved(int fd, uint64_t ring_size, struct shm_memory *m)
 {
-	int ret = memory_reserve(memory_len(ring_size));
+	uint64_t len = memory_len(ring_size), before = atomic_fetch_add(&memory_mapped, len);
+	int ret;
 
+	if (before + len > config_get()->shm_max)
+		ret = -EDQUOT;
+	else if (!memory_limit_permits(len, "/proc/self/cgroup", "/sys/fs/cgroup"))
+		ret = -ENOMEM;
+	else
+		ret = memory_map(fd, ring_size, m);
 	if (ret)
-		return ret;
-	ret = memory_map(fd, ring_size, m);
-	if (ret)
-		atomic_fetch_sub(&memory_mapped, memory_len(ring_size));
+		atomic_fetch_sub(&memory_mapped, len);
 	return ret;
 }
 
@@ -141,22 +130,6 @@ int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd)
 	return ret;
 }
 
-static bool memory_is_as_agreed(int fd, uint64_t ring_size)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct statfs fs;
-	struct stat st;
-
-	if (!memory_is_valid_size(ring_size) || seals < 0 ||
-	    (seals & MEMORY_SEALS) != MEMORY_SEALS || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    (uint64_t)st.st_size != memory_len(ring_size))
-		return false;
-	/* The file must have all its pages. Files of huge pages, and files with other seals, are
-	 * refused, because their pages can be missing. */
-	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC &&
-	       (uint64_t)fs.f_bsize == memory_page();
-}
-
 enum shm_state shm_memory_why(int err)
 {
 	switch (err) {
@@ -175,7 +148,19 @@ enum shm_state shm_memory_why(int err)
 
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m)
 {
-	return memory_is_as_agreed(fd, ring_size) ? memory_map_reserved(fd, ring_size, m) : -EPERM;
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+	struct stat st;
+
+	if (!memory_is_valid_size(ring_size) || seals < 0 ||
+	    (seals & MEMORY_SEALS) != MEMORY_SEALS || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_size != memory_len(ring_size))
+		return -EPERM;
+	/* The file must have all its pages. Files of huge pages, and files with other seals, are
+	 * refused, because their pages can be missing. */
+	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC || (uint64_t)fs.f_bsize != memory_page())
+		return -EPERM;
+	return memory_map_reserved(fd, ring_size, m);
 }
 
 void shm_memory_free(struct shm_memory *m)

@@ -36,29 +36,23 @@ bool here_start(struct persist_job *job, struct file *f)
 	return here.begun;
 }
 
-/* Run one slice. Returns true if the thread must run another slice: jobs wait, and the pool has no
- * thread for them. */
-static bool here_run_turn(struct reader **reader)
-{
-	struct list finished = LIST_INIT(finished);
-	bool more;
-
-	turn_run(&here.turn, reader);
-	pool_lock();
-	turn_end(&here.turn, &finished);
-	pool_complete(&finished);
-	more = pool_needs_help() && turn_begin(&here.turn);
-	pool_unlock();
-	return more;
-}
-
 void persist_run_here(void)
 {
 	/* stays NULL for a range in the library's own mapping of the file, which needs no reader */
 	struct reader *reader = NULL;
+	bool more;
 
-	while (here_run_turn(&reader))
-		;
+	do {
+		struct list finished = LIST_INIT(finished);
+
+		turn_run(&here.turn, &reader);
+		pool_lock();
+		turn_end(&here.turn, &finished);
+		pool_complete(&finished);
+		/* run another slice if jobs wait, and the pool has no thread for them */
+		more = pool_needs_help() && turn_begin(&here.turn);
+		pool_unlock();
+	} while (more);
 	reader_delete(reader);
 	here.begun = false;
 }

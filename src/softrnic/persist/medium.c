@@ -130,18 +130,6 @@ static bool medium_is_shortage(int err)
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
 
-/* After a crash, an overlay with the option "volatile" cannot even be mounted again, so its files
- * are volatile. */
-static int medium_of_overlay(int fd, struct medium *m)
-{
-	int ret = mounts_is_volatile(fd);
-
-	m->copies_up = true;
-	if (ret > 0)
-		medium_set_volatile(m, "overlay, mounted volatile");
-	return medium_is_shortage(ret) ? ret : 0;
-}
-
 static int medium_of_regular(const struct vma *vma, int fd, unsigned long magic, struct medium *m)
 {
 	int ret = 0;
@@ -149,8 +137,15 @@ static int medium_of_regular(const struct vma *vma, int fd, unsigned long magic,
 	medium_by_magic(magic, m);
 	m->has_end = true;
 	m->unique = medium_numbers_are_unique(m->fs);
-	if (magic == OVERLAYFS_SUPER_MAGIC)
-		ret = medium_of_overlay(fd, m);
+	if (magic == OVERLAYFS_SUPER_MAGIC) {
+		ret = mounts_is_volatile(fd);
+		m->copies_up = true;
+		/* After a crash, an overlay with the option "volatile" cannot even be mounted
+		 * again, so its files are volatile. */
+		if (ret > 0)
+			medium_set_volatile(m, "overlay, mounted volatile");
+		ret = medium_is_shortage(ret) ? ret : 0;
+	}
 	m->may_dax = m->cls == VEXT_DURABILITY_FILE && medium_block_has_dax(vma->dev);
 	return ret;
 }

@@ -78,25 +78,20 @@ static int reader_read_aligned(struct reader *rd, int fd, size_t align)
 	return (size_t)n < head + rd->len ? -EFAULT : 0;
 }
 
-static int reader_read_directly(struct reader *rd, int fd)
+static int reader_read_fd(struct reader *rd, int fd)
 {
 	bool known;
 	size_t align = reader_direct_align(fd, &known);
+	int ret = -EINVAL;
 
-	if (!align || align > ALIGN_MAX || fcntl(fd, F_SETFL, O_DIRECT) < 0)
-		return -EINVAL;
-	/* On file systems without STATX_DIOALIGN, O_DIRECT may be only a hint: ZFS answered from
-	 * its cache, and btrfs reads compressed files through the page cache. */
-	rd->source = !rd->file->medium.remote && (known || rd->file->medium.direct)
-			     ? VEXT_DIGEST_FROM_MEDIUM
-			     : VEXT_DIGEST_FROM_CACHE;
-	return reader_read_aligned(rd, fd, align);
-}
-
-static int reader_read_fd(struct reader *rd, int fd)
-{
-	int ret = reader_read_directly(rd, fd);
-
+	if (align && align <= ALIGN_MAX && fcntl(fd, F_SETFL, O_DIRECT) >= 0) {
+		/* On file systems without STATX_DIOALIGN, O_DIRECT may be only a hint: ZFS answered
+		 * from its cache, and btrfs reads compressed files through the page cache. */
+		rd->source = !rd->file->medium.remote && (known || rd->file->medium.direct)
+				     ? VEXT_DIGEST_FROM_MEDIUM
+				     : VEXT_DIGEST_FROM_CACHE;
+		ret = reader_read_aligned(rd, fd, align);
+	}
 	if (ret != -EINVAL)
 		return ret;
 	if (fcntl(fd, F_SETFL, 0) < 0)

@@ -73,26 +73,6 @@ static void mem_count(struct vpd *pd, const struct mr_backing *backing, int by)
 		engine_expect_stalls();
 }
 
-static struct ibv_mr *mem_reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t iova, int access)
-{
-	struct mr_backing backing;
-	struct mr *mr = NULL;
-	int ret = mem_survey(addr, len, access, &backing);
-
-	if (ret) {
-		errno = -ret;
-		return NULL;
-	}
-	mem_count(pd, &backing, 1);
-	ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
-	if (!ret)
-		return &mr->ibv;
-	mem_count(pd, &backing, -1);
-	persist_region_put(backing.persist);
-	errno = -ret;
-	return NULL;
-}
-
 struct ibv_mr *softrnic_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
 	bool zero_based = access & IBV_ACCESS_ZERO_BASED;
@@ -101,11 +81,27 @@ struct ibv_mr *softrnic_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int ac
 				     (unsigned)access);
 }
 
+/* rdma-core's wrapper protects pinned pages in fork(); this device pins none. */
 struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len, uint64_t iova,
 				     unsigned int access)
 {
-	/* rdma-core's wrapper protects pinned pages in fork(); this device pins none. */
-	return mem_reg_mr(vpd_of(ibv), addr, len, iova, (int)access);
+	struct vpd *pd = vpd_of(ibv);
+	struct mr_backing backing;
+	struct mr *mr = NULL;
+	int ret = mem_survey(addr, len, (int)access, &backing);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	mem_count(pd, &backing, 1);
+	ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, (int)access, &backing, &mr);
+	if (!ret)
+		return &mr->ibv;
+	mem_count(pd, &backing, -1);
+	persist_region_put(backing.persist);
+	errno = -ret;
+	return NULL;
 }
 
 /* End a region. If this returns 0, no thread accesses the memory any more: see "Deregistration" in

@@ -73,21 +73,19 @@ static bool vud_can_stall(const struct vud *v)
 	return atomic_load_explicit(&v->stall->regions, memory_order_relaxed) > 0;
 }
 
-/* Memory that can stall is loaded before the port's send lock is taken. */
-static int vud_send_some(struct vud *v)
-{
-	if (vud_can_stall(v))
-		ud_qp_stage(v->qp);
-	return ud_port_send(v->port, &v->end, vud_gather, v);
-}
-
 /* Send posted requests until the socket takes no more. Called with the lock. */
 static void vud_send(struct vud *v)
 {
 	int n;
 
-	while ((n = vud_send_some(v)) > 0)
-		ud_qp_sent(v->qp, n);
+	do {
+		/* memory that can stall is loaded before the port's send lock is taken */
+		if (vud_can_stall(v))
+			ud_qp_stage(v->qp);
+		n = ud_port_send(v->port, &v->end, vud_gather, v);
+		if (n > 0)
+			ud_qp_sent(v->qp, n);
+	} while (n > 0);
 }
 
 static void vud_send_now(struct vud *v)
