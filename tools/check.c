@@ -137,7 +137,7 @@ static const char *check_source_name(enum rpma_digest_source source, bool json)
 	case RPMA_DIGEST_FROM_DAX:
 		return json ? "dax" : "persistent memory";
 	case RPMA_DIGEST_FROM_CACHE:
-		return json ? "cache" : "the page cache, behind a flush";
+		return json ? "cache" : "the page cache, after a flush";
 	default:
 		return json ? "memory" : "memory";
 	}
@@ -149,7 +149,7 @@ void check_describe(const struct check *check, bool json, char *text, size_t siz
 	static const char *const reasons[] = {
 		[CHECK_DONE] = "nothing was sent",
 		[CHECK_UNWANTED] = "--no-verify",
-		[CHECK_UNABLE] = "the server cannot",
+		[CHECK_UNABLE] = "the server cannot verify",
 		[CHECK_VOLATILE] = "volatile memory",
 	};
 

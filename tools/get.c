@@ -33,11 +33,12 @@ static bool get_choose_file(struct get *g, int *rc)
 	if (g->c.opts->is_raw || info->holds == RPMA_FILE_HOLDS_BYTES)
 		return false;
 	if (info->holds == RPMA_FILE_HOLDS_PARTIAL)
-		*rc = cli_fail(CLI_REFUSED,
-			       "region '%s' of %s holds a file that is not whole: it is being put, "
-			       "or its put failed; put it again, or with --resume, or get what is "
-			       "there with --offset 0",
-			       info->region, info->server);
+		*rc = cli_fail(
+			CLI_REFUSED,
+			"region '%s' of %s holds a file that is not whole: its put still runs, or "
+			"has failed; put the file again (--resume continues a failed put), or get "
+			"the bytes as they are with --offset 0",
+			info->region, info->server);
 	else if (info->file_length > info->length)
 		*rc = cli_fail(CLI_REFUSED, "%s describes a file that is longer than region '%s'",
 			       info->server, info->region);
@@ -129,11 +130,12 @@ static int get_verify(struct get *g)
 	crypto_generichash_final(&g->state, digest, sizeof(digest));
 	if (!memcmp(digest, info->file_digest, sizeof(digest)))
 		return CLI_OK;
-	return cli_fail(CLI_TRANSFER,
-			"verification failed: what region '%s' of %s holds is not the file that "
-			"was put there; another program wrote there, or its medium is broken; "
-			"--offset 0 gets it as it is",
-			info->region, info->server);
+	return cli_fail(
+		CLI_TRANSFER,
+		"verification failed: region '%s' of %s does not hold the file that was put there; "
+		"another program wrote there, or the server's medium is broken; --offset 0 gets "
+		"the bytes as they are",
+		info->region, info->server);
 }
 
 static int get_file(struct get *g)

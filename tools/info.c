@@ -53,8 +53,8 @@ static const struct remote_command command = {
 		"\n"
 		"      --openmetrics      print a HOST's counters as metrics for Prometheus\n"
 		"      --textfile FILE    write them to a file for node_exporter's textfile collector\n"
-		"      --check            one line for monitoring plugins, and their exit codes\n"
-		"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
+		"      --check            one line and exit code for monitoring plugins\n"
+		"  -S, --secret-file FILE both ends prove that they know FILE's content\n"
 		"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
 		"  -v, --verbose          print the library's log\n"
 		"  -j, --json             print one JSON object\n"
@@ -77,9 +77,10 @@ static int info_take_server(const char *operand, struct remote_opts *opts)
 	int rc = remote_take_server(operand, opts);
 
 	if (!rc && opts->region[0])
-		rc = cli_usage("'%s': no region is asked for here, but a server; 'rpma ls' knows "
-			       "regions",
-			       operand);
+		rc = cli_usage(
+			"'%s' names a region, but this command takes a server; 'rpma ls' lists "
+			"regions",
+			operand);
 	return rc;
 }
 
@@ -92,7 +93,10 @@ static int info_check_usage(const struct info_opts *info, char *const *operands,
 	if (operands[0] && operands[1])
 		return cli_usage("expected one operand at most, PATH or HOST[:PORT]");
 	if (!operands[0])
-		return info_wants_server(info) ? cli_usage("of which HOST[:PORT]?") : CLI_OK;
+		return info_wants_server(info)
+			       ? cli_usage("--check, --openmetrics and --textfile need an operand, "
+					   "HOST[:PORT]")
+			       : CLI_OK;
 	return info_is_path(info, operands[0]) ? CLI_OK : info_take_server(operands[0], opts);
 }
 

@@ -50,22 +50,23 @@ static void probe_run(struct probe *p, const struct remote_opts *opts)
 /* ---- metrics ---- */
 
 static const struct openmetrics_family probe_up =
-	OM_GAUGE("rpma_up", "1 if the server answers, also by a refusal.", NULL);
-static const struct openmetrics_family probe_refused =
-	OM_GAUGE("rpma_secret_refused", "1 if the secrets of both ends differ.", NULL);
+	OM_GAUGE("rpma_up", "1 if the server answers; a refusal is an answer, too.", NULL);
+static const struct openmetrics_family probe_refused = OM_GAUGE(
+	"rpma_secret_refused", "1 if the server has another secret than this client.", NULL);
 static const struct openmetrics_family probe_seconds =
-	OM_GAUGE("rpma_answer_seconds", "Time of the connection and the answer.", "seconds");
+	OM_GAUGE("rpma_answer_seconds",
+		 "Time until the server had accepted the connection and answered.", "seconds");
 static const struct openmetrics_family probe_clients =
-	OM_GAUGE("rpma_serve_clients", "Clients that are served.", NULL);
-static const struct openmetrics_family probe_served =
-	OM_COUNTER("rpma_serve_served_clients", "Clients that were served.", NULL);
-static const struct openmetrics_family probe_refusals =
-	OM_COUNTER("rpma_serve_refusals", "Clients that were refused.", NULL);
+	OM_GAUGE("rpma_serve_clients", "Clients that are served now.", NULL);
+static const struct openmetrics_family probe_served = OM_COUNTER(
+	"rpma_serve_served_clients", "Clients that were served since the server started.", NULL);
+static const struct openmetrics_family probe_refusals = OM_COUNTER(
+	"rpma_serve_refusals", "Clients that were refused since the server started.", NULL);
 
 /* The families are in the order of hello_value_name(). */
 static const struct openmetrics_family probe_values[HELLO_VALUES] = {
-	OM_COUNTER("rpma_serve_received_bytes", "Bytes from clients.", "bytes"),
-	OM_COUNTER("rpma_serve_sent_bytes", "Bytes to clients.", "bytes"),
+	OM_COUNTER("rpma_serve_received_bytes", "Bytes received from clients.", "bytes"),
+	OM_COUNTER("rpma_serve_sent_bytes", "Bytes sent to clients.", "bytes"),
 	OM_COUNTER("rpma_serve_writes", "Writes of clients.", NULL),
 	OM_COUNTER("rpma_serve_sends", "Sends of clients.", NULL),
 	OM_COUNTER("rpma_serve_reads", "Reads of clients.", NULL),
@@ -77,7 +78,7 @@ static const struct openmetrics_family probe_values[HELLO_VALUES] = {
 	OM_COUNTER("rpma_serve_terminates_sent", "Errors that were reported to clients.", NULL),
 	OM_COUNTER(
 		"rpma_serve_writeback_failures",
-		"Write-backs that failed: their file's region refuses every flush until a restart.",
+		"Write-backs that failed: the file's region refuses every flush until a restart.",
 		NULL),
 };
 
@@ -119,16 +120,17 @@ static const struct probe_region_row probe_region_rows[] = {
 	 probe_get_size},
 	{OM_GAUGE(
 		 "rpma_serve_region_usable",
-		 "0 if the region's file was removed, replaced or truncated, or cannot be looked at.",
+		 "0 if the region's file was removed, replaced or truncated, or cannot be checked.",
 		 NULL),
 	 false, probe_get_usable},
 	{OM_GAUGE("rpma_serve_region_persistent", "0 if nothing can persist the region.", NULL),
 	 false, probe_get_persistent},
 	{OM_GAUGE("rpma_serve_filesystem_avail_bytes",
-		  "Room that is left in the file system of the region's file.", "bytes"),
+		  "Free space in the file system of the region's file.", "bytes"),
 	 true, probe_get_avail},
-	{OM_GAUGE("rpma_serve_filesystem_size_bytes", "Size of that file system.", "bytes"), true,
-	 probe_get_room},
+	{OM_GAUGE("rpma_serve_filesystem_size_bytes",
+		  "Size of the file system of the region's file.", "bytes"),
+	 true, probe_get_room},
 };
 
 static void probe_put(struct openmetrics *om, const struct openmetrics_family *family,

@@ -28,7 +28,7 @@ void info_print_capabilities(uint32_t caps, bool json)
 		between = json ? "," : ", ";
 	}
 	if (!json)
-		puts(caps ? "" : "only what every RDMA device can");
+		puts(caps ? "" : "only those of every RDMA device");
 }
 
 static void info_print_server_text(const struct session *s, bool proved, uint32_t caps,
@@ -38,7 +38,7 @@ static void info_print_server_text(const struct session *s, bool proved, uint32_
 
 	session_get_transport(s, &via);
 	printf("server %s, %s\ncapabilities: ", s->server,
-	       proved ? "which has proved to know the secret" : "without a secret");
+	       proved ? "which has proved the secret" : "without a secret");
 	info_print_capabilities(caps, false);
 	printf("link %s\n", via.link);
 	if (via.shm)

@@ -14,7 +14,7 @@ static const struct remote_command command = {
 		"List the regions that 'rpma serve' exports at HOST, or the one of that NAME: the size, and\n"
 		"length, time and digest (BLAKE2b-256) of the file that 'rpma put' left there.\n"
 		"\n"
-		"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
+		"  -S, --secret-file FILE both ends prove that they know FILE's content\n"
 		"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
 		"  -v, --verbose          print the library's log\n"
 		"  -j, --json             print the list as JSON\n"

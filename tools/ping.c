@@ -17,7 +17,7 @@ static const char help[] =
 	"  -c, --count N          operations of each kind (default 1000, or fewer in 2 s)\n"
 	"  -s, --size N           bytes per operation (default 8)\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
-	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
+	"  -S, --secret-file FILE both ends prove that they know FILE's content\n"
 	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
 	"  -v, --verbose          print the library's log\n"
 	"  -j, --json             print the result as JSON\n"

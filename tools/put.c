@@ -70,10 +70,11 @@ static int put_check_durability(const struct put *p)
 
 	if (info->persists || p->c.opts->allow_volatile)
 		return CLI_OK;
-	return cli_fail(CLI_REFUSED,
-			"region '%s' of %s is %s memory that its server cannot persist; "
-			"--allow-volatile accepts that",
-			info->region, info->server, rpma_utils_durability_2str(info->durability));
+	return cli_fail(
+		CLI_REFUSED,
+		"region '%s' of %s is %s memory that its server cannot persist; --allow-volatile "
+		"accepts such memory",
+		info->region, info->server, rpma_utils_durability_2str(info->durability));
 }
 
 /* Returns the number of bytes until the next flush. */
@@ -141,7 +142,7 @@ static void put_set_tail(const struct put *p, uint64_t flushed)
 	if (flushed == 0)
 		cli_set_tail("; nothing is flushed");
 	else
-		cli_set_tail("; all is flushed up to offset %" PRIu64 "%s",
+		cli_set_tail("; all bytes are flushed up to offset %" PRIu64 "%s",
 			     p->c.opts->offset + flushed, how);
 }
 

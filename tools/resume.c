@@ -18,9 +18,10 @@ int resume_check(const struct check *check, const struct source *src)
 	const struct rpma_file_info *there = &check->c->info;
 
 	if (!src->is_sized)
-		return resume_refuse(there, "only a file can be read from its middle on");
+		return resume_refuse(there,
+				     "standard input and pipes cannot be read from an offset on");
 	if (check->outcome != CHECK_DONE)
-		return resume_refuse(there, "the server cannot read back what it has");
+		return resume_refuse(there, "the server cannot read its bytes back");
 	if (there->holds == RPMA_FILE_HOLDS_BYTES)
 		return resume_refuse(there, "no put of a file has failed there");
 	if (there->holds == RPMA_FILE_HOLDS_WHOLE)

@@ -81,7 +81,9 @@ static int remove_pool(const char *target, char **words)
 	}
 	set = parse_command(command, &flags);
 	if (!set) {
-		fprintf(stderr, "rpmem-ssh: %s has no ssh: only rpmemd --remove can be asked for\n",
+		fprintf(stderr,
+			"rpmem-ssh: %s is served without ssh: only rpmemd --remove can be run "
+			"there\n",
 			target);
 		return STATUS_OTHER;
 	}

@@ -164,7 +164,7 @@ static const char *serve_hint_for(const struct server_opts *opts, const struct e
 	if ((err->cause == ENOENT || err->cause == ENODATA) && !opts->create)
 		return "; use --create --size to make it";
 	if (err->cause == EMEDIUMTYPE)
-		return "; --allow-volatile serves it nevertheless";
+		return "; --allow-volatile serves it all the same";
 	return "";
 }
 
@@ -190,8 +190,8 @@ static void serve_warn_if_open_to_all(const struct server *server, const struct 
 		return;
 	cli_note(LOG_LVL_WARNING,
 		 "warning: %s asks for no secret, so every client that reaches this port may read "
-		 "and overwrite what is served; --secret-file admits only clients that know a "
-		 "secret, --addr 127.0.0.1 only this machine",
+		 "and overwrite the regions; --secret-file admits only clients that know a secret, "
+		 "--addr 127.0.0.1 only this machine",
 		 address_show(at, text));
 }
 

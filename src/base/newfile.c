@@ -48,7 +48,7 @@ int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress
 {
 	if (!watch || watch->step(watch->arg, progress))
 		return 0;
-	return error_set(err, ERROR_LOCAL, ECANCELED, "%s: given up in the middle, as asked",
+	return error_set(err, ERROR_LOCAL, ECANCELED, "%s: stopped before the end, as requested",
 			 progress->path);
 }
 
@@ -256,7 +256,7 @@ int newfile_settle(int fd, const char *path, struct error *err)
 {
 	int rc = fsync(fd) ? -errno : newfile_sync_name(fd, path);
 
-	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot put %s on the disk: %s", path,
+	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot write %s to its disk: %s", path,
 			      strerror(-rc))
 		  : 0;
 }

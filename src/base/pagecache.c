@@ -206,7 +206,7 @@ int pagecache_evict(int fd, const char *path, uint64_t *stay, struct error *err)
 	if (!rc)
 		rc = pagecache_leave_again(fd, cached, stay);
 	free(cached);
-	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot put %s on the disk: %s", path,
+	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot write %s to its disk: %s", path,
 			      strerror(-rc))
 		  : 0;
 }

@@ -28,7 +28,7 @@ static void launcher_usage(FILE *to)
 	      "\n"
 	      "Run a program that uses libibverbs and librdmacm on a software RNIC.\n"
 	      "  -p  only preload the library, for programs linked with them\n"
-	      "  -d  only put it in their place, for programs that load them by name\n"
+	      "  -d  only put the library in their place, for programs that load them by name\n"
 	      "  --iwarp  show an iWARP device; without it the device looks like RoCE v2\n"
 	      "See softrnic(1) and softrnic-verbs(7).\n",
 	      to);

@@ -61,19 +61,20 @@ void admission_note_refusal(struct server *s, enum hello_status status, const st
 	static const char *const reasons[HELLO_STATUS_COUNT] = {
 		[HELLO_BAD_VERSION] = "speaks another version of the protocol",
 		[HELLO_NO_REGION] = "wants an unknown region",
-		[HELLO_BUSY] = "is one more than may be served at a time",
-		[HELLO_BAD_REQUEST] = "sends no request that a client of rpma would send",
+		[HELLO_BUSY] = "exceeds the number of clients that may be served at a time",
+		[HELLO_BAD_REQUEST] = "sends a malformed request",
 		[HELLO_SECRET_NEEDED] = "offers no secret",
 		[HELLO_SECRET_UNUSED] = "offers a secret, and this server has none",
 		[HELLO_SECRET_WRONG] = "does not know the secret",
-		[HELLO_CHOOSE] = "names none of the regions",
-		[HELLO_BEING_WRITTEN] = "wants to write where another one writes",
-		[HELLO_BUSY_ADDRESS] = "is one more than may be served from one address",
+		[HELLO_CHOOSE] = "names no region, and the server has several",
+		[HELLO_BEING_WRITTEN] = "wants to write to a range that another client writes",
+		[HELLO_BUSY_ADDRESS] =
+			"exceeds the number of clients that may be served from one address",
 		[HELLO_FILE_REMOVED] = "wants to write to a file that was removed or renamed",
 		[HELLO_FILE_REPLACED] = "wants to write to a file that was replaced",
 		[HELLO_FILE_TRUNCATED] = "wants to write to a file that was truncated",
-		[HELLO_FILE_UNKNOWN] = "wants to write to a file that cannot be looked at",
-		[HELLO_FILE_UNRECORDED] = "wants to write what cannot be recorded",
+		[HELLO_FILE_UNKNOWN] = "wants to write to a file that cannot be checked",
+		[HELLO_FILE_UNRECORDED] = "wants to write, but its claim cannot be recorded",
 	};
 
 	s->refused++;

@@ -122,7 +122,8 @@ void clients_make_room(struct server *s, const char *addr)
 
 		if (s->opts->verbose)
 			server_note(s, LOG_LVL_NOTICE,
-				    "client %" PRIu64 " from %s has proved nothing and makes way",
+				    "client %" PRIu64
+				    " from %s has not proved the secret and is closed to make room",
 				    client->id, client->addr);
 		client_forget(s, client);
 	}

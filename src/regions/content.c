@@ -31,8 +31,9 @@ static void content_load(const struct server *s, struct region *r)
 		rc = file_record_load(&r->place, r->data.size, &record);
 	if (rc)
 		server_note(s, LOG_LVL_WARNING,
-			    "region '%s': nothing is known of what it holds: %s: %s", r->name,
-			    r->place.path, rc == -EILSEQ ? "it is damaged" : strerror(-rc));
+			    "region '%s': the record of its content cannot be read: %s: %s",
+			    r->name, r->place.path,
+			    rc == -EILSEQ ? "it is damaged" : strerror(-rc));
 	/* Forget a record of another file: on a file system that does not report when a file was
 	 * made, the new file may have the same inode number as a former file. */
 	if (s->opts->create &&
@@ -170,7 +171,7 @@ static int content_answer_taken(struct server *s, struct client *client)
 	}
 	server_note_limited(s, LOG_LVL_WARNING, &s->refusals[HELLO_TAKEN],
 			    "refused client %" PRIu64 " from %s: its claim %" PRIu64
-			    " of region '%s' does not hold any more",
+			    " of region '%s' is no longer valid",
 			    client->id, client->addr, client->begin.former.generation,
 			    client->region->name);
 	client->has_begun = false;
@@ -311,9 +312,10 @@ static void content_take_answer(struct server *s, struct region *r,
 				const struct lookup_answer *answer)
 {
 	if (answer->store_error)
-		server_note_limited(s, LOG_LVL_ERROR, &s->not_recorded,
-				    "region '%s': what it holds cannot be kept in %s: %s", r->name,
-				    r->place.path, strerror(answer->store_error));
+		server_note_limited(
+			s, LOG_LVL_ERROR, &s->not_recorded,
+			"region '%s': the record of its content cannot be written to %s: %s",
+			r->name, r->place.path, strerror(answer->store_error));
 	if (answer->ticket < r->store_ticket)
 		return; /* a later record is being stored */
 	r->store_ticket = 0;

@@ -35,8 +35,10 @@ static int file_claim_refuse(const struct rpma_file *f, const char *function, ui
 			     uint64_t to)
 {
 	if (!(f->flags & RPMA_FILE_UNCLAIMED) || f->claims || f->has_put)
-		return file_error_invalid(function, "the file was not opened with "
-						    "RPMA_FILE_UNCLAIMED, or has its part already");
+		return file_error_invalid(
+			function,
+			"the file was not opened with RPMA_FILE_UNCLAIMED, or has claimed its "
+			"range already");
 	if (from > to || to > f->length)
 		return file_error_invalid(function, "a part of the range is outside the file");
 	return 0;
@@ -116,8 +118,10 @@ static int file_put_end_check(const struct rpma_file *f, const char *function, u
 		return file_error_invalid(function, "rpma_file_put_begin() has not begun a put");
 	if (length > f->write_to ||
 	    (f->begin.length != HELLO_LENGTH_UNKNOWN && length != f->begin.length))
-		return file_error_invalid(function, "length is not that of the begin, or is "
-						    "greater than the region");
+		return file_error_invalid(
+			function,
+			"length differs from that of rpma_file_put_begin(), or is greater than the "
+			"region");
 	return 0;
 }
 

@@ -147,7 +147,7 @@ int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms)
 	lock_enter(&file->lock);
 	file->inside++;
 	if (!ticket || ticket > file->tickets)
-		rc = file_error_invalid(__func__, "nothing has that ticket");
+		rc = file_error_invalid(__func__, "no operation has that ticket");
 	else
 		rc = file_sync_look(file, ticket, timeout_ms);
 	return file_leave(file, rc);

@@ -37,11 +37,12 @@ static int file_verify_piece(struct rpma_file *f, const void *buf, size_t len, u
 	rc = file_wait(f, &f->completed, number, CLOCK_NEVER);
 	if (rc || rpma_digest_equal(&f->digest, &here))
 		return rc;
-	return file_error(RPMA_FILE_E_DIFFERS,
-			  "the bytes from %" PRIu64 " to %" PRIu64 " of region '%s' of %s are not "
-			  "those of the buffer: other bytes were written there, or its medium is "
-			  "broken",
-			  offset, offset + len, f->s.region.region, f->s.server);
+	return file_error(
+		RPMA_FILE_E_DIFFERS,
+		"the bytes from %" PRIu64 " to %" PRIu64
+		" of region '%s' of %s differ from the buffer: other bytes were written there, or "
+		"the server's medium is broken",
+		offset, offset + len, f->s.region.region, f->s.server);
 }
 
 static int file_verify(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
@@ -65,8 +66,9 @@ static int file_digest_check(const struct rpma_file *f, const char *function, ui
 		return file_error_invalid(function, "a part of the range is outside the file");
 	if (f->persists && f->caps & RPMA_CAP_VERIFY)
 		return 0;
-	return file_error(RPMA_E_NOSUPP, "%s cannot read back from a medium what region '%s' holds",
-			  f->s.server, f->s.region.region);
+	return file_error(RPMA_E_NOSUPP,
+			  "%s cannot read the bytes of region '%s' back from a medium", f->s.server,
+			  f->s.region.region);
 }
 
 /* Only one thread at a time requests a digest, because there is only one f->digest. */

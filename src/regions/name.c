@@ -51,9 +51,8 @@ static void name_note_lost(const struct server *s, const struct region *r, const
 {
 	server_note(
 		s, LOG_LVL_ERROR,
-		"region '%s': %s %s; what is written to it from now on would be lost, so writers "
-		"are refused until this server is started anew; a copy of the region saves what it "
-		"holds",
+		"region '%s': %s %s; bytes written to it from now on would be lost, so writers are "
+		"refused until this server is restarted; copy the region to save its content",
 		r->name, lookup_path(r->lookup), what);
 }
 
@@ -76,8 +75,8 @@ static void name_note_change(const struct server *s, const struct region *r,
 		break;
 	default:
 		server_note(s, LOG_LVL_ERROR,
-			    "region '%s': cannot look at %s: %s; writers are refused until this is "
-			    "over",
+			    "region '%s': cannot check %s: %s; writers are refused until the check "
+			    "succeeds",
 			    r->name, lookup_path(r->lookup), strerror(error));
 	}
 }

@@ -18,9 +18,9 @@ static int region_open(const struct server *s, struct region *r, const struct ma
 	if (r->data.cached)
 		server_note(
 			s, LOG_LVL_WARNING,
-			"region '%s': %s of %s stay in the page cache, as another program has "
-			"them mapped: if a write to the disk failed before, they are not there; "
-			"end that program and serve the file again to be sure",
+			"region '%s': %s of %s stay in the page cache, because another program has "
+			"mapped them: if an earlier write to the disk failed, they are not on the "
+			"disk; end that program and serve the file again to be sure",
 			r->name, text_size(r->data.cached).text, r->path);
 	rc = mapfile_open_scratch(&r->scratch, opts->path, SERVER_SCRATCH, err);
 	if (rc)
@@ -128,9 +128,9 @@ static int region_check_durability(const struct server *s, const struct region *
 	if (r->is_memory)
 		return error_set(
 			err, ERROR_LOCAL, EMEDIUMTYPE,
-			"the memory of region '%s' cannot be persisted: it is no shared "
-			"mapping of a file with a medium behind it, or nothing writes back "
-			"what this RDMA device puts there",
+			"the memory of region '%s' cannot be persisted: it is no shared mapping of "
+			"a file with a medium behind it, or bytes that this RDMA device writes "
+			"there are not written back",
 			r->name);
 	if (r->data.durability == RPMA_DURABILITY_VOLATILE)
 		return error_set(
@@ -138,10 +138,11 @@ static int region_check_durability(const struct server *s, const struct region *
 			"%s is on a file system in volatile memory, nothing there survives "
 			"a restart",
 			r->path);
-	return error_set(err, ERROR_LOCAL, EMEDIUMTYPE,
-			 "nothing writes back what this RDMA device puts into %s; "
-			 "RPMA_PROVIDER=softrnic does",
-			 r->path);
+	return error_set(
+		err, ERROR_LOCAL, EMEDIUMTYPE,
+		"bytes that this RDMA device writes to %s are not written back to the medium; with "
+		"RPMA_PROVIDER=softrnic they are",
+		r->path);
 }
 
 /*

@@ -33,7 +33,7 @@ static int session_refused(const struct session *s, const struct session_opts *o
 		[HELLO_BUSY_ADDRESS] = "serves as many clients from this address as it may; "
 				       "try again later",
 		[HELLO_SECRET_NEEDED] =
-			"asks for a secret: give the secret file that it was started with "
+			"requires a secret: give the secret file that it was started with "
 			"(--secret-file, or secret_file of a program's options)",
 		[HELLO_SECRET_UNUSED] = "serves without a secret and proves none: give no "
 					"secret file, or start it with one",

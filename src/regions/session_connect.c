@@ -104,10 +104,11 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
 	switch (rc) {
 	case CONNECT_REFUSED:
-		return error_set(err, ERROR_REFUSED, HELLO_BUSY,
-				 "%s rejects the connection without a reason: it is busy with many "
-				 "others, or no server of regions",
-				 s->server);
+		return error_set(
+			err, ERROR_REFUSED, HELLO_BUSY,
+			"%s rejects the connection without a reason: it is busy with many other "
+			"clients, or it is not an 'rpma serve'",
+			s->server);
 	/* the other end refused, or accepted and disconnected immediately; it may be a program of
 	 * another kind */
 	case RPMA_E_AGAIN:

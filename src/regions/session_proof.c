@@ -19,7 +19,7 @@ static int proof_check_grant(struct session *s, const struct secret *secret,
 
 	if (!hello_grant_decode(in, len, &grant) || grant.reply.version != HELLO_VERSION)
 		return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
-				 "%s answers the proof with something else", s->server);
+				 "%s answers the proof with an unexpected message", s->server);
 	if (grant.reply.status == HELLO_SECRET_WRONG)
 		return error_set(err, ERROR_REFUSED, HELLO_SECRET_WRONG,
 				 "the secrets differ: %s does not accept the proof; both ends need "

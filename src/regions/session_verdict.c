@@ -23,20 +23,20 @@ int session_file_is_lost(const struct session *s, enum hello_status status, stru
 	if (status == HELLO_FILE_UNRECORDED)
 		return error_set(
 			err, ERROR_REFUSED, (int)status,
-			"%s cannot keep beside the file of region '%s' what it holds and which "
-			"client writes it; its log says more",
+			"%s cannot write the record of region '%s', which is beside the region's "
+			"file; its log has the reason",
 			s->server, s->region.region);
 	if (status == HELLO_FILE_UNKNOWN)
 		return error_set(
 			err, ERROR_REFUSED, (int)status,
-			"%s cannot look at the file of region '%s', so it is unknown whether "
-			"what is written would be found; its log says more",
+			"%s cannot check the file of region '%s', so bytes written to it might be "
+			"lost; its log has the reason",
 			s->server, s->region.region);
-	return error_set(err, ERROR_REFUSED, (int)status,
-			 "the file of region '%s' of %s %s while it was served: what is written "
-			 "there would be lost; save what it holds by reading it, then start the "
-			 "server anew",
-			 s->region.region, s->server, reasons[status]);
+	return error_set(
+		err, ERROR_REFUSED, (int)status,
+		"the file of region '%s' of %s %s while it was served: bytes written there would "
+		"be lost; read the region to save its content, then restart the server",
+		s->region.region, s->server, reasons[status]);
 }
 
 static int verdict_check(struct session *s, const uint8_t *in, size_t len, struct error *err)
@@ -45,9 +45,10 @@ static int verdict_check(struct session *s, const uint8_t *in, size_t len, struc
 
 	if (!hello_verdict_decode(in, len, &status) ||
 	    (status != HELLO_OK && (status < HELLO_BEING_WRITTEN || status >= HELLO_TAKEN)))
-		return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
-				 "%s does not say whether what was written will be found",
-				 s->server);
+		return error_set(
+			err, ERROR_REFUSED, HELLO_BAD_REQUEST,
+			"%s does not report whether the file of the region is still in place",
+			s->server);
 	return status == HELLO_OK ? 0 : session_file_is_lost(s, status, err);
 }
 
@@ -57,7 +58,7 @@ int session_take_verdict(struct session *s, size_t len, struct error *err)
 
 	return rc ? rc
 		  : error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
-			      "%s answers what was not asked", s->server);
+			      "%s sent an answer without a request", s->server);
 }
 
 static int verdict_ask(struct session *s, size_t question_len, struct error *err)
@@ -98,15 +99,15 @@ static int verdict_is_taken(const struct session *s, const struct hello_begin *b
 		return error_set(
 			err, ERROR_REFUSED, HELLO_TAKEN,
 			"%s does not know claim %" PRIu64
-			" of region '%s' any more: it was started "
-			"anew without a record of it, or serves another file; close the file, "
-			"open it anew and read it before writing",
+			" of region '%s' any more: it was restarted without a record of it, or "
+			"serves another file; close the file, open it again and read it before "
+			"writing",
 			s->server, begin->former.generation, s->region.region);
 	verdict_show_time(begun->made_ns, when, sizeof(when));
 	return error_set(err, ERROR_REFUSED, HELLO_TAKEN,
 			 "another writer has taken over region '%s' of %s: claim %" PRIu64
 			 ", made %s, is newer than claim %" PRIu64
-			 "; close the file, open it anew and read it before writing",
+			 "; close the file, open it again and read it before writing",
 			 s->region.region, s->server, begun->claim.generation, when,
 			 begin->former.generation);
 }
@@ -124,7 +125,8 @@ static bool verdict_is_claim(const struct hello_begin *begin, const struct hello
 static int verdict_is_no_answer(const struct session *s, struct error *err)
 {
 	return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
-			 "%s does not say whether the region may be written", s->server);
+			 "%s does not report whether this client may write to the region",
+			 s->server);
 }
 
 static int verdict_take_begun(struct session *s, const struct hello_begin *begin,

@@ -41,12 +41,12 @@ int session_check(const struct session *s, const struct ibv_wc *wc, struct error
 	if (wc->status == IBV_WC_SUCCESS)
 		return 0;
 	if (session_memory_is_gone(s, wc))
-		return error_set(err, ERROR_FAILED, EFAULT,
-				 "the memory behind region '%s' of %s is gone: its file was "
-				 "truncated while it was served, or a disk is full; save what the "
-				 "region still holds by reading it, make room or the file as large "
-				 "as it was, then start the server anew",
-				 s->region.region, s->server);
+		return error_set(
+			err, ERROR_FAILED, EFAULT,
+			"the memory behind region '%s' of %s is gone: its file was truncated while "
+			"it was served, or a disk is full; read the region to save what is left, "
+			"free disk space or restore the file's size, then restart the server",
+			s->region.region, s->server);
 	rpma_wc_explain(s->conn, wc, why, sizeof(why));
 	return error_set(err, ERROR_FAILED, 0, "%s: %s", s->server, why);
 }

@@ -49,10 +49,11 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 	case RPMA_REJECTION_NO_LISTENER:
 		return "no program listens there: does the server run?";
 	case RPMA_REJECTION_REFUSED:
-		return "the application there refused: see what it logs, and "
+		return "the application there refused: see its log, and "
 		       "rpma_conn_get_private_data()";
 	case RPMA_REJECTION_CLOSED:
-		return "what listens there accepted TCP, then ended or reset it without an answer: is it an "
+		return "the program that listens there accepted TCP, then ended or reset it "
+		       "without an answer: is it an "
 		       "RDMA server, and what does it log?";
 	case RPMA_REJECTION_UNKNOWN:
 	case RPMA_REJECTION_NONE:
@@ -87,7 +88,7 @@ static const char *conn_event_reason(int err)
 {
 	switch (err) {
 	case EPROTONOSUPPORT:
-		return "what listens there does not speak iWARP";
+		return "the program that listens there does not speak iWARP";
 	case ETIME:
 		return "the other end accepted the TCP connection, and then sent no answer in time";
 	default:

@@ -102,7 +102,7 @@ static int ep_request_take(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 	const struct provider *prov = ep->peer->prov;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-		LOG_ERROR("an event that is no connection request came to the endpoint: %s",
+		LOG_ERROR("the endpoint received an event that is no connection request: %s",
 			  prov->event_str(event->event));
 		prov->ack_cm_event(event);
 		return RPMA_E_INVAL;

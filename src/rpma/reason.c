@@ -38,7 +38,7 @@ static const struct meaning *reason_find(const struct meaning *table, uint32_t v
 }
 
 #define SEE_LOG "the logs of both ends say more"
-#define LOST    "connect again, and repeat what was not completed or not flushed"
+#define LOST    "connect again, and repeat the operations that were not completed or not flushed"
 
 /* Texts for devices that report only the status of a completion. */
 static const struct meaning statuses[] = {
@@ -51,13 +51,13 @@ static const struct meaning statuses[] = {
 	{IBV_WC_BAD_RESP_ERR, "the other end sent a response that fits no request", SEE_LOG},
 	{IBV_WC_LOC_ACCESS_ERR, "the other end has no right to this end's memory",
 	 "check the usage with which the region was registered"},
-	{IBV_WC_REM_INV_REQ_ERR, "the other end does not take such a request", SEE_LOG},
+	{IBV_WC_REM_INV_REQ_ERR, "the other end does not accept such a request", SEE_LOG},
 	{IBV_WC_REM_ACCESS_ERR, "the other end permits no such access",
 	 "check the range, and that the region is still registered there for this use"},
 	{IBV_WC_REM_OP_ERR, "the other end could not carry it out", SEE_LOG},
 	{IBV_WC_RETRY_EXC_ERR, "the other end does not answer", LOST},
 	{IBV_WC_RNR_RETRY_EXC_ERR, "the other end had no receive for a message",
-	 "receive there before it is sent"},
+	 "post a receive there before the message is sent"},
 	{0, NULL, NULL}};
 
 /* Texts for the codes of a Terminate: layer << 12 | type << 8 | code (RFC 5040 s4.8, RFC 5041 s8,
@@ -68,7 +68,7 @@ static const struct meaning statuses[] = {
 #define DOMAIN    "the region does not belong to the peer object of this connection"
 #define ANEW      "the region may have been deregistered: get a new descriptor"
 static const struct meaning terminates[] = {
-	{0x0000, "a local failure, such as memory that vanished", SEE_LOG},
+	{0x0000, "a local failure, such as memory that is no longer mapped", SEE_LOG},
 	{0x0100, NO_REGION, ANEW},
 	{0x0101, RANGE ", or the memory there is gone",
 	 "check it against rpma_mr_remote_get_size(), and the size of the file behind the region"},
@@ -82,11 +82,11 @@ static const struct meaning terminates[] = {
 	{0x1101, RANGE, "check offset and length against rpma_mr_remote_get_size()"},
 	{0x1102, DOMAIN, "register it with the peer object that made the connection"},
 	{0x1103, RANGE ", it wraps around", "check offset and length"},
-	{0x1202, "a message came for which there was no receive",
-	 "receive before it is sent, and count the receives"},
+	{0x1202, "a message arrived for which no receive was posted",
+	 "post a receive before each message is sent"},
 	{0x1205, "a message was longer than the memory to receive it",
 	 "receive into larger memory"},
-	{0x2002, "the checksum of what came was wrong",
+	{0x2002, "the checksum of received bytes was wrong",
 	 "look for a faulty network card or switch, then connect again"},
 	{0, NULL, NULL}};
 
@@ -102,10 +102,11 @@ static const struct meaning links[] = {
 static const struct meaning locals[] = {
 	{EFAULT, "memory of this process is not accessible", "its file may have been truncated"},
 	{EACCES, "the local region is not registered, or not for this use",
-	 "register it with the RPMA_MR_USAGE_ that the operation needs, and for as long"},
+	 "register it with the RPMA_MR_USAGE_ that the operation needs, and keep it registered "
+	 "until the operation completes"},
 	{ERANGE, "the local range is not inside its region", "check offset and length"},
 	{EOVERFLOW, "the completion queue overflowed",
-	 "make it larger with rpma_conn_cfg_set_cq_size(), or collect sooner"},
+	 "make it larger with rpma_conn_cfg_set_cq_size(), or collect completions sooner"},
 	{EMSGSIZE, "a message was longer than the memory to receive it",
 	 "receive into larger memory"},
 	{0, NULL, NULL}};
@@ -152,8 +153,8 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 	case RPMA_REASON_WRITE_BACK:
 		reason_format_errno(
 			text, size, "the target could not write to its medium", code,
-			"what was written since the last successful flush may be lost; repair "
-			"that, then open, map and register the file there again");
+			"bytes written since the last successful flush may be lost; repair the "
+			"medium, then open, map and register the file there again");
 		return;
 	case RPMA_REASON_VOLATILE:
 		snprintf(text, size,
@@ -162,11 +163,10 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 			 "RPMA_STRICT_PERSIST=0 at both ends to take visible bytes for durable");
 		return;
 	case RPMA_REASON_GONE:
-		snprintf(
-			text, size,
-			"the range is not accessible: it lies past the end of its file, or its region was "
-			"deregistered before it was flushed; look at the size of the target's "
-			"file");
+		snprintf(text, size,
+			 "the range is not accessible: it lies past the end of its file, or its "
+			 "region was deregistered before it was flushed; look at the size of the "
+			 "target's file");
 		return;
 	case RPMA_REASON_TERMINATE_IN:
 		reason_format_terminate(text, size, "the other end refused", code, "");

@@ -235,7 +235,8 @@ static void it_is_known_that_what_listens_hung_up(void **state)
 	dial(&d, port);
 	expect_rejection(
 		&d, RPMA_REJECTION_CLOSED,
-		"no connection (status -104): what listens there accepted TCP, then ended or reset it");
+		"no connection (status -104): the program that listens there accepted TCP, then "
+		"ended or reset it");
 	shutdown(fd, SHUT_RDWR);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	OK(rpma_peer_delete(&d.peer));
@@ -276,7 +277,8 @@ static void a_port_of_another_protocol_is_called_so(void **state)
 	SOFTRNIC_ONLY();
 	fd = tcp_port(8, port);
 	assert_int_equal(pthread_create(&thread, NULL, greet_all, &fd), 0);
-	expect_open(port, 5000, RPMA_E_NOSUPP, "what listens there does not speak iWARP");
+	expect_open(port, 5000, RPMA_E_NOSUPP,
+		    "the program that listens there does not speak iWARP");
 	shutdown(fd, SHUT_RDWR);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(fd);

@@ -48,8 +48,9 @@ void admission_count_violation(const struct link_addr *peer, uint64_t now)
 	pthread_mutex_unlock(&lock);
 	if (waits && !waited)
 		LOG_WARNING_LIMITED(
-			"an address has accessed memory that it has no right to %d times: its "
-			"new connections are held back (see SOFTRNIC_VIOLATIONS_PER_S)",
+			"connections from one address have accessed memory without permission %d "
+			"times: new connections from this address are delayed (see "
+			"SOFTRNIC_VIOLATIONS_PER_S)",
 			RATE_LIMIT_BURST);
 }
 

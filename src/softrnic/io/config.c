@@ -125,7 +125,7 @@ static void config_read_shm_uids(void)
 		s = *end ? end + 1 : end;
 	}
 	if (s && *s)
-		LOG_WARNING("SOFTRNIC_SHM_UIDS: only the first %d users count", CONFIG_UIDS_MAX);
+		LOG_WARNING("SOFTRNIC_SHM_UIDS: only the first %d users are used", CONFIG_UIDS_MAX);
 }
 
 static uid_t config_overflow_uid(void)

@@ -80,10 +80,11 @@ static int origin_join(struct conn *c, const uint8_t *instance)
 	rand_bytes(fresh, sizeof(fresh));
 	ret = former_join(&formers, &c->initiator.former, instance, fresh, &dropped);
 	if (dropped)
-		LOG_WARNING_LIMITED("connections were given up to more than %u processes: what was "
-				    "given up to the oldest one is forgotten, and is not ended at "
-				    "the next connect to it",
-				    FORMER_TARGETS_MAX);
+		LOG_WARNING_LIMITED(
+			"this process has given up connections to more than %u processes: those to "
+			"the oldest one are forgotten, so the next connect to that process does "
+			"not end them there",
+			FORMER_TARGETS_MAX);
 	return ret;
 }
 

@@ -23,8 +23,10 @@ bool conn_plain_request(struct conn *carrier, struct meet_data *data)
 	if (!meet_data_decode(remote->pdata, remote->pdata_len, data, &why) && !data->reason &&
 	    data->path_mtu && stream_peer_consents(carrier->stream))
 		return true;
-	LOG_NOTICE_LIMITED("connection %p: no request of a queue pair: %s", (void *)carrier,
-			   why ? why : "it is no request, or without consent");
+	LOG_NOTICE_LIMITED(
+		"connection %p: its private data are no request of a queue pair: %s",
+		(void *)carrier,
+		why ? why : "it is no request, or the peer does not consent to the extensions");
 	return false;
 }
 

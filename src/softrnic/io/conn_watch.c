@@ -296,7 +296,7 @@ static void watch_end_expiry(uint64_t now, bool look)
 		is_set = watch_set(now, now + 2 * alarm_pace(&watch.alarm, POLICY_WAITS));
 	pthread_mutex_unlock(&watch.lock);
 	if (!is_set)
-		LOG_ERROR("no timer: a connection that is polled no more may stall");
+		LOG_ERROR("cannot set a timer: a connection that is no longer polled may stall");
 }
 
 static void watch_on_alarm(struct eng_source *src, unsigned ready)

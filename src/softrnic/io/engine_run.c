@@ -272,6 +272,7 @@ void leader_run(struct eng_runner *me)
 		me->n = leader_wait(me, now, until);
 	}
 	if (me->overdue)
-		LOG_INFO("the progress thread waited in a callback: another one has taken over");
+		LOG_INFO("the progress thread waited in a callback, so another thread has taken "
+			 "over");
 	me->overdue = false;
 }

@@ -211,7 +211,8 @@ int link_udp_send(struct link_udp *u, const struct ud_packet *packets, int n)
 	}
 	if (errno == EAGAIN)
 		return -EAGAIN;
-	LOG_NOTICE_LIMITED("a datagram is lost, as this host cannot send it: %s", strerror(errno));
+	LOG_NOTICE_LIMITED("a datagram is lost, because this host cannot send it: %s",
+			   strerror(errno));
 	return 1;
 }
 

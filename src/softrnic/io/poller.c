@@ -117,7 +117,9 @@ static int poller_epoll(struct poller *p, struct epoll_event *got, uint64_t unti
  */
 static void poller_end(void)
 {
-	LOG_ERROR("the application has closed descriptors of librpma: its connections stand still");
+	LOG_ERROR(
+		"the application has closed descriptors of librpma: its connections no longer make "
+		"progress");
 	for (;;)
 		pause();
 }

@@ -153,6 +153,6 @@ int ext_hello_decode(const void *buf, size_t len, struct ext_hello *hello, const
 
 	*hello = (struct ext_hello){.max_ulpdu = MPA_ULPDU_MAX};
 	ext_word_get(&c, &word);
-	*why = word.kind == EXT_HELLO && !c.bad ? hello_get(&c, hello) : "it is none";
+	*why = word.kind == EXT_HELLO && !c.bad ? hello_get(&c, hello) : "it is not a HELLO";
 	return *why ? -EBADMSG : 0;
 }

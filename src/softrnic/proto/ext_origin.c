@@ -68,7 +68,7 @@ static const char *origin_get(struct rcursor *c, uint32_t arg, struct ext_origin
 	if (!origin->serial)
 		return "it has no serial number";
 	if (!origin->asks && (origin->n || origin->has_owner))
-		return "it names others, and does not ask";
+		return "it names connections, but does not ask to end them";
 	return origin_get_ranges(c, origin) ? NULL : "a range is out of order";
 }
 
@@ -81,7 +81,7 @@ int ext_origin_decode(const void *buf, size_t len, struct ext_origin *origin, co
 	ext_word_get(&c, &word);
 	*why = word.kind == EXT_ORIGIN && !c.bad && len <= EXT_MAX
 		       ? origin_get(&c, word.arg, origin)
-		       : "it is none";
+		       : "it is not an Origin";
 	return *why ? -EBADMSG : 0;
 }
 

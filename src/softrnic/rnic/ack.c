@@ -113,9 +113,9 @@ static void ack_take(struct qp *qp, const struct rx_seg *seg, uint64_t count, ui
 	if (!a->on) {
 		ack_refuse(qp, seg, "this end did not ask for it", count);
 	} else if (count < a->came) {
-		ack_refuse(qp, seg, "there was one of more", count);
+		ack_refuse(qp, seg, "an earlier Ack had a higher number", count);
 	} else if (!ack_cover(qp, count)) {
-		ack_refuse(qp, seg, "so many were not sent", count);
+		ack_refuse(qp, seg, "fewer messages were sent", count);
 	} else {
 		a->came = count;
 		qp->sq.proven = a->next > qp->sq.proven ? a->next : qp->sq.proven;

@@ -98,7 +98,7 @@ static enum rx_verdict hello_whole(struct qp *qp, struct rx_seg *seg, const uint
 	const char *why;
 
 	if (!qp->hello.missing)
-		hello_refuse(qp, seg, "it is the second one");
+		hello_refuse(qp, seg, "it is the second HELLO of the connection");
 	else if (ext_hello_decode(bytes, seg->payload, &peer, &why))
 		hello_refuse(qp, seg, why);
 	else

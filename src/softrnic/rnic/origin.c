@@ -131,7 +131,7 @@ static enum rx_verdict origin_whole(struct qp *qp, struct rx_seg *seg, const uin
 	const char *why;
 
 	if (!origin_is_in_turn(qp)) {
-		origin_refuse(qp, seg, "it comes out of turn");
+		origin_refuse(qp, seg, "it was sent out of order");
 		return RX_FAULT;
 	}
 	o->came = malloc(sizeof(*o->came));
@@ -167,7 +167,7 @@ static enum rx_verdict origin_whole_answer(struct qp *qp, struct rx_seg *seg, co
 	struct qp_origin *o = &qp->origin;
 
 	if (!qp->stream.initiates || !o->asked || o->out || o->answered) {
-		origin_refuse(qp, seg, "it is an answer without a question");
+		origin_refuse(qp, seg, "it is a reply without a request");
 		return RX_FAULT;
 	}
 	ext_answer_decode(bytes, seg->payload, &o->answer);
@@ -190,7 +190,7 @@ static enum rx_verdict origin_whole_leave(struct qp *qp, struct rx_seg *seg, con
 {
 	qp->origin.peer_leaves = true;
 	if (!qp->stream.initiates)
-		origin_refuse(qp, seg, "a Leave of an initiator");
+		origin_refuse(qp, seg, "it is a Leave from an initiator");
 	return RX_DONE;
 }
 

@@ -204,7 +204,7 @@ void qp_tx_let_go(struct qp *qp, const struct mr *mr)
 {
 	if (!qp->tx.batch || !tx_batch_own(qp->tx.batch, mr))
 		return;
-	qp_fault_local(qp, EFAULT, "the source of a half-sent message is gone");
+	qp_fault_local(qp, EFAULT, "the source of a partly sent message was deregistered");
 	qp->fault.shut = true;
 }
 

@@ -103,8 +103,9 @@ static void stream_on_frame(struct stream *s, uint64_t now)
 	else if (len < 0)
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -len, "malformed start-up frame");
 	else if (start.reply != initiator) /* both ends are initiators, or both are responders */
-		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, EPROTO,
-				      "start-up frame of the other kind");
+		stream_startup_failed(
+			s, STREAM_EV_CONNECT_ERROR, EPROTO,
+			"start-up frame of the same role: both ends connect, or both accept");
 	else if (initiator)
 		stream_initiator_on_reply(s, &start, pdata, now);
 	else
@@ -144,7 +145,7 @@ void stream_warn_pdata(const struct stream *s, uint8_t len)
 {
 	if (len > PDATA_OTHERS && !s->agreed.consent)
 		LOG_WARNING_LIMITED(
-			"stream %p: %u bytes of private data: peers other than this one's kind "
+			"stream %p: %u bytes of private data: peers that do not run this software "
 			"refuse more than %d",
 			(const void *)s, len, PDATA_OTHERS);
 }

@@ -151,7 +151,7 @@ static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 
 static void stream_refuse_reply(struct stream *s, unsigned error, bool markers, uint64_t now)
 {
-	LOG_ERROR("stream %p: the reply is of no use: %s", (void *)s, term_str(error));
+	LOG_ERROR("stream %p: the reply cannot be used: %s", (void *)s, term_str(error));
 	stream_frame_put_terminate(s, error, markers);
 	s->deadline = stream_after(now, s->cfg.drain_ns);
 	stream_set_state(s, STREAM_CLOSING, "negotiation failed");

@@ -431,9 +431,9 @@ void stream_on_time(struct stream *s, uint64_t now, struct stream_update *u)
 	stream_settle(s, now);
 	if (s->hold_notice <= now) {
 		LOG_NOTICE_LIMITED(
-			"stream %p: work is held back since a second: the peer is not of our kind, and "
-			"MPA (RFC 5044 s7.1.2) forbids the accepting side to send before the "
-			"connecting side has; let the connecting side send first",
+			"stream %p: work has waited for one second: the peer does not run this "
+			"software, and MPA (RFC 5044 s7.1.2) forbids the accepting side to send "
+			"before the connecting side has sent; let the connecting side send first",
 			(void *)s);
 		s->hold_explained = true;
 		s->hold_notice = CLOCK_NEVER;

@@ -49,7 +49,8 @@ static void stall_look(struct stream *s, uint64_t now)
 	const struct stream_host *host = s->cfg.host;
 
 	if (host->has_ended && host->has_ended(s->cfg.owner)) {
-		LOG_INFO("stream %p: the peer's FIN is behind Sends without a receive", (void *)s);
+		LOG_INFO("stream %p: the peer's FIN follows Sends for which no receive is posted",
+			 (void *)s);
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 	} else if (stall_outlasts_a_drain(s, now)) {
 		qp_rx_widen(s->qp);

@@ -140,7 +140,7 @@ static void pages_that_another_program_has_mapped_are_reported(void **state)
 	assert_true(addr != MAP_FAILED);
 	assert_int_equal(*(volatile char *)addr, 'a');
 	line = start("");
-	if (!strstr(line, "of disk/data stay in the page cache, as another program"))
+	if (!strstr(line, "of disk/data stay in the page cache, because another program"))
 		fail_msg("%s", line);
 	stop(SIGTERM);
 	munmap(addr, BLOCK);

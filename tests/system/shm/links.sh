@@ -77,7 +77,7 @@ test_an_unknown_user_of_a_name_space_of_users_stays_on_tcp() {
 	need unshare -U
 	serve pool --create --size 1M
 	by TCP unshare -U
-	because "the peer is of another user" unshare -U
+	because "the peer belongs to another user" unshare -U
 	SOFTRNIC_SHM_UIDS=0,65534 by TCP unshare -U
 	bytes_go_there_and_back unshare -U
 }
@@ -90,7 +90,7 @@ test_another_user_stays_on_tcp() {
 	}
 	serve pool --create --size 1M
 	by TCP as_other
-	because "the peer is of another user" as_other
+	because "the peer belongs to another user" as_other
 	bytes_go_there_and_back as_other
 	[ ! -s serve.err ] || fail "the server says something"
 }
@@ -127,7 +127,7 @@ test_another_name_space_of_networks_stays_on_tcp() {
 	wait_until 20 test -s forward.out || fail "nothing forwards"
 	where=127.0.0.1:$(cat forward.out)
 	by TCP
-	because "the peer's Unix socket is not of this network name space"
+	because "the peer's Unix socket is not of this network namespace"
 	bytes_go_there_and_back
 	[ ! -s serve.err ] || fail "the server says something"
 }

@@ -14,7 +14,7 @@ test_wrong_command_lines_exit_with_2() {
 	expect 2 "unrecognized option '--bogus'" "$rpma" info --bogus
 	expect 2 'expected one operand at most' "$rpma" info a b
 	expect 2 "'host:0': the port is not a number" "$rpma" info host:0
-	expect 2 "'host:pool': no region is asked for here" "$rpma" info host:pool
+	expect 2 "'host:pool' names a region, but this command takes a server" "$rpma" info host:pool
 	expect 2 'too many operands' "$rpma" put a b c
 	expect 2 "'host:0': the port is not a number" "$rpma" put a host:0
 	expect 2 "'host:65536': the port is not a number" "$rpma" put a host:65536
@@ -65,7 +65,7 @@ while True:
 test_a_port_of_another_program_is_called_so() {
 	foreign 'SSH-2.0-x
 '
-	expect 4 "cannot connect to $foreign: .*what listens there does not speak iWARP" "$rpma" ls "$foreign"
+	expect 4 "cannot connect to $foreign: .*the program that listens there does not speak iWARP" "$rpma" ls "$foreign"
 	foreign ''
 	expect 4 "$foreign does not answer: .*accepted the TCP connection, and then sent no answer" "$rpma" ls -t 1 "$foreign"
 }

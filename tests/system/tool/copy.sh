@@ -259,7 +259,7 @@ test_a_get_from_a_truncated_file_says_what_happened() {
 	truncate -s 4096 region
 	end_get
 	[ "$rc" = 5 ] || fail "get exits with $rc: $(cat err)"
-	grep -q "the memory behind region 'region' of $where is gone: its file was truncated while it was served, or a disk is full; save what .* start the server anew" err ||
+	grep -q "the memory behind region 'region' of $where is gone: its file was truncated while it was served, or a disk is full; read the region .* restart the server" err ||
 		fail "get says: $(cat err)"
 	! grep -q 'Terminate' err || fail "get says: $(cat err)"
 }

@@ -106,7 +106,7 @@ test_refusals_say_why() {
 	expect_reply 'REFUSED: .*serves without a secret' a "open $where 0 0 0 10000 secret"
 	stop_server
 	serve pool --secret-file secret
-	expect_reply 'REFUSED: .*asks for a secret' a open "$where"
+	expect_reply 'REFUSED: .*requires a secret' a open "$where"
 	expect_reply 'ok$' a "open $where 0 0 0 10000 secret"
 	expect_reply 'ok$' a write 0 10 s
 	expect_reply 'ok$' a close
@@ -203,7 +203,7 @@ test_a_writer_that_another_one_followed_is_refused() {
 	expect_reply 'TAKEN: ' a reopen
 	expect_reply '1: 4096\+4096$' a undecided
 	expect_reply '1$' a generation
-	grep -q "refused client .*: its claim 1 of region 'pool' does not hold any more" serve.err ||
+	grep -q "refused client .*: its claim 1 of region 'pool' is no longer valid" serve.err ||
 		fail "the server's log: $(cat serve.err)"
 	# The same must hold after another server has taken over.
 	kill_server
@@ -306,7 +306,7 @@ test_a_lost_record_lets_no_client_go_on() {
 		expect_reply 'LOST' a sync
 		eval "$damage" 2>/dev/null
 		serve_at_same_port pool
-		expect_reply "TAKEN: .*does not know claim 1 of region 'pool' any more: it was started anew" a reopen
+		expect_reply "TAKEN: .*does not know claim 1 of region 'pool' any more: it was restarted" a reopen
 		expect_reply 'TAKEN' a close
 	done
 }
@@ -338,8 +338,8 @@ alone_test_a_full_disk_keeps_no_writer_out() {
 	start_filer a
 	start_filer b
 	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
-	expect_reply 'REFUSED: .*cannot keep beside the file' a open-volatile "$where"
-	grep -q "region 'pool': what it holds cannot be kept in .*/pool.rpma: No space left on device" serve.err ||
+	expect_reply 'REFUSED: .*cannot write the record of region' a open-volatile "$where"
+	grep -q "region 'pool': the record of its content cannot be written to .*/pool.rpma: No space left on device" serve.err ||
 		fail "the server's log: $(cat serve.err)"
 	rm disk/filler
 	expect_reply 'ok$' a open-volatile "$where" 0 0 20000

@@ -131,7 +131,7 @@ test_a_file_that_was_changed_elsewhere_is_not_returned() {
 	expect_ok "$rpma" put sent "$where:pool"
 	echo precious >back
 	printf x | dd of=pool bs=1 seek=499999 conv=notrunc status=none
-	expect 1 "verification failed: what region 'pool' of $where holds is not the file that was put there" \
+	expect 1 "verification failed: region 'pool' of $where does not hold the file that was put there" \
 		"$rpma" get "$where:pool" back
 	[ "$(cat back)" = precious ] || fail "the target was replaced"
 	expect_ok "$rpma" get --offset 0 "$where:pool" back
@@ -175,7 +175,7 @@ test_a_put_that_failed_says_how_far_it_came_and_leaves_no_old_file() {
 	local acked
 	fail_put
 	grep -v ' librpma: ' err >lines
-	grep -qE "; all is flushed up to offset $acked; --resume goes on from there$" lines || fail "put says: $(cat lines)"
+	grep -qE "; all bytes are flushed up to offset $acked; --resume goes on from there$" lines || fail "put says: $(cat lines)"
 	[ "$(wc -l <lines)" = 1 ] || fail "not one line: $(cat lines)"
 	cmp -n "$acked" sent pool || fail "acknowledged bytes are missing"
 	serve pool
@@ -192,7 +192,7 @@ test_a_failed_put_of_bytes_or_of_a_stream_offers_no_resume() {
 	begin_put --offset 5
 	kill_server
 	end_put
-	grep -qE "; all is flushed up to offset $acked$" err || fail "put says: $(cat err)"
+	grep -qE "; all bytes are flushed up to offset $acked$" err || fail "put says: $(cat err)"
 	serve pool
 	mkfifo stream
 	"$rpma" put - "$where:pool" <stream >out 2>err &
@@ -232,7 +232,7 @@ test_resume_refuses_another_file() {
 	expect 2 'resume does not go with --offset' "$rpma" put --resume -o 5 sent "$where:pool"
 	expect 2 'resume does not go with --no-verify' "$rpma" put --resume --no-verify sent "$where:pool"
 	"$rpma" put --resume - "$where:pool" < <(cat sent) >out 2>err && fail "a stream cannot be resumed"
-	grep -q 'only a file can be read from its middle on' err || fail "says: $(cat err)"
+	grep -q 'standard input and pipes cannot be read from an offset on' err || fail "says: $(cat err)"
 	expect_ok "$rpma" put --resume sent "$where:pool"
 	holds pool sent
 }
@@ -327,7 +327,7 @@ test_a_record_that_is_damaged_or_of_another_file_is_worth_nothing() {
 		printf '\377' | dd of=pool.rpma bs=1 seek=$at conv=notrunc status=none
 		serve pool
 		holds_bytes pool
-		grep -q "nothing is known of what it holds: .*pool.rpma: it is damaged" serve.err || fail "says: $(cat serve.err)"
+		grep -q "the record of its content cannot be read: .*pool.rpma: it is damaged" serve.err || fail "says: $(cat serve.err)"
 		stop_server
 	done
 	head -c 83 good >pool.rpma
@@ -365,8 +365,8 @@ test_a_record_that_cannot_be_stored_refuses_the_put_and_keeps_the_file() {
 	expect_ok "$rpma" put sent "$where:pool"
 	rm pool.rpma
 	mkdir -p pool.rpma/x
-	expect 5 "cannot keep beside the file of region 'pool' what it holds" "$rpma" put other "$where:pool"
-	grep -q "what it holds cannot be kept in .*pool.rpma" serve.err || fail "the server says: $(cat serve.err)"
+	expect 5 "cannot write the record of region 'pool'" "$rpma" put other "$where:pool"
+	grep -q "the record of its content cannot be written to .*pool.rpma" serve.err || fail "the server says: $(cat serve.err)"
 	cmp -n 1000 sent pool || fail "bytes were written"
 	holds pool sent
 }

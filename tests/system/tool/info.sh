@@ -50,7 +50,7 @@ test_the_capabilities_of_a_server_are_reported() {
 	grep -qx "server $where, without a secret" out || fail "says: $(cat out)"
 	grep -qE '^capabilities: softrnic, flush, .*verify' out || fail "says: $(cat out)"
 	grep -qx 'link tcp' out || fail "names no link: $(cat out)"
-	grep -qx 'shared memory: once it has carried some messages' out || fail "says: $(cat out)"
+	grep -qx 'shared memory: offered, starts after some messages' out || fail "says: $(cat out)"
 	grep -qE "^region 'region': 1 MiB, durability (file|dax)$" out || fail "says: $(cat out)"
 	expect_ok "$rpma" info --json "$where"
 	perl -MJSON::PP -e '
@@ -134,9 +134,9 @@ test_a_refused_secret_is_a_metric() {
 }
 
 test_metrics_need_a_server() {
-	expect 2 'of which HOST' "$rpma" info --openmetrics
+	expect 2 'need an operand, HOST' "$rpma" info --openmetrics
 	expect 2 'do not go together' "$rpma" info --openmetrics --textfile x localhost
-	expect 3 'of which HOST' "$rpma" info --check
+	expect 3 'need an operand, HOST' "$rpma" info --check
 }
 
 "test_$1"

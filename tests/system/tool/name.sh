@@ -29,10 +29,10 @@ check_refusal() {
 	expect_ok "$rpma" put "$@" data "$where"
 	cmp -n 2000 data dir/pool || fail "a successful put is not found under the name"
 	lose_file "$deed"
-	expect 5 "the file of region 'pool' of $where $pattern while it was served: .* start the server anew" \
+	expect 5 "the file of region 'pool' of $where $pattern while it was served: .* restart the server" \
 		"$rpma" put "$@" data "$where"
 	expect 5 "$pattern" "$rpma" put "$@" --no-verify data "$where"
-	[ "$(grep -c "region 'pool': .*/dir/pool $pattern; .*refused until this server is started anew" serve.err)" = 1 ] ||
+	[ "$(grep -c "region 'pool': .*/dir/pool $pattern; .*refused until this server is restarted" serve.err)" = 1 ] ||
 		fail "the server does not log this once: $(cat serve.err)"
 	grep -q 'refused client .* wants to write to a file that' serve.err || fail "the refusal is not logged"
 	stop_server

@@ -69,7 +69,7 @@ test_clients_beyond_the_limit_of_an_address_get_the_reason() {
 	random_file data 100
 	wait_until 20 grep -q 'client 1 from 127.0.0.1 connected' serve.err || fail "ping does not connect"
 	expect 5 'serves as many clients from this address as it may' "$rpma" put data "127.0.0.1:$port"
-	grep -q 'refused client .* from 127.0.0.1: it is one more than may be served from one address' serve.err ||
+	grep -q 'refused client .* from 127.0.0.1: it exceeds the number of clients that may be served from one address' serve.err ||
 		fail "the server does not log the refusal"
 	expect_ok "$rpma" put data "[::1]:$port"
 	kill -9 "${started[-1]}"

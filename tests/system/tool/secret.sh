@@ -22,7 +22,7 @@ test_with_the_same_secret_everything_works() {
 	cmp data back || fail "the copy differs"
 	expect_ok "$rpma" ping --secret-file same --count 10 "$where"
 	expect_ok "$rpma" info --secret-file same "$where"
-	grep -q 'has proved to know the secret' out || fail "info says: $(cat out)"
+	grep -q 'has proved the secret' out || fail "info says: $(cat out)"
 }
 
 test_an_end_without_the_secret_gets_the_reason() {
@@ -31,7 +31,7 @@ test_an_end_without_the_secret_gets_the_reason() {
 	serve region --create --size 1M --secret-file secret
 	for command in "put data $where" "get $where back" "ping $where" "info $where"; do
 		# shellcheck disable=SC2086 # words
-		expect 5 'asks for a secret: give the secret file .*--secret-file' "$rpma" $command
+		expect 5 'requires a secret: give the secret file .*--secret-file' "$rpma" $command
 	done
 	grep -q 'refused client 1 from 127.0.0.1: it offers no secret' serve.err ||
 		fail "the server does not log the refusal"
@@ -157,7 +157,7 @@ test_clients_without_a_proof_keep_no_other_out() {
 	for ((i = 0; i < 5; i++)); do
 		expect_ok "$rpma" put -S secret data "$where"
 	done
-	wait_until 20 grep -q 'from 127.0.0.1 has proved nothing and makes way' serve.err ||
+	wait_until 20 grep -q 'from 127.0.0.1 has not proved the secret and is closed to make room' serve.err ||
 		fail "one address may have as many as it likes"
 	wait "${strangers[@]}" || :
 	expect_ok "$rpma" put -S secret data "$where"

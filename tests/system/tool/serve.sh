@@ -142,7 +142,7 @@ test_more_clients_than_allowed_get_the_reason() {
 	wait_until 20 grep -q 'client 1 from .* connected' serve.err || fail "the first is not let in"
 	random_file data 100
 	expect 5 'serves as many clients as it may' "$rpma" put data "$where"
-	grep -q 'refused client .*one more than may be served' serve.err || fail "the server does not log the refusal"
+	grep -q 'refused client .*exceeds the number of clients that may be served' serve.err || fail "the server does not log the refusal"
 	kill -9 "${started[-1]}"
 	wait_until 20 "$rpma" put data "$where" >out 2>&1 || fail "the place is never free again: $(cat out)"
 }

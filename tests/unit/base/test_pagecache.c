@@ -155,7 +155,7 @@ static void what_cannot_be_written_is_an_error_with_the_path(void **state)
 	assert_int_equal(pagecache_evict(fds[1], "some.file", &stay, &err), ERROR_LOCAL);
 	assert_int_equal(stay, 0);
 	assert_int_equal(err.cause, EINVAL);
-	assert_string_equal(err.text, "cannot put some.file on the disk: Invalid argument");
+	assert_string_equal(err.text, "cannot write some.file to its disk: Invalid argument");
 	close(fds[0]);
 	close(fds[1]);
 }

@@ -206,9 +206,9 @@ static void a_ulpdu_limit_is_clipped_above_and_refused_below(void **state)
 
 static void another_kind_or_no_word_is_no_hello(void **state)
 {
-	REFUSES("\x02\x00\x00\x00" VERSION, "none");
-	REFUSES("\x01\x00\x00", "none");
-	REFUSES("", "none");
+	REFUSES("\x02\x00\x00\x00" VERSION, "not a HELLO");
+	REFUSES("\x01\x00\x00", "not a HELLO");
+	REFUSES("", "not a HELLO");
 }
 
 /* The decoder reads nothing past the end of any bytes (ASan), and what it accepts can be used. */

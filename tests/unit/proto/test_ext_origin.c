@@ -103,7 +103,7 @@ static void bytes_behind_its_end_are_skipped(void **state)
 
 static void what_cannot_be_meant_is_refused(void **state)
 {
-	REFUSES("\x08\x00\x02\x01" LIMIT SERIAL ID OWNER RANGES, "none");
+	REFUSES("\x08\x00\x02\x01" LIMIT SERIAL ID OWNER RANGES, "not an Origin");
 	REFUSES(ASKS LIMIT SERIAL ID "ABCDEFGHIJKLMNO", "short");
 	REFUSES(ASKS LIMIT SERIAL ID OWNER U64("\x01") U64("\x03") U64("\x05"), "short");
 	REFUSES("\x09\x00\xff\x01" LIMIT SERIAL ID OWNER RANGES, "short");

@@ -406,7 +406,8 @@ static void a_port_of_another_program_is_called_so(void **state)
 	assert_int_equal(pthread_create(&other, NULL, greet_as_another_program, &listener), 0);
 	snprintf(foreign, sizeof(foreign), "127.0.0.1:%u", ntohs(at.sin_port));
 	assert_int_equal(rpma_file_open(foreign, &options, &file), RPMA_FILE_E_UNREACHED);
-	assert_non_null(strstr(rpma_file_errormsg(), "what listens there does not speak iWARP"));
+	assert_non_null(strstr(rpma_file_errormsg(),
+			       "the program that listens there does not speak iWARP"));
 	pthread_join(other, NULL);
 	close(listener);
 }
