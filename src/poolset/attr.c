@@ -12,19 +12,22 @@ int pool_check_attr(const struct poolset_pool *pool, const struct poolset_attr *
 	const char *name = pool->parts.name;
 
 	if (poolset_attr_is_zero(attr) != !has_headers)
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 has_headers ? "%s: a pool with headers needs attributes (without "
-					       "them the pool set file must have the option NOHDRS)"
-					     : "%s has the option NOHDRS: attributes have no place",
-				 name);
+		return error_set(
+			err, ERROR_LOCAL, EINVAL,
+			has_headers ? "%s: a pool with headers needs attributes (without "
+				      "them the pool set file must have the option NOHDRS)"
+				    : "%s has the option NOHDRS, so it cannot store attributes",
+			name);
 	wants_single = has_headers && (attr->incompat & HEADER_SINGLEHDR);
 	if (has_headers && wants_single != is_single)
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 is_single ? "%s has the option SINGLEHDR, which the attributes "
-					     "(incompat 0x1) have not"
-					   : "%s lacks the option SINGLEHDR, which the attributes "
-					     "(incompat 0x1) have",
-				 name);
+		return error_set(
+			err, ERROR_LOCAL, EINVAL,
+			is_single
+				? "%s has the option SINGLEHDR, but the attributes (incompat 0x1) "
+				  "do not state it"
+				: "%s lacks the option SINGLEHDR, but the attributes (incompat "
+				  "0x1) state it",
+			name);
 	return 0;
 }
 

@@ -179,8 +179,7 @@ int parts_extend_directories(struct parts *parts, uint64_t size, struct error *e
 	if (more < POOLSET_MIN_PART)
 		more = POOLSET_MIN_PART;
 	if (more > parts->reserved || parts->pool_size > parts->reserved - more)
-		return error_set(err, ERROR_LOCAL, EFBIG,
-				 "%s reserves %s, which is less than the %s that are wanted",
+		return error_set(err, ERROR_LOCAL, EFBIG, "%s reserves %s, but %s are needed",
 				 parts->name, text_bytes(parts->reserved).text,
 				 text_bytes(size).text);
 	directory = parts->directories[parts->count % parts->ndirectories];

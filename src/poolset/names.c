@@ -62,10 +62,9 @@ void poolset_names_delete(struct poolset_names *names)
 
 static int name_lost(const struct name *name, const char *how, struct error *err)
 {
-	return error_set(
-		err, ERROR_LOCAL, ENOENT,
-		"part %s %s while its pool was in use: what is written to it would be lost",
-		name->path, how);
+	return error_set(err, ERROR_LOCAL, ENOENT,
+			 "part %s %s while its pool was in use: bytes written to it would be lost",
+			 name->path, how);
 }
 
 static int name_check(const struct name *name, struct error *err)

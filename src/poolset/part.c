@@ -71,7 +71,7 @@ int part_check(const struct part *part, struct error *err)
 	if (rc)
 		return rc;
 	if (size != part->size)
-		return error_set(err, ERROR_LOCAL, EINVAL, "%s has %s, and the pool set says %s",
+		return error_set(err, ERROR_LOCAL, EINVAL, "%s has %s, but the pool set states %s",
 				 part->path, text_bytes(size).text, text_bytes(part->size).text);
 	return part_reserve(part, err);
 }
@@ -176,12 +176,12 @@ static int part_unlink(const struct part *part, struct error *err)
 		return part_failed(part, "remove", err);
 	if (file.st_dev != named.st_dev || file.st_ino != named.st_ino)
 		return error_set(err, ERROR_LOCAL, EBUSY,
-				 "cannot remove %s: it is another file since", part->path);
+				 "cannot remove %s: it was replaced by another file", part->path);
 	if (unlink(part->path))
 		return part_failed(part, "remove", err);
 	rc = newfile_sync_folder(part->path);
 	errno = -rc;
-	return rc && rc != -EACCES ? part_failed(part, "put on the disk the removal of", err) : 0;
+	return rc && rc != -EACCES ? part_failed(part, "make durable the removal of", err) : 0;
 }
 
 int part_remove(struct part *part, struct error *err)

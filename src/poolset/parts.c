@@ -282,8 +282,8 @@ static int parts_drop_cached(const struct part *part, struct error *err)
 		return rc;
 	if (stay)
 		LOG_WARNING(
-			"%s of %s stay in the page cache, as another program has them mapped: if a "
-			"write to the disk failed before, they are not there",
+			"%s of %s stay in the page cache, because another program has mapped them: "
+			"if an earlier write to the disk failed, they are not on the disk",
 			text_size(stay).text, part->path);
 	return 0;
 }

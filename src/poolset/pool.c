@@ -60,7 +60,7 @@ int pool_check_size(const struct poolset_pool *pool, uint64_t size, struct error
 {
 	if (size <= pool->parts.pool_size)
 		return 0;
-	return error_set(err, ERROR_LOCAL, EFBIG, "%s is a pool of %s, and %s are wanted",
+	return error_set(err, ERROR_LOCAL, EFBIG, "%s is a pool of %s, but %s are needed",
 			 pool->parts.name, text_bytes(pool->parts.pool_size).text,
 			 text_bytes(size).text);
 }
@@ -114,10 +114,11 @@ static int pool_take_over(struct poolset_pool *pool, struct error *err)
 	if (!pool->parts.nheaders || !header_has_sds(h))
 		return 0;
 	if (header_sds_is_lost(pool->pages[0], &pool_devices))
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "%s was in use at a power failure that its devices did not "
-				 "survive, or on other devices: what it holds may be incomplete",
-				 pool->parts.list[0].path);
+		return error_set(
+			err, ERROR_LOCAL, EINVAL,
+			"%s was in use at a power failure that its devices did not survive, or was "
+			"in use on other devices: its content may be incomplete",
+			pool->parts.list[0].path);
 	h->sds = pool_devices;
 	h->sds.dirty = 1;
 	header_encode(h, pool->pages[0]);

@@ -177,7 +177,7 @@ static int settext_options(struct settext_reader *r)
 						"is no option (there are SINGLEHDR and NOHDRS)");
 	}
 	if (!count)
-		return settext_bad(r, "OPTION without the name of one");
+		return settext_bad(r, "OPTION without the name of an option");
 	if (r->set->options == (SETTEXT_SINGLEHDR | SETTEXT_NOHDRS))
 		return settext_bad(r, "SINGLEHDR and NOHDRS exclude each other");
 	return 0;
@@ -232,7 +232,7 @@ static int settext_line(struct settext_reader *r)
 	const char *comment = memchr(r->at, '#', (size_t)(r->end - r->at));
 
 	if (memchr(r->at, '\0', (size_t)(r->end - r->at)))
-		return settext_bad(r, "a byte of zero is no text");
+		return settext_bad(r, "the file has a zero byte, so it is no text");
 	if (r->at == r->end || comment == r->at)
 		return 0;
 	if (comment)

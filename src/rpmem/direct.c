@@ -92,8 +92,10 @@ static int direct_load_secret(struct secret *secret)
 	struct error err;
 
 	if (!env_secret_file(path, sizeof(path)))
-		return errmsg_fail(EACCES, "the target wants a proof, and neither "
-					   "RPMEM_SECRET_FILE nor HOME says where the secret is");
+		return errmsg_fail(
+			EACCES,
+			"the target requires a secret, but neither RPMEM_SECRET_FILE nor HOME is "
+			"set to find its file");
 	if (secret_load(secret, path, &err))
 		return errmsg_fail(EACCES, "%s (RPMEM_SECRET_FILE names another file)", err.text);
 	return 0;

@@ -78,7 +78,7 @@ int lane_general_on_receive(struct lane *lane, const struct ibv_wc *wc)
 		return errmsg_fail(EPROTO, "lane %u: rpmemd broke the protocol", lane->number);
 	slot = m.id % WIRE_PERSIST_DEPTH;
 	if (lane->free_slots & 1u << slot || !lane->barriers)
-		return errmsg_fail(EPROTO, "lane %u: rpmemd answered what was not asked",
+		return errmsg_fail(EPROTO, "lane %u: rpmemd sent an answer without a request",
 				   lane->number);
 	if (m.error)
 		return errmsg_fail(EREMOTEIO, "lane %u: the target could not write back: %s",

@@ -83,7 +83,8 @@ int connection_run(const struct options *opts, struct settings *s)
 	int code, rc = endpoint_from_socket(CONNECTION_FD, &endpoint);
 
 	if (rc || !connection_read_start(&start)) {
-		LOG_ERROR("the connection is none: %s", strerror(rc ? -rc : EPROTO));
+		LOG_ERROR("the connection that the listener passed cannot be used: %s",
+			  strerror(rc ? -rc : EPROTO));
 		return RUN_ENDED;
 	}
 	connection_set_options(CONNECTION_FD);

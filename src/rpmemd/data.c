@@ -168,7 +168,8 @@ int data_expect(struct data *d, unsigned first, unsigned count, uint16_t *port, 
 {
 	for (unsigned i = first; i < first + count; i++)
 		if (d->states[i] == DATA_LANE_CAME)
-			return error_set(err, ERROR_ARGUMENT, EINVAL, "lane %u came already", i);
+			return error_set(err, ERROR_ARGUMENT, EINVAL,
+					 "lane %u is connected already", i);
 	if (!d->ep && data_listen(d, err))
 		return ERROR_LOCAL;
 	for (unsigned i = first; i < first + count; i++) {
@@ -259,14 +260,15 @@ static int data_check_proof(const struct data *d, const struct rpma_conn_req *re
 	rpma_conn_req_get_remote_addr(req, addr, sizeof(addr));
 	if (!theirs.ptr ||
 	    !wire_lane_request_decode(&d->opts.key, d->port, theirs.ptr, theirs.len, &number)) {
-		LOG_WARNING_LIMITED("refused a connection from %s to port %u that proves no lane",
-				    addr, d->port);
+		LOG_WARNING_LIMITED(
+			"refused a connection from %s to port %u: it does not prove to be a lane",
+			addr, d->port);
 		return -1;
 	}
 	if (number >= d->opts.lanes || d->states[number] != DATA_LANE_EXPECTED) {
 		LOG_WARNING_LIMITED(
-			"refused lane %u from %s, which was not announced or came before", number,
-			addr);
+			"refused lane %u from %s: it was not announced, or is connected already",
+			number, addr);
 		return -1;
 	}
 	return (int)number;
@@ -351,7 +353,7 @@ static void data_on_lane(struct data *d, struct lane *lane)
 
 static void data_give_up_expected(struct data *d)
 {
-	LOG_WARNING("%u lanes did not come within %d ms", d->expected, d->opts.connect_ms);
+	LOG_WARNING("%u lanes did not connect within %d ms", d->expected, d->opts.connect_ms);
 	for (unsigned i = 0; i < d->opts.lanes; i++)
 		if (d->states[i] == DATA_LANE_EXPECTED)
 			d->states[i] = DATA_LANE_UNKNOWN;

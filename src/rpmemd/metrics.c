@@ -117,8 +117,8 @@ static const struct openmetrics_family metrics_pools =
 static const struct openmetrics_family metrics_avail =
 	OM_GAUGE("rpmemd_filesystem_avail_bytes",
 		 "Room that is left in the file system of poolset-dir.", "bytes");
-static const struct openmetrics_family metrics_room =
-	OM_GAUGE("rpmemd_filesystem_size_bytes", "Size of that file system.", "bytes");
+static const struct openmetrics_family metrics_room = OM_GAUGE(
+	"rpmemd_filesystem_size_bytes", "Size of the file system of poolset-dir.", "bytes");
 
 static double metrics_get_size(const struct poolset_state *state)
 {
@@ -148,13 +148,13 @@ static const struct metrics_row {
 	 metrics_get_size},
 	{OM_GAUGE("rpmemd_pool_in_use", "1 if a process has the pool open.", NULL),
 	 metrics_get_in_use},
-	{OM_GAUGE(
-		 "rpmemd_pool_usable",
-		 "0 if the set file is malformed, or parts are missing, of another size or damaged.",
-		 NULL),
-	 metrics_get_usable},
-	{OM_GAUGE("rpmemd_pool_missing_parts", "Parts that are not there; all: not created yet.",
+	{OM_GAUGE("rpmemd_pool_usable",
+		  "0 if the set file is malformed, or parts are missing, of another size or "
+		  "damaged.",
 		  NULL),
+	 metrics_get_usable},
+	{OM_GAUGE("rpmemd_pool_missing_parts",
+		  "Parts that do not exist; if no part exists, the pool is not created yet.", NULL),
 	 metrics_get_missing},
 };
 

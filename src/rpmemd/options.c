@@ -38,7 +38,7 @@ const char options_help[] =
 	"                                        debug   debug-level message\n"
 	"      --max-lanes <num>         lanes that one initiator gets at most\n"
 	"      --port-range <a>-<b>      ports of the data path, 0: any\n"
-	"      --secret-file <path>      what initiators without ssh have to know\n"
+	"      --secret-file <path>      the secret that initiators without ssh prove\n"
 	"      --max-pools <num>         pools that are served without ssh at a time,\n"
 	"      --max-per-address <num>   and to one address\n"
 	"      --max-pending <num>       initiators that have not proved the secret yet\n"

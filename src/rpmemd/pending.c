@@ -33,9 +33,10 @@ static void pendings_make_room(struct arrivals *pendings, const char *addr, unsi
 	struct arrival *one;
 
 	while ((one = arrivals_surplus(pendings, addr, max))) {
-		LOG_WARNING_LIMITED("too many connections that have proved nothing: the oldest, "
-				    "from %s, is closed",
-				    one->addr);
+		LOG_WARNING_LIMITED(
+			"too many connections have not proved the secret yet: the oldest, from %s, "
+			"is closed",
+			one->addr);
 		pendings_remove(pendings, container_of(one, struct pending, arrival));
 	}
 }
@@ -71,7 +72,7 @@ int pendings_check_time(struct arrivals *pendings)
 	uint64_t nearest;
 
 	while ((one = arrivals_overdue(pendings, clock_now_ns(), &nearest))) {
-		LOG_WARNING_LIMITED("%s has proved nothing in time", one->addr);
+		LOG_WARNING_LIMITED("%s has not proved the secret in time", one->addr);
 		pendings_remove(pendings, container_of(one, struct pending, arrival));
 	}
 	return nearest == UINT64_MAX ? -1 : poll_ms_left(nearest);

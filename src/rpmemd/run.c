@@ -100,7 +100,7 @@ static bool run_is_over(struct run *r, bool has_signal)
 	if (has_signal)
 		LOG_NOTICE("ended by a signal");
 	else if (r->service.data && data_is_deserted(r->service.data))
-		LOG_NOTICE("the initiator has no lane any more, and did not say CLOSE");
+		LOG_NOTICE("the initiator has no lane any more, and did not send CLOSE");
 	else if (r->service.watch && watch_has_lost(r->service.watch, &err))
 		LOG_ERROR("%s", err.text);
 	else

@@ -188,7 +188,7 @@ int wire_stream_explain(const struct wire_stream *s, int failure, const char *wh
 				 WIRE_VERSION);
 	case -EBADMSG:
 		return error_set(err, ERROR_FAILED, EPROTO,
-				 "what came from %s was changed on its way", who);
+				 "bytes from %s were changed on their way", who);
 	case -EPROTO:
 		if (stream_is_pmdk(s))
 			return error_set(err, ERROR_FAILED, EPROTO,

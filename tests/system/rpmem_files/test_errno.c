@@ -109,7 +109,7 @@ static void sets_that_cannot_be_used(void **state)
 	close_pool(place_create("localhost"));
 	far_write("a.set", HEAD "8388609 @/pool.set.part\n");
 	far_no_open("a.set", PLACE_POOL, EINVAL,
-		    "has 8388608 bytes, and the pool set says 8388609");
+		    "has 8388608 bytes, but the pool set states 8388609");
 }
 
 /* root has every right, so if this process runs as root, run rpmemd as another user. */

@@ -187,7 +187,7 @@ static void parts_that_exist_must_fit_and_be_empty(void **state)
 	unlink("p1");
 	disk_make_file("p1", 3 * MIB + 1);
 	disk_no_create("a.set", 0, &attr, EINVAL,
-		       "p1 has 3145729 bytes, and the pool set says 314572");
+		       "p1 has 3145729 bytes, but the pool set states 314572");
 	assert_false(disk_exists("p0"));
 	unlink("p1");
 	disk_make_file("p1", 3 * MIB);
@@ -267,7 +267,7 @@ static void the_pool_must_be_as_large_as_asked(void **state)
 	assert_int_equal(disk_count_files(), 1);
 	assert_int_equal(poolset_create(&place, 4 * MIB - 4096, &attr, &pool, NULL), 0);
 	disk_close(pool);
-	disk_no_open("a.set", 4 * MIB - 4095, EFBIG, "and 4190209 bytes are wanted");
+	disk_no_open("a.set", 4 * MIB - 4095, EFBIG, "but 4190209 bytes are needed");
 	disk_close(disk_open("a.set", NULL));
 }
 

@@ -60,7 +60,7 @@ static void parts_must_be_there_in_their_size_and_order(void **state)
 	disk_write_set("b.set", HEAD "OPTION SINGLEHDR\n2M @/p0\n2M @/p1\n");
 	disk_no_open("b.set", 0, EINVAL, "without SINGLEHDR");
 	disk_write_set("b.set", HEAD "2M @/p0\n2097153 @/p1\n");
-	disk_no_open("b.set", 0, EINVAL, "p1 has 2097152 bytes, and the pool set says 2097153");
+	disk_no_open("b.set", 0, EINVAL, "p1 has 2097152 bytes, but the pool set states 2097153");
 	disk_write_set("b.set", TWO "2M @/p2\n");
 	disk_no_open("b.set", 0, ENOENT, "p2: No such file");
 	disk_make_file("p2", 2 * MIB);

@@ -239,7 +239,7 @@ static void what_is_no_text_is_refused_and_printed_without_control_characters(vo
 	static const char zero[] = HEAD "16M /p0\0x\n";
 
 	assert_int_equal(parse_bytes(zero, sizeof(zero) - 1), ERROR_LOCAL);
-	assert_non_null(strstr(err.text, "a byte of zero"));
+	assert_non_null(strstr(err.text, "a zero byte"));
 	settext_fini(&set);
 	expect_bad(HEAD "1\033[2J /p0\n", "'1?[2J' is no size");
 }
