@@ -79,8 +79,8 @@ static void act_demoted(struct rpmirror *m)
 	events_add(&m->events, RPMIRROR_EVENT_FENCED, UINT32_MAX, m->primary.rec.view.epoch.number,
 		   "demoted: all is flushed");
 	act_end(m, 1,
-		"this host was demoted, with all flushed: unmap, and map again to become the "
-		"primary again");
+		"this host was demoted after all was flushed: unmap the set, and map it again to "
+		"become the primary");
 }
 
 /* Returns the library's error for a promotion that has failed with this error of primary_fail(). */

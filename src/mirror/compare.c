@@ -139,13 +139,14 @@ void compare_order(struct rpmirror *m, const struct packet *p)
 	} else if (m->primary.state != PRIMARY_SERVING) {
 		compare_refuse(m, p->id, PACKET_BUSY, "the primary does not serve");
 	} else if (m->failed_seq) {
-		compare_refuse(m, p->id, PACKET_COPY_FAILED,
-			       "the primary's copy has failed: others are not compared with it");
+		compare_refuse(
+			m, p->id, PACKET_COPY_FAILED,
+			"the primary's copy has failed: other copies are not compared with it");
 	} else if (!members) {
 		compare_refuse(m, p->id, PACKET_NOT_INSYNC,
 			       p->order.member == MIRROR_NO_SLOT
-				       ? "no copy but the primary's is in-sync"
-				       : "it is not another in-sync copy");
+				       ? "only the primary's copy is in-sync"
+				       : "its copy is not in-sync, or is the primary's");
 	} else {
 		m->compare = (struct compare){.is_open = true,
 					      .id = p->id,
@@ -204,7 +205,7 @@ static const char *compare_verdict_text(const struct compare *c)
 	if (c->primary_differs)
 		return "; the primary's copy is the one that differs from the others";
 	if (c->undecided)
-		return "; no majority of the copies says which is right";
+		return "; no majority of the copies agrees, so the right copy is unknown";
 	return c->cannot_leave ? "; fewer copies would be left than the set needs" : "";
 }
 

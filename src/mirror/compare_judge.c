@@ -224,8 +224,8 @@ static void judge_let_leave(struct rpmirror *m, unsigned slot)
 	if (primary_exclude(&m->primary, (uint8_t)slot, &why))
 		return; /* judge_may_leave() has checked this before */
 	snprintf(m->members[slot].why, sizeof(m->members[slot].why),
-		 "its copy differs from that of the others: 'rpmirror resume' lets it return, and "
-		 "it gets what it lacks");
+		 "its copy differs from the other copies: 'rpmirror resume' lets it return, and a "
+		 "resync makes it equal");
 }
 
 void compare_judge(struct rpmirror *m)

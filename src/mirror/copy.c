@@ -26,12 +26,13 @@ static int copy_check_size(const struct copy *copy)
 	struct stat st;
 
 	if (fstat(copy->fd, &st))
-		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot look at the copy: %s",
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot get the size of the copy: %s",
 				   strerror(errno));
 	if ((uint64_t)st.st_size < copy->size)
-		return errmsg_fail(RPMIRROR_E_PROVIDER,
-				   "the copy has %llu bytes and the set %llu; it was truncated",
-				   (unsigned long long)st.st_size, (unsigned long long)copy->size);
+		return errmsg_fail(
+			RPMIRROR_E_PROVIDER,
+			"the copy has %llu bytes and the set %llu: the copy was truncated",
+			(unsigned long long)st.st_size, (unsigned long long)copy->size);
 	return 0;
 }
 

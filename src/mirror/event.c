@@ -79,7 +79,7 @@ bool events_take(struct events *e, struct rpmirror_event *event)
 
 		e->missed = 0;
 		events_add(e, RPMIRROR_EVENT_MISSED, UINT32_MAX, missed,
-			   "%llu events were dropped, as the program took none",
+			   "%llu events were dropped, because the program did not take them",
 			   (unsigned long long)missed);
 	}
 	if (!e->count)

@@ -166,7 +166,7 @@ void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 {
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->flush.members[slot].from > seq)
-			act_lost(m, slot, "it was made equal by a copy that has failed");
+			act_lost(m, slot, "it was made equal to a copy that has failed");
 }
 
 static void flush_add_error(struct rpmirror *m, const struct mirror_range *v, uint32_t n,

@@ -228,8 +228,8 @@ static int flush_wait_for(struct rpmirror *m, enum flush_try tried, uint64_t off
 	else if (tried == FLUSH_ROOM)
 		flush_wait_for_room(m);
 	else if (!restore_wait(m, offset) && tried == FLUSH_UNREAD)
-		return errmsg_fail(RPMIRROR_E_MEDIUM,
-				   "set %s: what is to be flushed cannot be read", m->set);
+		return errmsg_fail(RPMIRROR_E_MEDIUM, "set %s: the memory to flush cannot be read",
+				   m->set);
 	return 0;
 }
 

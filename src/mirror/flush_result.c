@@ -66,8 +66,9 @@ int flush_verdict(const struct rpmirror *m, uint64_t seq)
 {
 	if (!m->failed_seq || seq < m->failed_seq || (flush_may_go_on(m) && flush_durable(m, seq)))
 		return 0;
-	return errmsg_fail(RPMIRROR_E_MEDIUM,
-			   "set %s: the copy on this host has failed; the others have the ranges: "
-			   "unmap, and go on where a copy is good",
-			   m->set);
+	return errmsg_fail(
+		RPMIRROR_E_MEDIUM,
+		"set %s: the copy on this host has failed; the other copies have the ranges: unmap "
+		"the set, and map it on a host whose copy is good",
+		m->set);
 }

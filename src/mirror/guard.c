@@ -56,7 +56,8 @@ void guard_step(struct rpmirror *m, uint64_t now_ms)
 	if (!m->lease_over && (fenced || now_ms >= m->lease.valid_until)) {
 		m->lease_over = true;
 		events_add(&m->events, RPMIRROR_EVENT_LEASE_OVER, UINT32_MAX, 0, "%s",
-			   fenced ? "fenced" : "the lease is over: what is read may be stale");
+			   fenced ? "fenced"
+				  : "the lease is over: bytes that are read may be stale");
 		if (m->guard == GUARD_KILL)
 			raise(SIGKILL);
 		if (m->guard == GUARD_PROTECT)

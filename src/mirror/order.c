@@ -72,8 +72,8 @@ static void order_resync(struct rpmirror *m)
 	 * primary serves. */
 	if (!primary_is_source(&m->primary)) {
 		order_end(m, PACKET_COPY_FAILED,
-			  "the primary's copy has failed, and makes no other one equal: promote a "
-			  "member whose copy is good first");
+			  "the primary's copy has failed, so it cannot make other copies equal: "
+			  "promote a member whose copy is good first");
 		return;
 	}
 	if (!m->order.what.flag && order_is_insync(m)) {
@@ -128,7 +128,7 @@ static bool order_is_possible(struct rpmirror *m)
 	if (m->order.what.order == PACKET_ORDER_DEMOTE)
 		return true;
 	if (m->primary.state != PRIMARY_SERVING)
-		order_end(m, PACKET_BUSY, "the primary does not serve yet, or does not any more");
+		order_end(m, PACKET_BUSY, "the primary does not serve yet, or no longer serves");
 	else if (!has_member)
 		order_end(m, PACKET_BAD, "there is no such member");
 	else if (slot == m->self)

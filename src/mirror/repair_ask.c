@@ -38,7 +38,8 @@ static void repair_note(struct rpmirror *m, unsigned slot)
 		repair_set_stage(m, m->repair->members[slot], REPAIR_NOTING);
 		repair_send(m, slot, m->self, &q);
 	} else if (rc) {
-		act_lost(m, slot, "what may differ there cannot be recorded here");
+		act_lost(m, slot,
+			 "the ranges that may differ there cannot be recorded on this host");
 	} else {
 		repair_enter(m, slot, REPAIR_RUNNING);
 	}

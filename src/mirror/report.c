@@ -142,9 +142,9 @@ static void report_fill(struct rpmirror *m, struct packet_report *r)
 	else if (m->blocked)
 		text_cut(r->why, sizeof(r->why), m->blocked_why);
 	else if (m->lease_over)
-		snprintf(
-			r->why, sizeof(r->why),
-			"the lease is over, as the register was not reached: no read is confirmed");
+		snprintf(r->why, sizeof(r->why),
+			 "the lease is over, because the register was not reached: no read is "
+			 "confirmed");
 	compare_progress(m, r);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->primary.rec.config.members[slot].id)

@@ -85,7 +85,7 @@ static void restore_add_error(struct rpmirror *m, const struct restore_news *new
 	else
 		snprintf(text, sizeof(text), "%llu bytes at %llu could not be read: from %.80s%s",
 			 (unsigned long long)news->len, (unsigned long long)news->offset, from,
-			 loss.dirty ? "; what was not flushed there is lost" : "");
+			 loss.dirty ? "; stores to them that were not flushed are lost" : "");
 	set_add_error(m, range, loss, text);
 }
 
@@ -124,8 +124,9 @@ int restore_check(struct rpmirror *m)
 	if (!m->errors_stop &&
 	    !(atomic_load(&m->restore->is_full) && atomic_load(&m->restore->is_loss)))
 		return 0;
-	return errmsg_fail(RPMIRROR_E_MEDIUM,
-			   "set %s: what was stored and not flushed is lost in a part of the "
-			   "mapping: rpmirror_get_error() says where, and then flushes go on",
-			   m->set);
+	return errmsg_fail(
+		RPMIRROR_E_MEDIUM,
+		"set %s: stores that were not flushed are lost in a part of the mapping: "
+		"rpmirror_get_error() returns the range, and then flushes go on",
+		m->set);
 }

@@ -111,7 +111,7 @@ void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_los
 	}
 	m->errors_stop += m->error_stops[last];
 	snprintf(e->text, sizeof(e->text), "%s%s", text,
-		 is_full ? "; and more, not far from it" : "");
+		 is_full ? "; and more blocks, not far from it" : "");
 	events_add(&m->events, RPMIRROR_EVENT_ERROR, m->self, range.offset, "%s", text);
 }
 

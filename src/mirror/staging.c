@@ -17,7 +17,7 @@ int staging_init(struct staging *s, struct rpma_peer *peer, uint64_t size)
 
 	*s = (struct staging){.size = size};
 	if (p == MAP_FAILED)
-		return errmsg_fail(RPMIRROR_E_NOMEM, "no memory for what flushes send");
+		return errmsg_fail(RPMIRROR_E_NOMEM, "no memory for the data of flushes");
 	s->base = p;
 	madvise(p, size, MADV_DONTFORK);
 	if (rpma_mr_reg(peer, p, size, RPMA_MR_USAGE_WRITE_SRC, &s->mr))

@@ -90,11 +90,12 @@ static int map_demote(struct rpmirror *m)
 	if (m->ended < 0)
 		rc = errmsg_fail(m->ended, "%s", m->ended_why);
 	else if (!m->ended)
-		rc = errmsg_fail(RPMIRROR_E_QUORUM,
-				 "set %s: the register does not answer, so that the end of this "
-				 "primary is not recorded there: the next one has to wait for the "
-				 "end of its lease, and makes the copies equal",
-				 m->set);
+		rc = errmsg_fail(
+			RPMIRROR_E_QUORUM,
+			"set %s: the register does not answer, so the end of this primary is not "
+			"recorded there: the next primary waits for the end of the lease, and "
+			"makes the copies equal",
+			m->set);
 	pthread_mutex_unlock(&m->lock);
 	return rc;
 }

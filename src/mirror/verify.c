@@ -80,7 +80,7 @@ static int verify_snapshot(struct rpmirror *m, struct verify_chunk *c)
 	while (!(rc = verify_await_app(m, since_ms)) && !restore_try(m, verify_load, c, &offset))
 		if (!restore_wait(m, offset))
 			return errmsg_fail(RPMIRROR_E_MEDIUM,
-					   "set %s: what was flushed cannot be read any more",
+					   "set %s: the flushed bytes can no longer be read",
 					   m->set);
 	return rc;
 }
@@ -190,7 +190,7 @@ static int verify_judge(struct rpmirror *m, mirror_mask differ)
 			 * The copy may differ in other ranges, too, so it is compared as a whole
 			 * when the member returns.
 			 */
-			act_lost(m, slot, "its copy differs from what was flushed");
+			act_lost(m, slot, "its copy differs from the flushed bytes");
 			repair_forget(m, slot);
 		}
 		if (len < sizeof(names))
@@ -198,8 +198,9 @@ static int verify_judge(struct rpmirror *m, mirror_mask differ)
 						len ? ", " : "", set_member_name(m, slot).text);
 	}
 	act_all(m);
-	return errmsg_fail(RPMIRROR_E_VERIFY, "set %s: not what was flushed: %s; %s%s%s", m->set,
-			   names, why ? "not excluded, since " : "excluded, and made equal later",
+	return errmsg_fail(RPMIRROR_E_VERIFY,
+			   "set %s: copies that differ from the flushed bytes: %s; %s%s%s", m->set,
+			   names, why ? "not excluded, because " : "excluded, and made equal later",
 			   why ? why : "", why ? ": made equal before the next flush returns" : "");
 }
 

@@ -88,10 +88,10 @@ int wait_fail_blocked(const struct rpmirror *m)
 		"set %s: %s; %s%s%s%s; the ranges are neither acknowledged nor undone", m->set,
 		m->is_protected ? "the lease is over" : m->blocked_why,
 		absent[0] ? "not connected or not in-sync: " : "", absent, absent[0] ? "; " : "",
-		needs_register ? "see that this host's rpmirrord runs and the register answers: "
-				 "'rpmirror explain' says more"
-			       : "start their rpmirrord, or add a copy: 'rpmirror explain' says "
-				 "more");
+		needs_register
+			? "check that this host's rpmirrord runs and the register answers: "
+			  "'rpmirror explain' shows more"
+			: "start their rpmirrord, or add a copy: 'rpmirror explain' shows more");
 }
 
 int wait_check(struct rpmirror *m, uint64_t since_ms)

@@ -31,13 +31,13 @@ static void alive_say_over(const struct set *s, const char *member, struct fence
 {
 	snprintf(words->what, sizeof(words->what), "the lease of member %s is over", member);
 	if (s->may_promote) {
-		snprintf(words->why, sizeof(words->why), "it was not heard of for %.1f s",
+		snprintf(words->why, sizeof(words->why), "no sign of life arrived for %.1f s",
 			 (double)alive_silent_ms(s) / 1000);
 		snprintf(words->next, sizeof(words->next), "%s", status_next_of_down(s));
 		return;
 	}
 	snprintf(words->why, sizeof(words->why),
-		 "it was not heard of for %.1f s, which proves nothing with this register",
+		 "no sign of life arrived for %.1f s, which proves nothing with this register",
 		 (double)alive_silent_ms(s) / 1000);
 	snprintf(words->next, sizeof(words->next),
 		 "if it is off for certain: 'rpmirror fence %s %s'", s->conf->name, member);
@@ -59,7 +59,7 @@ bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_
 		*health = MIRROR_HEALTH_DOWN;
 		snprintf(words->what, sizeof(words->what), "the primary on member %s has ended",
 			 member);
-		snprintf(words->why, sizeof(words->why), "no process has followed it yet");
+		snprintf(words->why, sizeof(words->why), "no other process has become primary yet");
 		snprintf(words->next, sizeof(words->next), "%s", status_next_of_down(s));
 	} else if (s->lease_is_over) {
 		*health = MIRROR_HEALTH_DOWN;
@@ -72,8 +72,8 @@ bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_
 		snprintf(words->what, sizeof(words->what), "the primary on member %s is silent",
 			 member);
 		snprintf(words->why, sizeof(words->why),
-			 "not heard of for %.1f s, its lease ends in %.1f s", (double)silent / 1000,
-			 (double)words->deadline_ms / 1000);
+			 "no sign of life arrived for %.1f s, and its lease ends in %.1f s",
+			 (double)silent / 1000, (double)words->deadline_ms / 1000);
 		snprintf(words->next, sizeof(words->next),
 			 "wait for the end of the lease; if it is off for certain: 'rpmirror fence "
 			 "%s %s'",

@@ -51,23 +51,23 @@ static void clear_report(struct set *s, const struct clearing *c)
 	char text[CONF_PATH_SIZE + 240];
 
 	if (badblocks_is_of_medium(result->error))
-		snprintf(
-			text, sizeof(text),
-			"the block at %llu of %s can be neither read nor overwritten (errno %d, %s): replace the medium, then the member by 'rpmirror member replace'",
-			(unsigned long long)result->offset, s->conf->data, result->error,
-			strerror(result->error));
+		snprintf(text, sizeof(text),
+			 "the block at %llu of %s can be neither read nor overwritten (errno %d, "
+			 "%s): replace the medium, then the member by 'rpmirror member replace'",
+			 (unsigned long long)result->offset, s->conf->data, result->error,
+			 strerror(result->error));
 	else if (result->error)
-		snprintf(
-			text, sizeof(text),
-			"the block at %llu of %s cannot be overwritten now (errno %d, %s); it is tried again",
-			(unsigned long long)result->offset, s->conf->data, result->error,
-			strerror(result->error));
+		snprintf(text, sizeof(text),
+			 "the block at %llu of %s cannot be overwritten now (errno %d, %s); the "
+			 "write is tried again",
+			 (unsigned long long)result->offset, s->conf->data, result->error,
+			 strerror(result->error));
 	else
-		snprintf(
-			text, sizeof(text),
-			"%u of the blocks at %llu to %llu of %s could not be read; what the primary has is copied over them",
-			result->blocks, (unsigned long long)c->range.offset,
-			(unsigned long long)(c->range.offset + c->range.len - 1), s->conf->data);
+		snprintf(text, sizeof(text),
+			 "%u of the blocks at %llu to %llu of %s could not be read; the primary's "
+			 "bytes are copied over them",
+			 result->blocks, (unsigned long long)c->range.offset,
+			 (unsigned long long)(c->range.offset + c->range.len - 1), s->conf->data);
 	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
 }
 

@@ -26,7 +26,7 @@ void conf_init(struct conf *c)
 static const char *conf_parse_text(void *field, size_t size, const char *value)
 {
 	if (!value[0] || strlen(value) >= size)
-		return "a text that is not empty nor too long";
+		return "a text that is not empty and not too long";
 	memcpy(field, value, strlen(value) + 1);
 	return NULL;
 }
@@ -221,8 +221,8 @@ static int conf_set_value(void *arg, const char *key, const char *value, struct 
 			return error_set(err, ERROR_ARGUMENT, EEXIST, "'%s' is set twice", key);
 		s->seen |= 1u << i;
 		rule = keys[i].parse(base + keys[i].offset, keys[i].size, value);
-		return rule ? error_set(err, ERROR_ARGUMENT, EINVAL, "%s = %s: it has to be %s",
-					key, value, rule)
+		return rule ? error_set(err, ERROR_ARGUMENT, EINVAL,
+					"%s = %s: the value must be %s", key, value, rule)
 			    : 0;
 	}
 	return error_set(err, ERROR_ARGUMENT, EINVAL, "there is no key '%s' %s", key,

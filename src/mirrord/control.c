@@ -76,8 +76,8 @@ static enum greeting_status control_ask_member(struct inbound *link)
 		link->counts = true;
 		return GREETING_OK;
 	}
-	LOG_WARNING_LIMITED("set %s: a connection from %s is not granted: %s",
-			    link->set->conf->name, link->addr, v.text);
+	LOG_WARNING_LIMITED("set %s: a connection from %s is refused: %s", link->set->conf->name,
+			    link->addr, v.text);
 	return fence_status(v.reason);
 }
 
@@ -325,8 +325,7 @@ static int control_on_receive(struct inbound *link, const struct ibv_wc *wc)
 	int rc = control_on_bytes(link, link->messages.in[slot], wc->byte_len);
 
 	if (rc == RPMA_E_INVAL)
-		LOG_WARNING_LIMITED("%s sends what makes no sense, and is disconnected",
-				    link->addr);
+		LOG_WARNING_LIMITED("%s sent an invalid message and is disconnected", link->addr);
 	return rc ? rc
 		  : rpma_recv(link->conn, link->message_mr, slot * MESSAGE_SIZE, MESSAGE_SIZE,
 			      (void *)(uintptr_t)slot);

@@ -60,11 +60,11 @@ static int copy_check_names(const struct set *s, struct error *err)
 	const char *member = s->meta.members.members[super->slot].name;
 
 	if (strcmp(super->set, s->conf->name) != 0)
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "the metadata of %s are of set '%s' and not of '%s': put those of "
-				 "this copy back, or replace the member by 'rpmirror member "
-				 "replace'",
-				 s->conf->data, super->set, s->conf->name);
+		return error_set(
+			err, ERROR_LOCAL, EINVAL,
+			"the metadata of %s are of set '%s' and not of '%s': put the metadata of "
+			"this copy back, or replace the member by 'rpmirror member replace'",
+			s->conf->data, super->set, s->conf->name);
 	if (member[0] && strcmp(member, s->conf->member) != 0)
 		return error_set(err, ERROR_LOCAL, EINVAL,
 				 "the metadata of %s are of member '%s', and this host is '%s': "
@@ -144,10 +144,11 @@ static int copy_note_files(struct set *s, struct error *err)
 		return rc;
 	member_set_files(&s->member, &files, &v);
 	if (was_known && s->meta.super.flags & META_UNKNOWN)
-		LOG_WARNING("set %s: %s, or its metadata, is not the file that was left here: it "
-			    "was restored, exchanged or edited; it is not used until it has been "
-			    "compared with another copy",
-			    s->conf->name, s->conf->data);
+		LOG_WARNING(
+			"set %s: %s, or its metadata, is not the file that this daemon last used: "
+			"it was restored, exchanged or edited; it is not used until it has been "
+			"compared with another copy",
+			s->conf->name, s->conf->data);
 	return v.answer == MEMBER_YES ? 0 : error_set(err, ERROR_LOCAL, EIO, "%s", v.text);
 }
 
@@ -201,7 +202,7 @@ static int copy_open_data(struct set *s, struct error *err)
 		return copy_missing(s, err);
 	if (s->data.size < s->meta.super.size)
 		rc = error_set(err, ERROR_LOCAL, EFBIG,
-			       "%s has %llu bytes, the set has %llu: the file was truncated",
+			       "%s has %llu bytes, but the set has %llu: the file was truncated",
 			       s->conf->data, (unsigned long long)s->data.size,
 			       (unsigned long long)s->meta.super.size);
 	if (!rc)

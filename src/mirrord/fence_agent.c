@@ -141,7 +141,7 @@ static void fence_agent_on_done(struct program *p, const char *failure)
 		s->alive_ms = 0; /* read the alive key immediately */
 		reg_ask_alive(s);
 	} else if (fence->is_cancelled) {
-		LOG_NOTICE("set %s: %s was stopped, as nothing is to be proved any more",
+		LOG_NOTICE("set %s: %s was stopped, because its proof is no longer needed",
 			   s->conf->name, fence->path);
 	} else {
 		fence_agent_fail(s, failure);
@@ -189,9 +189,10 @@ void fence_agent_on_alive(struct set *s)
 	 * void. */
 	if (is_its_epoch && !s->lease_is_over &&
 	    mirror_epoch_is_equal(fence->proof, fence->epoch)) {
-		LOG_WARNING("set %s: member %s, which %s has proved to be off, renews its lease: "
-			    "the proof counts no more",
-			    s->conf->name, fence->member, fence->path);
+		LOG_WARNING(
+			"set %s: member %s, which %s has proved to be off, renews its lease: the "
+			"proof is no longer valid",
+			s->conf->name, fence->member, fence->path);
 		fence->proof = (struct mirror_epoch){0};
 	}
 	if (fence->program.pid && !fence->is_cancelled &&

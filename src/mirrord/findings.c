@@ -127,8 +127,7 @@ void findings_look(struct set *s)
 		is_changed = true;
 	}
 	if (is_changed && meta_set_super(&s->meta, &super))
-		LOG_ERROR("set %s: it cannot be recorded that the copies are equal again",
-			  s->conf->name);
+		LOG_ERROR("set %s: cannot record that the copies are equal again", s->conf->name);
 }
 
 /* ---- the texts ---- */
@@ -136,10 +135,10 @@ void findings_look(struct set *s)
 static const char *findings_verdict(const struct findings *f)
 {
 	if (findings_has_wrong(f, FINDING_PRIMARY))
-		return "a majority of the copies is against the primary's";
+		return "a majority of the copies agrees, but the primary's differs";
 	if (findings_has_wrong(f, FINDING_UNDECIDED) || f->more)
-		return "no majority of the copies says which is right";
-	return "a majority of the copies is against it";
+		return "no majority of the copies agrees, so the right copy is unknown";
+	return "a majority of the copies agrees, but this copy differs";
 }
 
 static const char *findings_name(const struct set *s, mirror_mask members)
@@ -193,12 +192,13 @@ void findings_get_words(const struct set *s, struct findings_words *words)
 		findings_print_own(s, words->why, sizeof(words->why));
 		if (findings_are_due(findings_own(s)))
 			words->next =
-				"'rpmirror resume MEMBER' lets it return, and it gets what it "
-				"lacks";
+				"'rpmirror resume MEMBER' lets the member return, and a resync "
+				"makes its copy equal";
 		return;
 	}
 	snprintf(words->why, sizeof(words->why),
-		 "a comparison has found that copies differ; the status on the host of %s has more",
+		 "a comparison has found that copies differ; the status on the host of %s shows "
+		 "more",
 		 findings_name(s, MIRROR_BIT(findings_of_neighbour(s) % MIRROR_MEMBERS_MAX)));
 }
 

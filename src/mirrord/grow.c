@@ -243,7 +243,8 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 	else if (size < s->entry.record.config.size)
 		request_refuse(client, CODE_USAGE, NULL, "a set cannot be made smaller");
 	else if (s->growth.order.size)
-		request_refuse(client, CODE_BUSY, NULL, "another order to grow is carried out");
+		request_refuse(client, CODE_BUSY, NULL,
+			       "another order to grow is being carried out");
 	else {
 		client->wait = CLIENT_WAITS_GROWTH;
 		client->wait_set = s;

@@ -67,13 +67,13 @@ const char *health_doubt(const struct set *s, const struct primary_words *words)
 	if (!health_is_to_serve(s) || words->status)
 		return NULL;
 	if (words->is_silent)
-		return "the primary's process is there, and has not reported for some seconds: what "
-		       "follows is the register's word alone";
+		return "the primary's process runs, but has not reported for some seconds: the "
+		       "following comes from the register alone";
 	if (words->has_ended)
 		return "the primary's process has ended, and no member has taken over yet";
 	if (words->is_unreachable)
-		return "the primary's daemon does not answer, so that it is not known here whether "
-		       "it serves: what follows is the register's word alone";
+		return "the primary's daemon does not answer, so it is unknown here whether "
+		       "the primary serves: the following comes from the register alone";
 	if (!s->register_answers)
 		return "neither the register nor the primary's daemon answers";
 	return NULL;

@@ -156,7 +156,8 @@ void holder_release(struct set *s, bool clean)
 	medium_on_release(s);
 	member_release(&s->member, clean, &v);
 	if (v.answer != MEMBER_YES)
-		LOG_ERROR("set %s: its end could not be recorded: %s", s->conf->name, v.text);
+		LOG_ERROR("set %s: the end of the process could not be recorded: %s", s->conf->name,
+			  v.text);
 	memset(&s->renewed, 0, sizeof(s->renewed));
 	if (epoch.number)
 		reg_clear_alive(s, epoch);
@@ -208,7 +209,7 @@ void holder_find(struct set *s)
 		LOG_NOTICE("set %s: process %d still maps it", s->conf->name, (int)holder.pid);
 	else if (!is_known)
 		LOG_ERROR("set %s: it is not known whether process %d, which mapped it, lives: %s; "
-			  "it counts as living, and this is tried again",
+			  "it counts as alive, and the check is tried again",
 			  s->conf->name, (int)holder.pid, strerror(-rc));
 }
 

@@ -145,7 +145,7 @@ void inbounds_make_room(struct daemon *d, const char *addr)
 	struct arrival *one;
 
 	while ((one = arrivals_surplus(&d->arrivals, addr, d->conf->max_pending))) {
-		LOG_WARNING_LIMITED("too many connections that were not granted yet: the oldest, "
+		LOG_WARNING_LIMITED("too many connections were not accepted yet: the oldest, "
 				    "from %s, is closed",
 				    one->addr);
 		inbound_end(container_of(one, struct inbound, arrival));

@@ -152,7 +152,7 @@ static int library_swap(struct client *client, const struct packet *p)
 	if (!p->swap.before.config.number || !p->swap.after.config.number)
 		return -EPROTO;
 	if (p->swap.promotes && library_lacks_order(s, client, &p->swap, order)) {
-		LOG_NOTICE("set %s: process %d is not promoted, as the order has ended",
+		LOG_NOTICE("set %s: process %d is not promoted, because the order has ended",
 			   s->conf->name, (int)client->pid);
 		library_refuse_swap(s, client, p->id);
 		return 0;

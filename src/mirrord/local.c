@@ -78,7 +78,7 @@ static void local_on_packet(struct watch *w)
 	if (!rc)
 		rc = library_on_packet(client, &local_packet);
 	if (rc) {
-		LOG_WARNING_LIMITED("process %d sends what makes no sense, and is disconnected",
+		LOG_WARNING_LIMITED("process %d sent an invalid message and is disconnected",
 				    (int)client->pid);
 		local_close_client(client);
 	}

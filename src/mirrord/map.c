@@ -218,14 +218,15 @@ static void map_judge_view(const struct set *s, const struct client *client,
 		v->status = PACKET_OK;
 	else if (fence_agent_obstacle(s, &fence))
 		map_say(v, PACKET_BUSY, true,
-			"member %s is primary (epoch %llu), and has not renewed its lease; %s: %s; %s",
+			"member %s is primary (epoch %llu), and has not renewed its lease; %s: %s; "
+			"%s",
 			record->config.members[view->primary].name,
 			(unsigned long long)view->epoch.number, fence.what, fence.why, fence.next);
 	else
 		map_say(v, PACKET_BUSY, true, "member %s is primary (epoch %llu)%s",
 			record->config.members[view->primary].name,
 			(unsigned long long)view->epoch.number,
-			s->may_promote ? ", and has ended; without 'auto = yes' it takes "
+			s->may_promote ? ", and has ended; without 'auto = yes' a promotion needs "
 					 "'rpmirror promote'"
 				       : "");
 }
@@ -244,9 +245,9 @@ static void map_judge_copy(const struct set *s, struct map_verdict *v)
 	else if (copy == MIRROR_COPY_SYNCING && s->meta.super.flags & META_UNKNOWN)
 		map_say(v, PACKET_NOT_INSYNC, true,
 			"it is not known what the copy of this host (%s) lacks: it was restored, "
-			"exchanged, edited or discarded, or a write-back of it failed; a resync makes it usable as soon as "
-			"another member is primary. If no other copy is as new: 'rpmirror promote "
-			"%s %s --force'",
+			"exchanged, edited or discarded, or a write-back of it failed; a resync "
+			"makes it usable as soon as another member is primary. If no other copy is "
+			"as new: 'rpmirror promote %s %s --force'",
 			s->conf->data, s->conf->name, s->conf->member);
 	else if (copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY)
 		map_say(v, PACKET_NOT_INSYNC, true,
@@ -277,7 +278,7 @@ static void map_judge(const struct set *s, const struct client *client, enum pro
 	else if (s->is_split)
 		map_say(v, PACKET_SPLIT, false,
 			s->split_reason == MEMBER_IS_SPLIT
-				? "%s; to give up what differs here: 'rpmirror resolve %s "
+				? "%s; to discard the data that differ here: 'rpmirror resolve %s "
 				  "--discard %s'"
 				: "%s",
 			s->split_why, s->conf->name, s->conf->member);
@@ -383,7 +384,7 @@ void map_on_request(struct client *client, const struct packet *p)
 	client->map_flags = p->map.flags & (uint8_t)~PACKET_MAP_FORCE;
 	client->image = p->map.image;
 	if (client->set) {
-		map_refuse(client, PACKET_BAD, "one connection is for one set");
+		map_refuse(client, PACKET_BAD, "a connection serves one set only");
 		return;
 	}
 	if (!s) {
@@ -437,7 +438,8 @@ void map_on_lost(struct client *client)
 	if (!s || s->holder.client != client)
 		return;
 	LOG_NOTICE("set %s: process %d has lost its connection%s", s->conf->name, (int)client->pid,
-		   s->holder.is_confirmed ? "" : " before it had the answer: it maps nothing");
+		   s->holder.is_confirmed ? ""
+					  : " before the answer arrived: the process maps nothing");
 	if (s->holder.is_confirmed) {
 		s->holder.client = NULL;
 		holder_look_at_program(s);

@@ -48,18 +48,19 @@ void medium_fail(struct set *s, int error)
 	bool is_new = !s->member.has_failed;
 	struct member_verdict v;
 	char text[CONF_PATH_SIZE + 240];
-	const char *what = error == ESTALE ? "the process that maps the set has another file than"
+	const char *what = error == ESTALE ? "the process that maps the set uses another file than"
 					   : "a write-back has failed of";
 
 	member_lose(&s->member, &v);
 	if (v.answer != MEMBER_YES)
-		LOG_ERROR("set %s: that the copy is in doubt cannot be recorded: %s", s->conf->name,
+		LOG_ERROR("set %s: cannot record that the copy is in doubt: %s", s->conf->name,
 			  v.text);
 	if (!is_new)
 		return;
 	snprintf(
 		text, sizeof(text),
-		"%s %s (errno %d, %s): the copy has failed; when its medium is good again, restart rpmirrord",
+		"%s %s (errno %d, %s): the copy has failed; when its medium is good again, restart "
+		"rpmirrord",
 		what, s->conf->data, error, strerror(error));
 	snprintf(s->failed_why, sizeof(s->failed_why), "%.500s", text);
 	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
@@ -105,8 +106,9 @@ void medium_on_release(struct set *s)
 	 * trusts the copy. */
 	if (s->may_have_missed && !s->member.has_failed) {
 		LOG_NOTICE(
-			"set %s: the process has ended that mapped %s before this daemon, and did "
-			"not say whether a write-back has failed: what is cached is written again",
+			"set %s: a process that had mapped %s before this daemon started has ended "
+			"without a report about failed write-backs: the cached pages are written "
+			"again",
 			s->conf->name, s->conf->data);
 		rc = pagecache_drop(s->conf->data);
 		if (rc)

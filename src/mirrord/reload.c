@@ -30,9 +30,10 @@ static void reload_keys(const struct conf_key *keys, void *live, const void *fre
 		if (keys->when == CONF_NOW)
 			memcpy(to, from, keys->size);
 		else
-			LOG_WARNING("%s'%s' has changed: that counts when the daemon is started "
-				    "again; the former value is kept",
-				    where, keys->name);
+			LOG_WARNING(
+				"%s'%s' has changed: the new value is used after a restart of the "
+				"daemon; the former value is kept until then",
+				where, keys->name);
 	}
 }
 
@@ -56,15 +57,16 @@ static void reload_secret(struct set *s, struct conf_set *live, const struct con
 	struct error err;
 
 	if (!live->secret_file[0] != !fresh->secret_file[0]) {
-		LOG_WARNING("set %s: a set gets or loses its secret when the daemon is started "
-			    "again; 'secret-file' is kept",
-			    live->name);
+		LOG_WARNING(
+			"set %s: a set gets or loses its secret only when the daemon is restarted; "
+			"the former 'secret-file' is kept until then",
+			live->name);
 		return;
 	}
 	if (!fresh->secret_file[0])
 		return;
 	if (secret_load(&secret, fresh->secret_file, &err)) {
-		LOG_ERROR("set %s: the secret is not read again, and the former one is kept: %s",
+		LOG_ERROR("set %s: the new secret cannot be used, so the former one is kept: %s",
 			  live->name, err.text);
 		return;
 	}
@@ -86,9 +88,10 @@ static void reload_on_reopened(struct agent_job *job)
 	struct set *s = job->owner;
 
 	if (job->rc)
-		LOG_ERROR("set %s: the register's credentials are not read again, and the former "
-			  "ones are kept: %s",
-			  s->conf->name, job->err.text);
+		LOG_ERROR(
+			"set %s: the register's new credentials cannot be used, so the former ones "
+			"are kept: %s",
+			s->conf->name, job->err.text);
 	free(job->arg);
 	free(job);
 }
@@ -125,16 +128,18 @@ static void reload_register(struct set *s, struct conf_set *live, const struct c
 	struct error err;
 
 	if (!reload_is_same_store(live->register_uri, fresh->register_uri)) {
-		LOG_WARNING("set %s: 'register' has changed before '?': that counts when the "
-			    "daemon is started again; the former value is kept",
-			    live->name);
+		LOG_WARNING(
+			"set %s: 'register' has changed before '?': the new value is used after a "
+			"restart of the daemon; the former value is kept until then",
+			live->name);
 		return;
 	}
 	if (register_open(fresh->register_uri, live->name, s->daemon->conf->register_timeout_ms,
 			  &probe, &err)) {
-		LOG_ERROR("set %s: the register's credentials are not read again, and the former "
-			  "ones are kept: %s",
-			  live->name, err.text);
+		LOG_ERROR(
+			"set %s: the register's new credentials cannot be used, so the former ones "
+			"are kept: %s",
+			live->name, err.text);
 		return;
 	}
 	register_close(probe);
@@ -177,7 +182,7 @@ void reload(struct daemon *d)
 	struct error err;
 
 	if (conf_load(&fresh, d->conf_path, &err)) {
-		LOG_ERROR("the configuration is not reloaded, and the former one is kept: %s",
+		LOG_ERROR("the new configuration cannot be used, so the former one is kept: %s",
 			  err.text);
 		return;
 	}
@@ -190,13 +195,14 @@ void reload(struct daemon *d)
 		if (its)
 			reload_set(d, live, its);
 		else
-			LOG_WARNING("set %s is not configured any more: it is served until the "
-				    "daemon is started again",
-				    live->name);
+			LOG_WARNING(
+				"set %s is not configured any more: it is served until the daemon "
+				"is restarted",
+				live->name);
 	}
 	for (unsigned i = 0; i < fresh.set_count; i++)
 		if (!reload_find(d->conf, fresh.sets[i].name))
-			LOG_WARNING("set %s is new: it is served when the daemon is started again",
+			LOG_WARNING("set %s is new: it is served after a restart of the daemon",
 				    fresh.sets[i].name);
 	LOG_NOTICE("the configuration %s was reloaded", d->conf_path);
 }

@@ -123,9 +123,10 @@ static void request_on_resync(struct request *r)
 
 	if (r->from && (rec->view.primary == MIRROR_NO_SLOT ||
 			mirror_config_find(&rec->config, r->from) != rec->view.primary))
-		request_refuse(r->client, CODE_USAGE, "leave 'from' out, or promote it first",
-			       "the primary is the source of every resync, and '%s' is not it",
-			       r->from);
+		request_refuse(
+			r->client, CODE_USAGE, "leave 'from' out, or promote that member first",
+			"the primary is the source of every resync, and '%s' is not the primary",
+			r->from);
 	else
 		request_give_order(r, PACKET_ORDER_RESYNC, r->full);
 }
@@ -314,7 +315,7 @@ static void request_run(struct request *r, const struct request_row *row)
 		request_refuse(client, CODE_USAGE, NULL, "'%s' needs a set", row->op);
 	else if (!(row->flags & REQUEST_ANYBODY) && client->uid != 0 && client->uid != getuid())
 		request_refuse(client, CODE_CONFIG, "ask as root, or as the daemon's user",
-			       "user %u may only look", (unsigned)client->uid);
+			       "user %u may only read the status", (unsigned)client->uid);
 	else if (row->flags & REQUEST_RECORD && (!r->set->has_entry || !r->set->is_open))
 		request_refuse(client, CODE_UNREACHABLE, NULL, "set %s: %s", r->set_name,
 			       r->set->is_open ? "the register has not been read yet"
@@ -334,8 +335,8 @@ void request_on_packet(struct client *client, const char *text, size_t len)
 	if (client->wait != CLIENT_IDLE || client->gets_events) {
 		request_refuse(client, CODE_USAGE, NULL, "one request at a time");
 	} else if (!row) {
-		request_refuse(client, CODE_USAGE, "upgrade rpmirrord, if the tool is newer",
-			       "this daemon knows no such request");
+		request_refuse(client, CODE_USAGE, "upgrade rpmirrord, if rpmirror is newer",
+			       "this daemon does not support the request");
 	} else {
 		json_object_foreach(in, key, value) unknown =
 			request_knows(row, key) ? unknown : key;

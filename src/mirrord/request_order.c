@@ -148,7 +148,9 @@ static void request_answer_ordered(struct client *client, const struct set *s,
 
 	if (status != PACKET_OK) {
 		request_refuse(client, request_code_of(status),
-			       status == PACKET_TIMEOUT ? "it goes on: look at the status" : NULL,
+			       status == PACKET_TIMEOUT
+				       ? "the order is still being carried out: look at the status"
+				       : NULL,
 			       "%s", ordered->text[0] ? ordered->text : packet_status_2str(status));
 		return;
 	}
@@ -205,7 +207,7 @@ static void request_take_word(struct client *client, struct set *s)
 		snprintf(
 			text + n, sizeof(text) - n,
 			". WARNING: member %s renewed its lease %.1f s ago and may be alive: until "
-			"it is off, its application may read what is stale",
+			"it is off, its application may read stale bytes",
 			name, (double)renewed_ms / 1000);
 	LOG_WARNING("set %s: an operator says that member %s is off: %s", s->conf->name, name,
 		    text);
@@ -230,7 +232,7 @@ static void request_on_fence_read(struct agent_job *job)
 	client->wait = CLIENT_IDLE;
 	if (job->rc)
 		request_refuse(client, CODE_UNREACHABLE, "run it again once the register answers",
-			       "nothing was done, as the register cannot be read: %s",
+			       "nothing was done, because the register cannot be read: %s",
 			       job->err.text);
 	else if (!mirror_epoch_is_equal(job->epoch, view->epoch) || view->primary == MIRROR_NO_SLOT)
 		request_refuse(client, CODE_EPOCH, "look at the status",
@@ -271,7 +273,7 @@ void request_fence(struct client *client, struct set *s, const char *member, int
 		request_fence_primary(client, s);
 	else if (!s->register_answers)
 		request_refuse(client, CODE_UNREACHABLE, "run it again once the register answers",
-			       "nothing was done, as the register cannot be read: %s",
+			       "nothing was done, because the register cannot be read: %s",
 			       s->read_why.text);
 	else
 		request_order(client, s, member, &order);
@@ -317,10 +319,11 @@ static void request_on_swapped(struct agent_job *job)
 			request_refuse(client, CODE_BUSY, "try again",
 				       "the record has changed meanwhile");
 		else
-			request_refuse(
-				client,
-				job->result == REGISTER_UNKNOWN ? CODE_QUORUM : CODE_UNREACHABLE,
-				"look at the status whether it happened", "%s", job->err.text);
+			request_refuse(client,
+				       job->result == REGISTER_UNKNOWN ? CODE_QUORUM
+								       : CODE_UNREACHABLE,
+				       "look at the status to see whether the change was made",
+				       "%s", job->err.text);
 	}
 	free(job);
 }
@@ -381,9 +384,10 @@ static bool request_discard_own(struct client *client, struct set *s)
 	}
 	member_may_discard(&s->member, &s->entry.record, &v);
 	if (v.answer == MEMBER_YES) {
-		LOG_WARNING("set %s: an operator discards what differs in the copy of %s%s%s",
-			    s->conf->name, s->conf->member, s->is_split ? ": " : "",
-			    s->is_split ? s->split_why : "");
+		LOG_WARNING(
+			"set %s: an operator discards the data that differ in the copy of %s%s%s",
+			s->conf->name, s->conf->member, s->is_split ? ": " : "",
+			s->is_split ? s->split_why : "");
 		s->shown_ns = clock_boot_ns();
 		inbounds_end_all(s->daemon, s);
 		member_discard(&s->member, &s->entry.record, s->entry.revision, &v);

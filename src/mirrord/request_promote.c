@@ -130,7 +130,7 @@ static void request_look_after(struct set *s, struct client *client)
 	if (request_is_outdated(s, client)) {
 		request_end_promotion(client);
 		request_refuse(client, CODE_EPOCH,
-			       "look at the status, and repeat the order if it is right still",
+			       "look at the status, and repeat the order if it is still right",
 			       "the set has changed since the order was given: it is in epoch "
 			       "%llu.%llu now",
 			       (unsigned long long)s->entry.record.view.epoch.number,
@@ -177,17 +177,19 @@ void request_give_promotion_up(struct client *client)
 	if (s->promotion.swaps)
 		return; /* the swap has been sent, and the register's answer will decide */
 	if (client->promotion.is_doubtful) {
-		request_refuse(client, CODE_QUORUM, "look at the status whether it happened",
+		request_refuse(client, CODE_QUORUM,
+			       "look at the status to see whether the promotion was made",
 			       "the register has not answered to the promotion");
 		return;
 	}
 	why = request_judge(s, client);
-	request_refuse(client, CODE_TIMEOUT,
-		       request_find_waiting(s)
-			       ? "the process goes on waiting, and the order has ended; 'rpmirror "
-				 "explain' says for what"
-			       : NULL,
-		       "no process on this host has become primary: %s", why.text);
+	request_refuse(
+		client, CODE_TIMEOUT,
+		request_find_waiting(s)
+			? "the order has ended, but the process still waits; 'rpmirror explain' "
+			  "shows the reason"
+			: NULL,
+		"no process on this host has become primary: %s", why.text);
 }
 
 void request_on_promote_failed(struct set *s, const char *text)

@@ -136,7 +136,7 @@ static bool settings_may_raise(struct client *client, struct set *s,
 			continue;
 		if (!format)
 			request_refuse(client, CODE_UNREACHABLE,
-				       "all members' daemons have to answer",
+				       "the daemons of all members must answer",
 				       "it is not known which formats member %s understands",
 				       config->members[slot].name);
 		else

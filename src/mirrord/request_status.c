@@ -272,7 +272,8 @@ static void status_put_member_waits(const struct set *s, json_t *waiting)
 
 		if (!members[slot].id || (!report->retry_ms[slot] && !report->deadline_ms[slot]))
 			continue;
-		snprintf(what, sizeof(what), "member %s is to be reached", members[slot].name);
+		snprintf(what, sizeof(what), "the daemon of member %s is being contacted",
+			 members[slot].name);
 		out = json_pack("{s:s, s:s}", "what", what, "why",
 				report->reasons[slot][0] ? report->reasons[slot]
 							 : "it has not answered yet");

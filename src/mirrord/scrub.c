@@ -15,8 +15,7 @@
 static void scrub_record(struct set *s, const struct meta_super *super)
 {
 	if (meta_set_super(&s->meta, super))
-		LOG_ERROR("set %s: what the last comparison found cannot be recorded",
-			  s->conf->name);
+		LOG_ERROR("set %s: cannot record the result of the last comparison", s->conf->name);
 }
 
 static bool scrub_may_begin(struct set *s, uint64_t now_ms)

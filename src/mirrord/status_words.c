@@ -195,7 +195,7 @@ const char *status_next_of_down(const struct set *s)
 
 /* ---- the advice ---- */
 
-#define STATUS_NEXT_OF_REGISTER "look at the register, and at this host's way to it"
+#define STATUS_NEXT_OF_REGISTER "check the register, and this host's network connection to it"
 
 /* Returns true if a primary does not serve yet because the host of an in-sync copy does not
  * answer. */
@@ -215,26 +215,26 @@ static const char *status_next(const struct set *s, const struct primary_words *
 	if (!s->is_open)
 		return status_next_of_closed(s);
 	if (!s->register_answers && s->read_why.cause == ENOENT)
-		return "look whether 'register' in rpmirrord's configuration is the right one; if "
+		return "check whether 'register' in rpmirrord's configuration is right; if "
 		       "the register has lost its data, make the record again from the newest "
 		       "copy: rpmirror init --from MEMBER";
 	if (health != MIRROR_HEALTH_SPLIT && reg_refusal(s))
 		return "give the daemon of this host its rights at the register again, or correct "
 		       "'register' in its configuration (password, certificates, path)";
 	if (words->is_silent)
-		return "look whether the process is stopped or overloaded";
+		return "check whether the process is stopped or overloaded";
 	if (words->is_unreachable && health == MIRROR_HEALTH_BLOCKED)
-		return "look at the primary's host; where an application waits on another one, it "
-		       "follows when the lease is over";
+		return "look at the primary's host; if an application waits on another host, it "
+		       "becomes primary when the lease is over";
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
 		return status_next_of_split(s->split_reason);
 	case MIRROR_HEALTH_DOWN:
 		if (status_waits_for_member(s, words))
-			return "start the host of the member that the primary waits for, or of another "
-			       "member: its copy is filled first then; if a host is lost for ever: "
-			       "rpmirror member replace; to serve with fewer copies until one "
-			       "returns: rpmirror set SET min-copies=1";
+			return "start the host of the member that the primary waits for, or of "
+			       "another member, whose copy is then filled first; if a host is lost "
+			       "for ever: rpmirror member replace; to serve with fewer copies "
+			       "until one returns: rpmirror set SET min-copies=1";
 		if (!s->register_answers)
 			return STATUS_NEXT_OF_REGISTER;
 		return status_next_of_down(s);
@@ -246,9 +246,9 @@ static const char *status_next(const struct set *s, const struct primary_words *
 		if (status_has_failed(s))
 			return "a copy has failed: " COPY_FAILED_NEXT;
 		if (status_lacks_copy(s))
-			return "a member's daemon has no copy that fits: put its files back there; "
-			       "if they are lost: rpmirror member replace, and rpmirror init "
-			       "--join on its host";
+			return "a member's daemon has no copy that belongs to the set: put the "
+			       "copy's files back there; if they are lost: rpmirror member "
+			       "replace, and rpmirror init --join on its host";
 		if (status_next_of_refused(s))
 			return status_next_of_refused(s);
 		return "the primary resyncs it as soon as its daemon can be reached";

@@ -33,7 +33,8 @@ int ask_open(struct ask *a, const struct args *args, struct failure *f)
 	if (a->fd >= 0 && !connect(a->fd, (struct sockaddr *)&sun, sizeof(sun)))
 		return 0;
 	failure_set(f, errno == EACCES ? CODE_CONFIG : CODE_UNREACHABLE,
-		    errno == EACCES ? "only root and the daemon's user may" : ask_is_it_running,
+		    errno == EACCES ? "only root and the daemon's user may connect"
+				    : ask_is_it_running,
 		    "cannot connect to %s: %s", args->socket, strerror(errno));
 	ask_close(a);
 	return f->code;
@@ -74,7 +75,7 @@ static int ask_read_error(const json_t *error, struct failure *f)
 	if (code == CODE_DONE || code == CODE_END)
 		code = CODE_UNREACHABLE;
 	return failure_set(f, code, json_text(error, "hint", ""), "%s",
-			   json_text(error, "message", "the daemon refuses without saying why"));
+			   json_text(error, "message", "the daemon refuses without a reason"));
 }
 
 static int ask_parse(const struct ask *a, const char *text, size_t len, json_t **answer,
@@ -162,7 +163,7 @@ int ask_only_set(const struct args *args, char *set, struct failure *f)
 			 json_text(json_array_get(sets, 0), "set", ""));
 	else
 		code = failure_set(f, CODE_USAGE, NULL,
-				   count ? "this host has several sets: say which one"
+				   count ? "this host has several sets: name one"
 					 : "this host has no set");
 	json_decref(answer);
 	return code;

@@ -102,13 +102,13 @@ static bool expr_parse_term(struct expr_term *t, char *text, char *why, size_t s
 	key = expr_find_key(text);
 	if (!key || key->of_member != (dot && dot[1])) {
 		snprintf(why, size,
-			 "'%.80s%s' is no key: health, phase, primary, and copy.M, link.M, flow.M, "
-			 "role.M, insync.M of member M",
+			 "'%.80s%s' is no key: the keys are health, phase, primary, and copy.M, "
+			 "link.M, flow.M, role.M, insync.M of member M",
 			 text, dot ? "." : "");
 		return false;
 	}
 	if (expr_any_value(t->values, expr_is_unknown, key)) {
-		snprintf(why, size, "%s is never '%.80s'", key->name, t->values);
+		snprintf(why, size, "%s never has the value '%.80s'", key->name, t->values);
 		return false;
 	}
 	return true;

@@ -138,8 +138,8 @@ static int init_put(struct mirror_register *r, const struct mirror_record *recor
 				record->config.set);
 	return out_fail(
 		*maybe ? CODE_QUORUM : CODE_UNREACHABLE,
-		*maybe ? "whether the set was created is not known: look with rpmirror init "
-			 "--join, or run this again once the register answers"
+		*maybe ? "it is not known whether the set was created: check with rpmirror init "
+			 "--join, or run this command again once the register answers"
 		       : NULL,
 		"%s", err.text);
 }
@@ -234,7 +234,7 @@ static int init_join(const struct args *args, const struct init_opts *opts,
 				opts->set, opts->join);
 	if (record->view.insync & MIRROR_BIT(copy.slot))
 		return out_fail(CODE_CONFIG, "rpmirror member replace, if its copy is lost",
-				"the copy of '%s' counts as in-sync and cannot begin anew",
+				"the copy of '%s' counts as in-sync, so no new copy can replace it",
 				opts->join);
 	if (copyfile_create(&copy, &err))
 		return out_fail(CODE_IO, NULL, "%s", err.text);
@@ -242,8 +242,8 @@ static int init_join(const struct args *args, const struct init_opts *opts,
 		out_json(json_pack("{s:b, s:s, s:s}", "ok", 1, "set", opts->set, "member",
 				   opts->join));
 	else
-		printf("set %s: the copy of %s is made and empty; it is made equal when its daemon and "
-		       "the primary meet\n",
+		printf("set %s: the copy of %s is made and empty; it is made equal when its daemon "
+		       "is connected to the primary\n",
 		       opts->set, opts->join);
 	return CODE_DONE;
 }
@@ -298,13 +298,13 @@ int cmd_init(int argc, char **argv)
 		return code;
 	opts.set = args.rest.items[0];
 	if (!opts.uri)
-		return out_usage("say where the set's record is kept: --register "
+		return out_usage("name the register that holds the set's record: --register "
 				 "etcd://HOST:2379,... or file:PATH");
 	if (opts.hot_extents > META_HOT_SLOTS)
 		return out_usage("--hot-extents: at most %u", META_HOT_SLOTS);
 	if (opts.join && opts.members.count)
 		return out_usage(
-			"--join makes a copy for a set that exists; --member is for a new one");
+			"--join makes a copy for a set that exists; --member is for a new set");
 	if (opts.secret && access(opts.secret, R_OK))
 		return out_fail(CODE_IO, NULL, "cannot read the secret %s: %s", opts.secret,
 				strerror(errno));

@@ -44,7 +44,7 @@ static int init_lonely(const struct init_opts *opts, struct mirror_config *confi
 
 	if (!is_file && opts->lonely)
 		return out_usage(
-			"--lonely is for registers in files; with etcd the register decides");
+			"--lonely is only for registers in files; with etcd the register decides");
 	if (!is_file)
 		return CODE_DONE;
 	if (lonely > MIRROR_LONELY_NONE) {
@@ -53,7 +53,7 @@ static int init_lonely(const struct init_opts *opts, struct mirror_config *confi
 	}
 	return out_usage(
 		"a register in a file cannot decide for a primary that lost its other copies: "
-		"choose --lonely=block (flushes wait for them) or --lonely=manual (it goes "
+		"choose --lonely=block (flushes wait for these copies) or --lonely=manual (it goes "
 		"on alone; another copy can then be promoted by force only)");
 }
 
@@ -64,7 +64,7 @@ static int init_local_error(const struct init_opts *opts, struct mirror_config *
 	config->local_error_continues = !strcmp(what, "continue");
 	if (config->local_error_continues || !strcmp(what, "stop"))
 		return CODE_DONE;
-	return out_usage("--local-error is stop or continue, and not '%.80s'", what);
+	return out_usage("--local-error must be stop or continue, and not '%.80s'", what);
 }
 
 static int init_address(const struct init_opts *opts, struct mirror_config *config)
@@ -76,7 +76,7 @@ static int init_address(const struct init_opts *opts, struct mirror_config *conf
 	config->address = strtoull(opts->address, &end, 16);
 	if (!*end && config->address && !(config->address % MIRROR_BLOCK))
 		return CODE_DONE;
-	return out_usage("--address is a hexadecimal multiple of 0x1000, and not '%.80s'",
+	return out_usage("--address must be a hexadecimal multiple of 0x1000, and not '%.80s'",
 			 opts->address);
 }
 
@@ -108,7 +108,7 @@ int init_config(const struct init_opts *opts, struct mirror_config *config)
 		return out_usage("a set has 1 to %d members: --member NAME=HOST:PATH",
 				 MIRROR_MEMBERS_MAX);
 	if (!opts->size)
-		return out_usage("say how large the file is: --size 8G");
+		return out_usage("state the size of the file: --size 8G");
 	rand_bytes(&config->uuid, sizeof(config->uuid));
 	snprintf(config->set, sizeof(config->set), "%s", opts->set);
 	config->number = 1;
@@ -150,8 +150,8 @@ int init_local(const struct init_opts *opts, const struct mirror_config *config,
 	if (*local)
 		return CODE_DONE;
 	return out_usage(
-		"no member's host is this machine, and a set begins with a copy that is made "
-		"here: run this on one of the hosts, or name its member with --here");
+		"no member's host is this machine, but a set begins with a copy that is made here: "
+		"run this command on one of the hosts, or name this host's member with --here");
 }
 
 void init_print_advice(const struct init_opts *opts, const struct mirror_config *config,

@@ -18,19 +18,19 @@ static const struct args_command commands[] = {
 	 "  --register URI        etcd://HOST:PORT,... or file:PATH\n"
 	 "  --lonely block|manual what a primary does that lost every other copy (file registers)\n"
 	 "  --min-copies N        with fewer durable copies nothing is acknowledged (1, or 2 of 3)\n"
-	 "  --lease S             how long a primary that is gone is waited for (5)\n"
+	 "  --lease S             time without a sign of life until a primary counts as lost (5)\n"
 	 "  --replica-timeout S   how long a copy may be silent before it is excluded (2)\n"
 	 "  --slow S              a flush that takes longer is an event (0.02)\n"
-	 "  --holdoff S           before an excluded copy may return, doubling (5)\n"
+	 "  --holdoff S           time before an excluded copy may return; it doubles (5)\n"
 	 "  --blocked S           how long a flush waits for copies before it fails (30)\n"
-	 "  --blocked-for-ever    it waits until there are enough\n"
+	 "  --blocked-for-ever    a flush waits until there are enough copies\n"
 	 "  --local-error stop|continue  when only the primary's own medium fails (stop)\n"
 	 "  --address HEX         where the file is mapped on each host (anywhere)\n"
-	 "  --hot-extents N       pieces of 2 MiB that may differ after a crash, 1 to 8192 (256)\n"
-	 "  --here MEMBER         this host's; else it is found by the addresses\n"
-	 "  --from MEMBER         begin with the file that this member has\n"
+	 "  --hot-extents N       extents of 2 MiB that may differ after a crash, 1 to 8192 (256)\n"
+	 "  --here MEMBER         this host's member (default: found by the addresses)\n"
+	 "  --from MEMBER         begin with the existing file of this member\n"
 	 "  --join MEMBER         make this member's copy of a set that exists\n"
-	 "  --secret FILE         what the daemons of the set share\n",
+	 "  --secret FILE         file with the secret that the set's daemons share\n",
 	 cmd_init},
 	{"status",
 	 "[SET] [--check | --openmetrics | --textfile FILE | --what-if lost=MEMBER|HOST,...]",
@@ -43,12 +43,12 @@ static const struct args_command commands[] = {
 	 "  --what-if lost=A,B    what the loss of these hosts would do\n",
 	 cmd_status},
 	{"events", "[SET] [--now]",
-	 "Print what is, then each change.\n"
+	 "Print the present state, then each change.\n"
 	 "\n"
-	 "  --now                 only what is\n",
+	 "  --now                 print only the present state\n",
 	 cmd_events},
 	{"wait", "SET --until EXPRESSION",
-	 "Wait until the set is as said: KEY=VALUE[|VALUE][,KEY=VALUE...], for instance\n"
+	 "Wait until the set has these values: KEY=VALUE[|VALUE][,KEY=VALUE...], for instance\n"
 	 "health=healthy,copy.b=in-sync. Keys: health, phase, primary, and of member M\n"
 	 "copy.M, link.M, flow.M, role.M, insync.M.\n",
 	 cmd_wait},
@@ -58,24 +58,24 @@ static const struct args_command commands[] = {
 	 "  --force               also if it may lack acknowledged data, or the former primary may\n"
 	 "                        be alive\n",
 	 cmd_promote},
-	{"demote", "[SET]", "End the primary's epoch, with all flushed.\n", cmd_demote},
+	{"demote", "[SET]", "End the primary's epoch after all is flushed.\n", cmd_demote},
 	{"resync", "[SET] MEMBER [--full] [--from MEMBER]",
-	 "Make a copy equal.\n"
+	 "Make a copy equal to the primary's.\n"
 	 "\n"
-	 "  --full                compare all of it\n"
-	 "  --from MEMBER         from this one\n",
+	 "  --full                compare the whole copy\n"
+	 "  --from MEMBER         the primary, which is the source\n",
 	 cmd_resync},
 	{"pause", "[SET] MEMBER", "Pause a resync.\n", cmd_pause},
 	{"resume", "[SET] MEMBER", "Let a resync go on.\n", cmd_resume},
 	{"verify", "[SET] [--member MEMBER] [--repair] [--rate N]",
 	 "Compare the copies by digests. Exit code 5: they differ.\n"
 	 "\n"
-	 "  --member MEMBER       this one only\n"
-	 "  --repair              make equal what differs\n"
+	 "  --member MEMBER       compare only this member's copy\n"
+	 "  --repair              make the ranges that differ equal\n"
 	 "  --rate N              bytes per second at most\n",
 	 cmd_verify},
 	{"resolve", "[SET] --discard MEMBER",
-	 "After a split: give up what differs in a member's copy.\n", cmd_resolve},
+	 "After a split: discard the data by which a member's copy differs.\n", cmd_resolve},
 	{"member", "add|remove|replace [SET] NAME[=HOST:PATH]",
 	 "Change the members that have a copy. A replaced copy gets a new identity, and the\n"
 	 "former one is refused when it returns.\n",
@@ -93,9 +93,9 @@ static const struct args_command commands[] = {
 	 "  format=N              of the set's record, when all hosts were upgraded; never less\n",
 	 cmd_set},
 	{"fence", "[SET] MEMBER",
-	 "Say that a member's host is off for certain, so that another one may be promoted.\n",
+	 "State that a member's host is off for certain, so that another member may be promoted.\n",
 	 cmd_fence},
-	{"explain", "[SET]", "Say why a set is as it is, and what happens next.\n", cmd_explain},
+	{"explain", "[SET]", "Explain the state of a set, and what happens next.\n", cmd_explain},
 	{"meta", "dump|check PATH",
 	 "Show, or check, the metadata of the copy with this path, without a daemon.\n", cmd_meta},
 };

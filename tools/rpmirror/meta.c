@@ -53,8 +53,8 @@ static int meta_cmd_check(const struct args *args, const struct copyfile *f)
 				   "notes", findings.notes));
 	else if (defects)
 		out_fail(CODE_IO,
-			 "rpmirrord does not believe such a copy before all of it was compared "
-			 "with another one; 'rpmirror explain' says what it does",
+			 "rpmirrord does not trust such a copy until all of it was compared with "
+			 "another copy; 'rpmirror explain' shows the progress",
 			 "%u defects in the copy of set %s in slot %u", defects, super->set,
 			 super->slot);
 	else

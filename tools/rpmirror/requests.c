@@ -85,8 +85,8 @@ int cmd_promote(int argc, char **argv)
 		return code;
 	return request_simple(
 		&args, "promote", "member", json_pack("{s:b}", "force", force),
-		force ? "promoted by force: what it lacks of acknowledged data is lost; "
-			"the other copies are compared when they return"
+		force ? "promoted by force: acknowledged data that it lacks are lost; the other "
+			"copies are compared when they return"
 		      : "promoted");
 }
 
@@ -156,14 +156,14 @@ int cmd_resolve(int argc, char **argv)
 	if (args_parse(argc, argv, options, 0, 1, &args, &code))
 		return code;
 	if (!discard)
-		return out_usage("say whose copy is given up: --discard MEMBER");
+		return out_usage("name the member whose copy is discarded: --discard MEMBER");
 	code = request_run(&args, "resolve", false, json_pack("{s:s}", "discard", discard),
 			   &answer);
 	return code ? code
 		    : request_finish(
 			      &args, answer,
-			      "what differs in its copy is given up; it is made equal to the "
-			      "others'");
+			      "the data by which its copy differs are discarded; the copy is made "
+			      "equal to the others");
 }
 
 int cmd_grow(int argc, char **argv)

@@ -49,7 +49,7 @@ static int settings_refuse(const char *name, struct failure *f)
 	for (unsigned i = 0; i < sizeof(settings_elsewhere) / sizeof(settings_elsewhere[0]); i++)
 		if (!strcmp(settings_elsewhere[i].name, name))
 			return failure_set(f, CODE_USAGE, settings_elsewhere[i].hint,
-					   "'%s' is not changed by this", name);
+					   "'%s' is not changed by 'rpmirror set'", name);
 	return failure_set(f, CODE_USAGE, SETTINGS_HELP, "there is no setting '%.80s'", name);
 }
 
@@ -57,11 +57,11 @@ static int settings_put(json_t *settings, const char *key, json_t *value, struct
 {
 	if (json_object_get(settings, key)) {
 		json_decref(value);
-		return failure_set(f, CODE_USAGE, SETTINGS_HELP, "'%s' is said twice", key);
+		return failure_set(f, CODE_USAGE, SETTINGS_HELP, "'%s' is given twice", key);
 	}
 	if (json_object_set_new(settings, key, value))
-		return failure_set(f, CODE_USAGE, SETTINGS_HELP,
-				   "the value of '%s' is no text in UTF-8", key);
+		return failure_set(f, CODE_USAGE, SETTINGS_HELP, "the value of '%s' is not UTF-8",
+				   key);
 	return CODE_DONE;
 }
 
@@ -71,7 +71,7 @@ static int settings_host(json_t *settings, const char *member, const char *value
 	char text[MIRROR_NAME_MAX + MIRROR_HOST_MAX + 32];
 	struct mirror_member m = {0};
 	json_t *hosts = json_object_get(settings, "hosts");
-	const char *why = "it is too long";
+	const char *why = "its value is too long";
 
 	if (snprintf(text, sizeof(text), "%s=%s:/", member, value) >= (int)sizeof(text) ||
 	    strchr(value, '/') || !place_parse(text, &m, &why))
@@ -160,7 +160,7 @@ int cmd_set(int argc, char **argv)
 		return code;
 	first = strchr(args.rest.items[0], '=') ? 0 : 1;
 	if (first == args.rest.count)
-		return out_usage("say what is to be changed: NAME=VALUE...");
+		return out_usage("name the settings to change: NAME=VALUE...");
 	settings = json_object();
 	for (unsigned i = first; i < args.rest.count && !code; i++)
 		code = settings_parse(args.rest.items[i], settings, &f);

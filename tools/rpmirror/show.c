@@ -190,7 +190,7 @@ static void show_finding(const json_t *finding)
 		{"member", "a majority agrees with the primary's copy"},
 	};
 	const char *wrong = json_text(finding, "wrong", ""),
-		   *means = "no majority says which is right";
+		   *means = "no majority agrees, so the right copy is unknown";
 	const json_t *member;
 	size_t i;
 
@@ -255,20 +255,21 @@ static void show_explain_view(const json_t *set)
 	if (!strcmp(phase, "serving"))
 		printf("Member %s is primary of epoch %.0f%s.\n", primary.text,
 		       json_figure(set, "epoch", 0),
-		       serves ? " and serves" : " by the register, and is not known to serve");
+		       serves ? " and serves"
+			      : " by the register, but it is unknown whether it serves");
 	else if (!strcmp(phase, "recovering"))
-		printf("Member %s is primary of epoch %.0f and makes the other in-sync copies equal; "
-		       "until they are, or are excluded, no program can read.\n",
+		printf("Member %s is primary of epoch %.0f and makes the other in-sync copies "
+		       "equal; until they are, or are excluded, no program can read.\n",
 		       primary.text, json_figure(set, "epoch", 0));
 	else
 		printf("There is no primary; the last epoch, %.0f, ended %s.\n",
 		       json_figure(set, "epoch", 0),
 		       json_flag(set, "clean")
-			       ? "cleanly: any in-sync member can be promoted at once"
+			       ? "cleanly: any in-sync member can be promoted immediately"
 			       : "without a clean demotion");
 	if (json_flag(set, "forced"))
-		printf("This epoch was begun by force: what former ones acknowledged may be missing. "
-		       "The register's history keeps them.\n");
+		printf("This epoch was begun by force: data that former epochs acknowledged may be "
+		       "missing. The register's history lists these epochs.\n");
 }
 
 static void show_explain_link(const json_t *member)
@@ -295,7 +296,7 @@ static void show_explain_member(const json_t *member, uint64_t set_size, bool is
 	} copies[] = {
 		{"empty",
 		 "was created and has no data yet; it is made equal once a primary serves"},
-		{"syncing", "is being made equal and cannot be used until that has ended"},
+		{"syncing", "is being made equal and cannot be used until then"},
 		{"stale", "is consistent, but lacks data that was acknowledged while it was away"},
 		{"unknown",
 		 "is consistent, but its daemon cannot be asked whether it is the newest"},
@@ -311,10 +312,10 @@ static void show_explain_member(const json_t *member, uint64_t set_size, bool is
 		if (!strcmp(copies[i].copy, copy))
 			printf("%s", copies[i].means);
 	if (!json_flag(member, "insync"))
-		printf("; it is not in the in-sync set, so it cannot be promoted but by force");
+		printf("; it is not in the in-sync set, so it can be promoted only by force");
 	printf(".");
 	if (json_count(member, "size", MIRROR_SIZE_MAX, set_size) < set_size)
-		printf(" It has %s, and takes the set's size when no process maps the set.",
+		printf(" It has %s, and gets the set's size when no process maps the set.",
 		       text_size(json_count(member, "size", MIRROR_SIZE_MAX, 0)).text);
 	show_explain_link(member);
 	printf("\n");
@@ -371,7 +372,7 @@ void show_explanation(const json_t *set)
 	survive_text(&facts, sentence, sizeof(sentence));
 	printf("With %u in-sync cop%s of at least %u it %s%s.\n", facts.copies,
 	       facts.copies == 1 ? "y" : "ies", facts.min_copies,
-	       show_is_predicate(sentence) ? "" : "stands so: ", sentence);
+	       show_is_predicate(sentence) ? "" : "is in this state: ", sentence);
 	if (json_text(set, "next", NULL))
 		printf("Next: %s.\n", show_get(set, "next", "").text);
 }

@@ -67,7 +67,7 @@ int cmd_wait(int argc, char **argv)
 	if (args_parse(argc, argv, options, 1, 1, &args, &code))
 		return code;
 	if (!until)
-		return out_usage("say what to wait for: --until health=healthy");
+		return out_usage("name the state to wait for: --until health=healthy");
 	if (!expr_parse(&e, until, why, sizeof(why)))
 		return out_usage("--until %s: %s", until, why);
 	return wait_until(&args, &e);

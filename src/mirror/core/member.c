@@ -182,9 +182,9 @@ bool member_is_good(const struct member *m, struct member_verdict *v)
 	if (!m->has_failed && !m->meta->broken && !(m->meta->super.flags & META_FAILED))
 		return true;
 	member_no(v, MEMBER_HAS_FAILED,
-		  "the medium of the copy, or a write-back, failed; when it is good again restart "
-		  "rpmirrord; if that does not help, 'rpmirror member replace' gives the member a "
-		  "new copy");
+		  "the medium of the copy, or a write-back, failed; when the medium is good again, "
+		  "restart rpmirrord; if that does not help, 'rpmirror member replace' gives the "
+		  "member a new copy");
 	return false;
 }
 

@@ -29,13 +29,14 @@ static void member_refuse_epoch(const struct member *m, struct mirror_epoch epoc
 	struct member_epoch_text asked = member_epoch_text(epoch), has = member_epoch_text(known);
 
 	if (known.number > epoch.number)
-		member_no(v, MEMBER_EPOCH_OLD, "epoch %s is over: %s was promised", asked.text,
-			  has.text);
-	else
-		member_no(v, MEMBER_EPOCH_TWIN,
-			  "epoch %s has the number of %s, which was promised: the set is split; "
-			  "resolve it by 'rpmirror resolve'",
+		member_no(v, MEMBER_EPOCH_OLD, "epoch %s is over: epoch %s was promised",
 			  asked.text, has.text);
+	else
+		member_no(
+			v, MEMBER_EPOCH_TWIN,
+			"epoch %s has the same number as the promised epoch %s: the set is split; "
+			"resolve it by 'rpmirror resolve'",
+			asked.text, has.text);
 	v->known = known;
 }
 
@@ -46,11 +47,11 @@ static bool member_may_promise(const struct member *m, struct mirror_epoch epoch
 
 	if (m->meta->promise.is_lost)
 		member_no(v, MEMBER_IS_UNKNOWN,
-			  "the record of the promise was damaged; once the register can be read, "
-			  "it is known again");
+			  "the record of the promised epoch was damaged; it is restored when the "
+			  "register can be read");
 	else if (m->is_split)
 		member_no(v, MEMBER_IS_SPLIT,
-			  "this copy knows more than the register: it was restored, or a "
+			  "this copy is newer than the register: the register was restored, or a "
 			  "promotion was forced; resolve it by 'rpmirror resolve'");
 	else if (epoch.number <= known.number && !mirror_epoch_is_equal(epoch, known))
 		member_refuse_epoch(m, epoch, v);

@@ -30,8 +30,8 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 
 	if (memcmp(&config->uuid, &super->uuid, sizeof(super->uuid)))
 		member_no(v, MEMBER_OTHER_SET,
-			  "the register has another set '%s' (%s) than this copy is of, '%s' (%s): "
-			  "look at 'register' and 'data' in the daemon's configuration",
+			  "the register has another set '%s' (%s), but this copy is of set '%s' "
+			  "(%s): correct 'register' or 'data' in the daemon's configuration",
 			  config->set, mirror_uuid_text(&config->uuid).text, super->set,
 			  mirror_uuid_text(&super->uuid).text);
 	else if (!config->members[super->slot].id)
@@ -50,8 +50,8 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 	else if (config->size < super->size)
 		member_no(v, MEMBER_OTHER_SIZE,
 			  "the set has %" PRIu64 " bytes, and this copy %" PRIu64
-			  ": the register was restored to before it grew; let it grow again by "
-			  "'rpmirror grow %s %" PRIu64 "'",
+			  ": the register was restored to a state before the set grew; let the set "
+			  "grow again by 'rpmirror grow %s %" PRIu64 "'",
 			  config->size, super->size, super->set, super->size);
 	else
 		return true;
@@ -68,27 +68,28 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 	struct member_epoch_text has = member_epoch_text(rec->view.epoch);
 
 	if (!member_record_knows(rec, of_data))
-		member_no(v, MEMBER_IS_SPLIT,
-			  "this copy holds flushes of epoch %s, which the register (now %s) does "
-			  "not know: it was restored, or a promotion was forced",
-			  member_epoch_text(of_data).text, has.text);
+		member_no(
+			v, MEMBER_IS_SPLIT,
+			"this copy holds flushes of epoch %s, which the register (now %s) does not "
+			"have: the register was restored, or a promotion was forced",
+			member_epoch_text(of_data).text, has.text);
 	else if (view_compare(rec, &seen->view) >= VIEW_NEWER)
 		member_no(v, MEMBER_IS_SPLIT,
 			  "this member has seen epoch %s seq %" PRIu64
 			  " with the in-sync members %#x in the register, which is at %s seq "
-			  "%" PRIu64 ": it was restored",
+			  "%" PRIu64 ": the register was restored",
 			  member_epoch_text(seen->view.epoch).text, seen->view.seq,
 			  seen->view.insync, has.text, rec->view.seq);
 	else if (rec->config.number < seen->config_number)
 		member_no(v, MEMBER_IS_SPLIT,
 			  "this member has seen configuration %" PRIu64
-			  " in the register, which has %" PRIu64 ": it was restored",
+			  " in the register, which has %" PRIu64 ": the register was restored",
 			  seen->config_number, rec->config.number);
 	else if (!promise->is_lost && !member_record_knows(rec, promise->epoch) &&
 		 promise->epoch.number <= rec->view.epoch.number)
 		member_no(v, MEMBER_IS_SPLIT,
 			  "this member has promised epoch %s, which the register (now %s) does not "
-			  "know",
+			  "have",
 			  member_epoch_text(promise->epoch).text, has.text);
 	else
 		return false;

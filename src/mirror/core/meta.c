@@ -164,15 +164,17 @@ static int meta_refuse_super(const struct meta *m, struct error *err)
 	struct mirror_versions ours = version_ours();
 
 	if (version_is_known(m->super.format))
-		return error_set(err, ERROR_LOCAL, EPROTONOSUPPORT,
-				 "the superblock has values that cannot be, or names a feature "
-				 "that this program does not know");
-	return error_set(err, ERROR_LOCAL, EPROTONOSUPPORT,
-			 "the metadata have format %u, and this program understands %u to %u: %s",
-			 m->super.format, ours.lowest, ours.newest,
-			 m->super.format > ours.newest
-				 ? "upgrade it"
-				 : "a release between them has to open the copy first");
+		return error_set(
+			err, ERROR_LOCAL, EPROTONOSUPPORT,
+			"the superblock has impossible values, or names a feature that this "
+			"program does not support");
+	return error_set(
+		err, ERROR_LOCAL, EPROTONOSUPPORT,
+		"the metadata have format %u, but this program understands formats %u to %u: %s",
+		m->super.format, ours.lowest, ours.newest,
+		m->super.format > ours.newest
+			? "upgrade it"
+			: "a release between them has to open the copy first");
 }
 
 /* Load the superblock. Without a superblock even the set of the copy is unknown. */
@@ -184,8 +186,8 @@ static int meta_load_super(struct meta *m, struct error *err)
 	found = meta_pair_read(&m->store, META_PAIR_SUPER, &m->places[META_PAIR_SUPER], &body);
 	if (found == META_FOUND_NOTHING)
 		return error_set(err, ERROR_LOCAL, ENODATA,
-				 "this is no metadata of a mirror's copy, or its creation did not "
-				 "come to its end");
+				 "this is no metadata file of a mirror's copy, or its creation was "
+				 "interrupted");
 	if (found == META_FOUND_DAMAGED)
 		return error_set(err, ERROR_LOCAL, EBADMSG,
 				 "both superblocks are damaged, or this is no metadata file of a "

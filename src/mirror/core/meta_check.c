@@ -57,18 +57,20 @@ static void check_flags(struct check *c)
 	if (super->flags & META_SYNCING)
 		check_say(c, META_NOTE,
 			  "a resync from copy %016" PRIx64
-			  " has not ended: the content is of different times",
+			  " has not ended: the content mixes states of different times",
 			  super->source_id);
 	if (super->flags & META_EMPTY)
 		check_say(c, META_NOTE, "the copy is empty: it needs a resync");
 	if (super->flags & META_FORCED)
-		check_say(c, META_NOTE, "it was promoted by force: what others had may be lost");
+		check_say(c, META_NOTE,
+			  "it was promoted by force: data that only other copies had may be lost");
 	if (super->holder.pid)
 		check_say(c, META_NOTE, "process %" PRIu64 " holds the copy, or was killed",
 			  super->holder.pid);
 	if (c->m->promise.is_lost)
 		check_say(c, META_NOTE,
-			  "the promise is lost: the register is read before the next");
+			  "the record of the promise is lost: the register is read before the next "
+			  "promise");
 }
 
 static void check_super(struct check *c, uint64_t data_size)
@@ -82,10 +84,10 @@ static void check_super(struct check *c, uint64_t data_size)
 			  ": it was truncated",
 			  data_size, super->size);
 	if (super->flags & META_CLEAN && m->hot_count)
-		check_say(c, META_DEFECT, "the copy is marked clean, and %u extents are hot",
+		check_say(c, META_DEFECT, "the copy is marked clean, but %u extents are hot",
 			  m->hot_count);
 	if (super->flags & META_CLEAN && super->flags & META_SYNCING)
-		check_say(c, META_DEFECT, "the copy is marked clean, and a resync has not ended");
+		check_say(c, META_DEFECT, "the copy is marked clean, but a resync has not ended");
 	if (!m->promise.is_lost && super->epoch.number > m->promise.epoch.number)
 		check_say(c, META_DEFECT,
 			  "the copy has flushes of epoch %" PRIu64 ", and none above %" PRIu64
@@ -97,7 +99,8 @@ static void check_super(struct check *c, uint64_t data_size)
 			  " was promised",
 			  super->retired_below, m->promise.epoch.number);
 	if (m->members.members[super->slot].id != super->member_id)
-		check_say(c, META_DEFECT, "the members have another copy in slot %u", super->slot);
+		check_say(c, META_DEFECT, "the table of members has another copy in slot %u",
+			  super->slot);
 }
 
 /* Checks that every set block lies in the file and that the bitmap belongs to another member. */
@@ -111,7 +114,8 @@ static void check_bitmap(struct check *c, uint8_t slot)
 	if (!member->has_bitmap)
 		return;
 	if (slot == m->super.slot || !member->id) {
-		check_say(c, META_DEFECT, "slot %u has a bitmap and is no other member", slot);
+		check_say(c, META_DEFECT, "slot %u has a bitmap, but belongs to no other member",
+			  slot);
 		return;
 	}
 	for (; meta_bitmap_next(m, slot, from, 0, &run); from = run.offset + run.len)

@@ -116,7 +116,7 @@ void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t 
 			     primary_name(p, slot));
 	else if (!force && seen && view_compare(rec, seen) >= VIEW_NEWER)
 		primary_fail(p, -ENOTUNIQ,
-			     "the register is older than what this host has seen of the set");
+			     "the register is older than the state that this host has seen");
 	else
 		primary_settle(p);
 }
@@ -162,7 +162,7 @@ static const char *primary_obstacle(struct primary *p)
 			 primary_first_trouble(p, lost),
 			 primary_may_fill(p) ? ", or until another copy is filled" : "", why);
 	} else if (primary_is_recovering(p) && p->members[p->slot].trouble) {
-		snprintf(p->text, sizeof(p->text), "waits for the own daemon: %s",
+		snprintf(p->text, sizeof(p->text), "waits for this host's daemon: %s",
 			 p->members[p->slot].trouble);
 	} else if (p->swap_failures >= 2 || (p->swap_failures && lost)) {
 		snprintf(p->text, sizeof(p->text), "waits for the register's answer%s%s",
@@ -202,11 +202,12 @@ static bool primary_cannot_ack(const struct primary *p)
 static void primary_give_up(struct primary *p)
 {
 	if (p->state == PRIMARY_QUIESCING)
-		primary_set_state(p, PRIMARY_STOPPING, "nothing more is acknowledged");
+		primary_set_state(p, PRIMARY_STOPPING, "no further flush is acknowledged");
 	else
-		primary_fail(p, -EIO,
-			     "the own copy has failed, and another one is lost that is needed: "
-			     "map the set where a copy is good");
+		primary_fail(
+			p, -EIO,
+			"this host's copy has failed, and another copy that is needed is lost: map "
+			"the set on a host whose copy is good");
 }
 
 void primary_settle(struct primary *p)
@@ -220,7 +221,7 @@ void primary_settle(struct primary *p)
 		if (p->demoting)
 			primary_set_state(p, PRIMARY_STOPPING, "demote");
 		else if (primary_all_equal(p))
-			primary_set_state(p, PRIMARY_STARTING, "all of S are equal");
+			primary_set_state(p, PRIMARY_STARTING, "all in-sync copies are equal");
 	} else if (p->state == PRIMARY_STARTING && !p->swapping && !primary_all_equal(p)) {
 		primary_set_state(p, PRIMARY_RECOVERING, "a member was lost");
 	}
@@ -268,7 +269,7 @@ static void primary_end_repairs(struct primary *p)
 		    m->state == PRIMARY_MEMBER_EQUAL)
 			continue;
 		m->lost |= primary_in_s(p, i);
-		m->trouble = "the primary's copy has failed, and makes no other one equal";
+		m->trouble = "the primary's copy has failed, so it cannot make other copies equal";
 		primary_member_back_off(p, i);
 	}
 }
@@ -279,7 +280,7 @@ void primary_on_local_failed(struct primary *p)
 		return;
 	p->local_failed = true;
 	if (!primary_is_serving(p) && p->state != PRIMARY_STOPPING) {
-		primary_fail(p, -EIO, "the own copy has failed");
+		primary_fail(p, -EIO, "this host's copy has failed");
 		return;
 	}
 	p->members[p->slot].lost = true;
@@ -293,5 +294,5 @@ void primary_on_local_failed(struct primary *p)
  * copy only after other members have got flushes. */
 void primary_on_serve_failed(struct primary *p)
 {
-	primary_fail(p, -EIO, "the own copy has failed: its metadata cannot be written");
+	primary_fail(p, -EIO, "this host's copy has failed: its metadata cannot be written");
 }

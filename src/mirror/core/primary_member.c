@@ -212,7 +212,7 @@ static void primary_member_is_ahead(struct primary *p, unsigned slot,
 	primary_read(p);
 	m->lost = false;
 	primary_member_away(p, slot, PRIMARY_RETRY_MS);
-	m->trouble = "it has seen what was not read of the register yet";
+	m->trouble = "it has seen a newer state of the register than this host has read";
 }
 
 static bool primary_copy_is_usable(enum mirror_copy copy)
@@ -230,7 +230,7 @@ static void primary_on_promised_self(struct primary *p, const struct primary_rep
 	if (!p->force && view_compare(&p->rec, &report->seen) >= VIEW_NEWER) {
 		primary_member_is_ahead(p, p->slot, &report->seen);
 	} else if (!usable) {
-		primary_fail(p, -EIO, "the own copy cannot be used: %s",
+		primary_fail(p, -EIO, "this host's copy cannot be used: %s",
 			     mirror_copy_2str(report->copy));
 	} else {
 		m->deadline_ms = 0;
@@ -287,8 +287,8 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 		 * instead.) */
 		primary_member_useless(
 			p, slot,
-			"the set has grown, and all of its copy is to be compared: it "
-			"returns when the set is mapped again, with its new size");
+			"the set has grown, and all of this copy must be compared: it returns when "
+			"the set is mapped again, with its new size");
 	} else {
 		m->deadline_ms = 0;
 		/* Before the set serves, the bitmap lacks the ranges of this host's records. */
@@ -360,12 +360,13 @@ static void primary_on_refused_split(struct primary *p, unsigned slot)
 	struct primary_member *m = &p->members[slot];
 
 	if (slot != p->slot && !primary_in_s(p, slot)) {
-		primary_member_useless(p, slot, "split: it has seen what the register has not");
+		primary_member_useless(p, slot,
+				       "split: it has seen a state that the register lacks");
 	} else if (++m->splits >= PRIMARY_SPLITS) {
-		primary_fail(p, -ENOTUNIQ, "split: '%s' has seen what the register has not",
+		primary_fail(p, -ENOTUNIQ, "split: '%s' has seen a state that the register lacks",
 			     primary_name(p, slot));
 	} else {
-		m->trouble = "it has seen what the register has not";
+		m->trouble = "it has seen a state that the register lacks";
 		primary_member_away(p, slot, PRIMARY_RETRY_MS);
 	}
 }
@@ -382,7 +383,7 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 	} else if (why == PRIMARY_REFUSED_SPLIT) {
 		primary_on_refused_split(p, slot);
 	} else if (why == PRIMARY_REFUSED_COPY) {
-		primary_member_useless(p, slot, "its copy is not the one of the configuration");
+		primary_member_useless(p, slot, "its copy is not the configured one");
 	} else {
 		m->trouble = "its daemon is busy";
 		m->lost |= primary_is_serving(p) && primary_in_s(p, slot);

@@ -218,13 +218,15 @@ static void primary_learn(struct primary *p, const struct mirror_record *rec, ui
 		    now->epoch.nonce != known->epoch.nonce)) {
 		primary_set_state(p, PRIMARY_FENCED, "the register has another epoch");
 	} else if (primary_is_configured(p, rec) && now->insync & ~known->insync) {
-		primary_fail(p, -ENOTUNIQ,
-			     "the register was restored, and configured since: split");
+		primary_fail(
+			p, -ENOTUNIQ,
+			"the register was restored, and its configuration was changed since then: "
+			"split");
 	} else if ((now->epoch.number == known->epoch.number && now->seq > known->seq) ||
 		   primary_is_configured(p, rec)) {
 		primary_adopt(p, rec, revision);
 	} else if (refused && primary_is_restored(p, rec)) {
-		primary_fail(p, -ENOTUNIQ, "the register is older than it was: split");
+		primary_fail(p, -ENOTUNIQ, "the register went back to an older state: split");
 	}
 }
 
@@ -297,12 +299,13 @@ static void primary_judge_ahead(struct primary *p)
 		} else if (p->reads < m->ahead_reads) {
 			primary_read(p);
 		} else if (i == p->slot || primary_in_s(p, i)) {
-			primary_fail(p, -ENOTUNIQ, "the register is older than what %s has seen",
+			primary_fail(p, -ENOTUNIQ,
+				     "the register is older than the state that %s has seen",
 				     i == p->slot ? "this host" : primary_name(p, i));
 		} else {
 			m->ahead = (struct mirror_view){0};
-			primary_member_useless(p, i,
-					       "split: it has seen what the register has not");
+			primary_member_useless(
+				p, i, "split: it has seen a state that the register lacks");
 		}
 	}
 }

@@ -76,7 +76,7 @@ static bool resync_plan_is_refused(const struct resync_facts *f, struct resync_p
 				    "this host is not the primary, or its copy is not in sync");
 	else if (f->held)
 		resync_plan_because(why, RESYNC_PLAN_REFUSE,
-				    "a process of a former epoch maps it still");
+				    "a process of a former epoch still maps it");
 	else if (f->copy == MIRROR_COPY_FAILED)
 		resync_plan_because(why, RESYNC_PLAN_REFUSE,
 				    "its medium has failed: 'rpmirror member replace' gives the "
@@ -100,7 +100,8 @@ static enum resync_verdict resync_plan_of_insync(const struct resync_facts *f,
 			why, RESYNC_PLAN_RECORDS,
 			serving ? "flushes were under way to it"
 				: "the former primary ended with flushes under way");
-	return resync_plan_because(why, RESYNC_PLAN_NOTHING, "nothing changed since it was equal");
+	return resync_plan_because(why, RESYNC_PLAN_NOTHING,
+				   "nothing has changed since it was equal");
 }
 
 static enum resync_verdict resync_plan_of_absent(const struct resync_facts *f,
@@ -121,9 +122,10 @@ static enum resync_verdict resync_plan_of_absent(const struct resync_facts *f,
 		return resync_plan_because(
 			why, RESYNC_PLAN_DIGESTS,
 			"there is no record of what changed since it was in sync");
-	return resync_plan_because(
-		why, RESYNC_PLAN_BITMAP,
-		f->copy == MIRROR_COPY_SYNCING ? "its resync goes on where it was" : "it was away");
+	return resync_plan_because(why, RESYNC_PLAN_BITMAP,
+				   f->copy == MIRROR_COPY_SYNCING
+					   ? "its resync continues where it stopped"
+					   : "it was away");
 }
 
 enum resync_verdict resync_plan(const struct resync_facts *f, char *text, size_t size)

@@ -115,7 +115,9 @@ bool view_is_enough(unsigned left, unsigned min_copies, enum mirror_lonely lonel
 	else if (left < min_copies)
 		view_refuse(0, "fewer than min_copies would be left", why);
 	else if (left == 1 && lonely == MIRROR_LONELY_BLOCK)
-		view_refuse(0, "one copy would be left, and the set is to block then", why);
+		view_refuse(
+			0, "only one copy would be left, and the setting lonely=block forbids that",
+			why);
 	else
 		return true;
 	return false;
@@ -215,8 +217,11 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 	if (config->size < old->size)
 		return view_refuse(-EINVAL, "a set cannot be made smaller", why);
 	if ((config->lonely == MIRROR_LONELY_NONE) != (old->lonely == MIRROR_LONELY_NONE))
-		return view_refuse(-EINVAL, "what a lonely primary does is known by the register",
-				   why);
+		return view_refuse(
+			-EINVAL,
+			"whether a set has the setting 'lonely' depends on its register, and "
+			"cannot be changed",
+			why);
 	if (config->lease_ms != old->lease_ms && rec->view.primary != MIRROR_NO_SLOT)
 		return view_refuse(
 			-EBUSY, "the lease changes only while there is no primary: demote it first",
@@ -284,7 +289,7 @@ bool view_config_is_valid(const struct mirror_config *config, const char **why)
 		return view_refuse(0, "min_copies must be between 1 and the number of members",
 				   why);
 	if ((unsigned)config->lonely > MIRROR_LONELY_MANUAL)
-		return view_refuse(0, "lonely has no such value", why);
+		return view_refuse(0, "the setting 'lonely' has no such value", why);
 	if (!config->lease_ms || !config->replica_timeout_ms || !config->holdoff_ms)
 		return view_refuse(0, "lease, replica-timeout and holdoff must not be zero", why);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)

@@ -29,7 +29,7 @@ static int create_keep_data(const struct metafile_new *opts, int *fd, struct err
 				 strerror(errno));
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != opts->super->size)
 		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "%s is to be a file of %llu bytes, and it has %llu", opts->data,
+				 "%s must be a file of %llu bytes, but it has %llu", opts->data,
 				 (unsigned long long)opts->super->size,
 				 (unsigned long long)st.st_size);
 	rc = newfile_reserve(*fd, &reserved, err);

@@ -62,11 +62,9 @@ static int metafile_try_reading(const struct metafile *f, const char *name, stru
 
 	for (uint64_t at = 0; at < f->len && at < META_RING_AT; at += sizeof(page))
 		if (pread(f->fd, page, sizeof(page), (off_t)at) < 0)
-			return error_set(
-				err, ERROR_LOCAL, errno,
-				"the metadata in %s cannot be read: %s; the copy has to be "
-				"replaced",
-				name, strerror(errno));
+			return error_set(err, ERROR_LOCAL, errno,
+					 "the metadata in %s cannot be read: %s; replace the copy",
+					 name, strerror(errno));
 	return 0;
 }
 

@@ -32,7 +32,7 @@ static void link_prove(struct link *l)
 static void link_lacks_secret(struct link *l, bool there)
 {
 	l->lacks_secret = true;
-	link_fail(l, there ? "it wants a secret, and this host's set has none"
+	link_fail(l, there ? "it requires a secret, but this host's set has none"
 			   : "it does not know the set's secret");
 }
 
@@ -53,7 +53,7 @@ void link_on_established(struct link *l)
 		return;
 	}
 	if (rc) {
-		link_fail(l, "what listens there is no rpmirrord");
+		link_fail(l, "the program that listens there is not rpmirrord");
 		return;
 	}
 	l->exchange.version = version_agree(reply->versions, version_ours());

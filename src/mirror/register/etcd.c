@@ -149,8 +149,8 @@ static int etcd_explain(const struct etcd_register *e, enum etcd_outcome outcome
 	error_set(err, reply->is_distrust ? ERROR_REFUSED : ERROR_UNREACHED, cause,
 		  "no answer by a majority of the register's members (%u addresses) within %u ms; "
 		  "%s: %s",
-		  e->endpoints, e->base.limit_ms, reply->is_distrust ? "TLS fails" : "the last",
-		  reply->text);
+		  e->endpoints, e->base.limit_ms,
+		  reply->is_distrust ? "TLS fails" : "the last error", reply->text);
 	return -cause;
 }
 

@@ -291,7 +291,7 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 		return ETCD_ANSWERED;
 	/* the password may have been changed in the file and in etcd */
 	if (etcd_read_password(e, &err))
-		LOG_WARNING_LIMITED("%s; the former one is used", err.text);
+		LOG_WARNING_LIMITED("%s; the former token is used", err.text);
 	body = json_pack("{s:s, s:s}", "name", e->user, "password", e->password);
 	outcome = etcd_http_post(e, endpoint, "/v3/auth/authenticate", body, limit_ms, reply);
 	json_decref(body);
@@ -304,7 +304,7 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 	reply->json = NULL;
 	if (!e->token[0])
 		return etcd_http_fail(reply, ETCD_REFUSED, EACCES, e->endpoint[endpoint],
-				      "it gave no token");
+				      "etcd returned no token");
 	return ETCD_ANSWERED;
 }
 

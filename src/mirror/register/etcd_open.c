@@ -87,10 +87,11 @@ static int etcd_open_option(struct etcd_register *e, const char *key, const char
 		e->tls |= options[i].tls;
 		return 0;
 	}
-	return error_set(err, ERROR_ARGUMENT, EINVAL,
-			 "the register's uri has '%.40s=%.80s'; there are ca, cert, key, user and "
-			 "password-file",
-			 key, value);
+	return error_set(
+		err, ERROR_ARGUMENT, EINVAL,
+		"the register's uri has '%.40s=%.80s'; its options are ca, cert, key, user and "
+		"password-file",
+		key, value);
 }
 
 static int etcd_open_options(struct etcd_register *e, char *query, struct error *err)
@@ -111,7 +112,7 @@ static int etcd_open_options(struct etcd_register *e, char *query, struct error 
 			       "a register with a user needs user= and password-file=");
 	if (!rc && (e->cert[0] != '\0') != (e->key[0] != '\0'))
 		rc = error_set(err, ERROR_ARGUMENT, EINVAL,
-			       "a certificate of ours needs cert= and key=");
+			       "a client certificate needs cert= and key=");
 	return rc;
 }
 

@@ -141,24 +141,24 @@ const char *greeting_status_2str(unsigned status)
 {
 	static const char *const words[GREETING_STATUS_END] = {
 		[GREETING_OK] = "accepted",
-		[GREETING_BAD_VERSION] = "it speaks another version of the protocol",
-		[GREETING_BAD_REQUEST] = "the request makes no sense there",
+		[GREETING_BAD_VERSION] = "it has another version of the protocol",
+		[GREETING_BAD_REQUEST] = "the request is not valid there",
 		[GREETING_NO_SET] = "it has no copy of this set",
 		[GREETING_NOT_MEMBER] = "its copy is not that member's",
-		[GREETING_EPOCH] = "it obeys a higher epoch",
+		[GREETING_EPOCH] = "it has promised a higher epoch",
 		[GREETING_SECRET_WRONG] =
-			"the secrets differ, or its secret file cannot be used: rpmirror status there names the "
-			"file and its mode",
+			"the secrets differ, or its secret file cannot be used: rpmirror status "
+			"there names the file and its mode",
 		[GREETING_HELD] = "a process there still maps the copy",
 		[GREETING_BUSY] = "it is busy",
 		[GREETING_COPY_FAILED] = "the copy there has failed",
 		[GREETING_WRONG_COPY] =
 			("the copy there is not the one that is configured: 'rpmirror explain' on "
 			 "its host says how to replace it"),
-		[GREETING_FULL] = "there is no room in its records",
+		[GREETING_FULL] = "its records are full",
 		[GREETING_IO] = "it could not write its records",
 		[GREETING_SMALLER] = "its copy has not grown to the set's size yet",
-		[GREETING_SPLIT] = "it has seen what the register has not: the set is split",
+		[GREETING_SPLIT] = "it has seen a state that the register lacks: the set is split",
 	};
 
 	return status < GREETING_STATUS_END ? words[status] : "an unknown reason";

@@ -370,17 +370,17 @@ const char *packet_status_2str(unsigned status)
 {
 	static const char *const words[PACKET_STATUS_END] = {
 		[PACKET_OK] = "done",
-		[PACKET_BAD] = "the request makes no sense now",
+		[PACKET_BAD] = "the request is not valid now",
 		[PACKET_NO_SET] = "no copy of this set is configured on this host",
 		[PACKET_PERMISSION] = "this user may not map the set",
 		[PACKET_BUSY] = "it is in use",
 		[PACKET_NOT_INSYNC] = "the copy of this host is not in-sync",
-		[PACKET_SPLIT] = "copies contradict each other; an operator has to decide",
+		[PACKET_SPLIT] = "copies contradict each other; an operator has to choose one",
 		[PACKET_COPY_FAILED] = "the copy of this host has failed",
 		[PACKET_REGISTER] = "the set's register does not answer",
 		[PACKET_IO] = "a file of this host cannot be used",
 		[PACKET_COPIES] = "too few copies would be left",
-		[PACKET_TIMEOUT] = "it was not done in time",
+		[PACKET_TIMEOUT] = "it was not completed in time",
 		[PACKET_EPOCH] = "a newer primary exists",
 		[PACKET_VERSION] = "there is no version in common",
 	};

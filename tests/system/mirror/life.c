@@ -200,11 +200,12 @@ bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms)
 /* Returns true if the primary's daemon reports that the member is held off. */
 static bool life_is_held_off(const struct life *l, unsigned host)
 {
-	char command[600], text[600], waits[40];
+	char command[600], text[600], waits[64];
 	unsigned seconds = 0;
 	FILE *tool;
 
-	snprintf(waits, sizeof(waits), "member %c is to be reached", 'a' + (char)host);
+	snprintf(waits, sizeof(waits), "the daemon of member %c is being contacted",
+		 'a' + (char)host);
 	snprintf(command, sizeof(command),
 		 "exec " SYSTEM_RPMIRROR " explain " HOSTS_SET " --socket %s 2>&1",
 		 l->hosts.hosts[l->primary.host].socket);

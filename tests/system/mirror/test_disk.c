@@ -509,7 +509,7 @@ static void a_failure_that_no_process_can_report_any_more_is_repaired(void **sta
 	assert_true(host_wait_log(&hosts, 0, "still maps it", PATIENCE_MS));
 	proc_kill(&apps[0]);
 	apps[0].pid = 0;
-	assert_true(host_wait_log(&hosts, 0, "what is cached is written again", PATIENCE_MS));
+	assert_true(host_wait_log(&hosts, 0, "the cached pages are written again", PATIENCE_MS));
 	go_on(0, "map-direct");
 	hosts_wait_insync(&hosts, ALL);
 	check_media(ALL, last, 1);

@@ -167,7 +167,7 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 		hosts.opts.has_secret = i == 0;
 		host_kill(&hosts, 1);
 		host_start(&hosts, 1, NULL);
-		expect_said(0, i ? "does not know the set.s secret|secret" : "it wants a secret",
+		expect_said(0, i ? "does not know the set.s secret|secret" : "it requires a secret",
 			    "status orders --json");
 		expect_said(0, "Next: put the same secret file on each host", "explain orders");
 		host_kill(&hosts, 0);
@@ -253,7 +253,7 @@ static void a_set_without_its_register_is_not_healthy(void **state)
 	move_register(path, path, away);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
-	expect_said(0, "the lease is over, as the register was not reached", "status orders");
+	expect_said(0, "the lease is over, because the register was not reached", "status orders");
 	ask(0, "durable 3", "put 64 2");
 	move_register(path, away, path);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
@@ -345,7 +345,7 @@ static void a_daemon_that_starts_without_its_register_names_the_register(void **
 	assert_int_equal(rename(still, path), 0);
 	host_start(&hosts, 1, NULL);
 	expect_said(1, "Why: the register has not been read yet", "explain orders");
-	expect_said(1, "Next: look at the register", "explain orders");
+	expect_said(1, "Next: check the register", "explain orders");
 	assert_int_equal(host_stop(&hosts, 1), 0);
 }
 
@@ -361,7 +361,7 @@ static void a_register_without_the_set_names_the_way_back(void **state)
 	snprintf(away, sizeof(away), "%s.away", path);
 	move_register(path, path, away);
 	expect_said(0, "The register: there is no set", "explain orders");
-	assert_true(has_said("Next: look whether .register. .* rpmirror init --from MEMBER"));
+	assert_true(has_said("Next: check whether .register. .* rpmirror init --from MEMBER"));
 	move_register(path, away, path);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
@@ -401,7 +401,7 @@ static void a_fence_says_what_it_means(void **state)
 	snprintf(away, sizeof(away), "%s.away", path);
 	move_register(path, path, away);
 	assert_int_equal(host_run_tool(&hosts, 1, "fence orders a"), 3);
-	assert_true(has_said("nothing was done, as the register cannot be read"));
+	assert_true(has_said("nothing was done, because the register cannot be read"));
 	move_register(path, away, path);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "fence orders b"), 0);

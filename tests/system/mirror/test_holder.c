@@ -81,7 +81,7 @@ static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
 	host_kill(&hosts, 0);
 	signal(SIGCHLD, SIG_IGN);
 	host_start(&hosts, 0, envs);
-	assert_true(host_wait_log(&hosts, 0, "what is cached is written again", PATIENCE_MS));
+	assert_true(host_wait_log(&hosts, 0, "the cached pages are written again", PATIENCE_MS));
 	signal(SIGCHLD, SIG_DFL);
 	apps[0].pid = 0;
 	assert_int_equal(map_at(0, PACKET_MAP_WAIT), PACKET_OK);

@@ -301,7 +301,7 @@ static void check_failed_copy_is_explained(void)
 	}
 	assert_true(was_said("restart rpmirrord on its host"));
 	for (int waited = 0; host_run_tool(&hosts, 0, "explain") ||
-			     !was_said("Waiting: member c .*the next attempt is in [0-9.]* s");
+			     !was_said("Waiting: the daemon of member c .*the next attempt is in [0-9.]* s");
 	     waited++) {
 		assert_in_range(waited, 0, PATIENCE_MS / 10);
 		usleep(10000);

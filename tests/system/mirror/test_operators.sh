@@ -176,7 +176,7 @@ old_metadata() { # HOST
 old_data() { # HOST COMMAND...: restores old data, in place or by another file
 	stopped "$1" "${@:2}" "old/${names[$1]}.data" "${names[$1]}/data"
 	copy_is "$1" syncing
-	grep -q 'not the file that was left here' "${names[$1]}.log" || fail "the log does not say it"
+	grep -q 'not the file that this daemon last used' "${names[$1]}.log" || fail "the log does not say it"
 	refused "$1" "lacks acknowledged data.*${names[$1]}/data. lacks: it was restored.*'rpmirror promote orders ${names[$1]} --force'"
 	heal $((1 - $1))
 	whole
@@ -227,7 +227,7 @@ exchanged_copies() {
 a_name_of_another_host() {
 	join() { "$RPMIRROR" init orders --join b --register "${registers[0]}" >out 2>err; }
 	! join || fail "an in-sync copy begins anew"
-	grep -q "the copy of 'b' counts as in-sync .*member replace" err || fail "it does not say what to do: $(cat err)"
+	grep -q "the copy of 'b' counts as in-sync.*member replace" err || fail "it does not say what to do: $(cat err)"
 	on 0 0 'replaced' member replace orders b
 	await 1 'copy [0-9a-f]{16} was replaced by [0-9a-f]{16} .*rpmirror member replace orders b.*rpmirror init --join' explain orders
 	refused 1 'was replaced by'
@@ -288,7 +288,7 @@ other_sets() {
 	done
 	registers[1]=file:$work/c/orders.register
 	daemon_start 1
-	await 1 "another set 'orders' \([0-9a-f]{32}\) than this copy is of, 'orders' \([0-9a-f]{32}\): look at 'register'" explain orders
+	await 1 "another set 'orders' \([0-9a-f]{32}\), but this copy is of set 'orders' \([0-9a-f]{32}\): correct 'register'" explain orders
 	await 1 "correct the daemon's configuration" explain orders
 	refused 1 "another set 'orders'"
 	on 1 1 "another set 'orders'" resolve orders --discard b
@@ -301,7 +301,7 @@ other_sets() {
 	cp -p b/data.rpmirror mine
 	cp c/stock.b.rpmirror b/data.rpmirror
 	daemon_start 1
-	refused 1 "b/data are of set 'stock' and not of 'orders': put those of this copy back"
+	refused 1 "b/data are of set 'stock' and not of 'orders': put the metadata of this copy back"
 	stopped 1 cp c/orders.b.rpmirror b/data.rpmirror
 	await 1 "another set 'orders'" explain orders
 	refused 1 "another set 'orders'"
@@ -374,7 +374,7 @@ force_beside_a_primary() {
 	tell '^durable 1 ' 'put 4096 1002'
 	registers[1]=${registers[0]}
 	daemon_start 1
-	await 1 'it was restored, or a promotion was forced' explain orders
+	await 1 'the register was restored, or a promotion was forced' explain orders
 	await 1 'rpmirror resolve --discard MEMBER' explain orders
 	tell '^durable 1 ' 'put 4096 1002'
 	on 0 1 'nothing is to be resolved: the copy of a' resolve orders --discard a

@@ -263,16 +263,16 @@ test_it_reloads_what_can_change() {
 	on 0 0 'epoch 1' status
 	# If the new secret cannot be used, the former secret stays valid.
 	chmod 644 "$secret"
-	hup 0 'the secret is not read again, and the former one is kept: .* is open to others'
+	hup 0 'the new secret cannot be used, so the former one is kept: .* is open to others'
 	chmod 600 "$secret"
 	cp "$conf" good
 	echo nonsense >>"$conf"
-	hup 0 "the configuration is not reloaded, and the former one is kept: .*/conf:[0-9]*: 'nonsense'"
+	hup 0 "the new configuration cannot be used, so the former one is kept: .*/conf:[0-9]*: 'nonsense'"
 	# The log names settings that take effect only at the next start.
 	sed -e 's/^socket = .*/socket = \/nowhere/' -e 's/^member = .*/member = b/' -e 's/^secret-file.*//' \
 		-e 's/^register = /&file:\/elsewhere/' good >"$conf"
 	printf '[set more]\nmember = a\ndata = /nowhere/more\nregister = file:/nowhere\n' >>"$conf"
-	hup 0 'set more is new: it is served when the daemon is started again'
+	hup 0 'set more is new: it is served after a restart of the daemon'
 	for key in "'socket' has changed" "set orders: 'member' has changed" "gets or loses its secret" "'register' has changed"; do
 		grep -q "$key" "$folder/log" || fail "the log does not say: $key"
 	done

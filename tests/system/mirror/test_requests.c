@@ -633,7 +633,8 @@ static void a_primary_that_is_silent_is_not_called_healthy(void **state)
 	host_kill(&hosts, 0);
 	wait_until_it_does_not_answer();
 	wait_until_reason_is("the primary on member a is silent", "blocked");
-	wait_until_reason_is("the lease of member a is over: it was not heard of for 3.", "down");
+	wait_until_reason_is("the lease of member a is over: no sign of life arrived for 3.",
+			     "down");
 }
 
 static void a_proof_is_enough_where_no_lease_is(void **state)

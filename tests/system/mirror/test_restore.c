@@ -166,7 +166,7 @@ static void expect_loss(void)
 
 	ask(0, "value 1", "read %u", STORED);
 	/* No flush that relies on the lost store must succeed. */
-	put("The local copy has failed: set orders: what was stored and not flushed is lost");
+	put("The local copy has failed: set orders: stores that were not flushed are lost");
 	put("The local copy has failed");
 	e = take_errors(PAGE);
 	assert_int_equal(e.count, 1);

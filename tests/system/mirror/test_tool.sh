@@ -67,7 +67,7 @@ test_wrong_command_lines_end_with_2() {
 	expect 2 'none of add' member paint s b
 	expect 2 'no member' member add s b
 	expect 2 '--until' wait s
-	expect 2 "health is never 'helthy'" wait s --until health=helthy
+	expect 2 "health never has the value 'helthy'" wait s --until health=helthy
 	expect 2 'is no key' wait s --until copy=in-sync
 	expect 2 'neither dump nor check' meta show /x
 	expect 2 '"name":"usage"' status --json --nonsense
@@ -120,7 +120,7 @@ test_a_line_does_not_contradict_itself() {
 	status degraded in-sync
 	sed -i 's/"local":true,"insync":true,"role":"primary","copy":"in-sync","link":"local"/"local":false,"insync":true,"role":"primary","copy":"unknown","link":"down"/' status.answer
 	expect 0 ': 1 of its in-sync copies is not reached from here; without it: does not survive the loss of its only in-sync copy$' status
-	expect 0 'of at least 1 it stands so: 1 of its in-sync copies is not reached' explain
+	expect 0 'of at least 1 it is in this state: 1 of its in-sync copies is not reached' explain
 }
 
 test_what_came_from_elsewhere_cannot_control_a_terminal() {
@@ -258,7 +258,7 @@ test_errors_of_the_daemon_are_exit_codes() {
 	echo 'not JSON' >promote.answer
 	expect 3 'does not answer as rpmirrord' promote orders b
 	echo '{"ok":false,"error":{"code":99}}' >promote.answer
-	expect 3 'without saying why' promote orders b
+	expect 3 'without a reason' promote orders b
 }
 
 test_requests_are_as_agreed() {
@@ -349,7 +349,7 @@ test_explain_has_sentences() {
 	expect 0 'Waiting: a resync of b, because its host is down; for 1.5 s more; the next attempt is in 0.5 s.' explain orders
 	grep -q 'Member a is primary of epoch 7 and serves.' out || fail "no primary"
 	grep -q 'The copy of b is consistent, but lacks data' out || fail "no copy"
-	grep -q 'cannot be promoted but by force' out || fail "no rule"
+	grep -q 'can be promoted only by force' out || fail "no rule"
 	grep -q ' Its link is connected\.$' out || fail "no link"
 	sed -i 's/"link":"connected"/"link":"connected","reason":"an operator keeps it away"/' status.answer
 	expect 0 ' Its link is connected. Reason: an operator keeps it away\.$' explain orders
@@ -397,7 +397,7 @@ test_init_does_not_guess() {
 	expect 2 'the register decides' init s --size 4M --member "a=127.0.0.1:$work/a" --register etcd://127.0.0.1:1 --lonely block
 	expect 2 'no member.s host is this machine' init s --size 4M --member "a=192.0.2.7:$work/a" --register "file:$work/r" --lonely block
 	expect 2 '1 to 8 members' init s --size 4M --register "file:$work/r" --lonely block
-	expect 2 'how large' init s --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely block
+	expect 2 'state the size of the file' init s --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely block
 	expect 2 "two members 'a'" init s --size 4M --member "a=h:/x" --member "a=h:/y" --register "file:$work/r" --lonely block
 	expect 2 'min_copies' init s --size 4M --member "a=127.0.0.1:/x" --min-copies 2 --register "file:$work/r" --lonely block
 	expect 2 'multiple of 4 KiB' init s --size 5000 --member "a=127.0.0.1:/x" --register "file:$work/r" --lonely block

@@ -120,7 +120,7 @@ test_it_shows_what_the_daemons_know() {
 	on 0 0 'offset 8192 length 4096 differs at b: no majority' status
 	on 0 0 'decide which copy counts' explain
 	on 1 0 '' wait orders --until health=degraded
-	on 1 0 'the host of a has more' explain
+	on 1 0 'the host of a shows more' explain
 	cmp -s "${files[0]}" "${files[1]}" && fail "the scrub decides which copy is right"
 	wait_until 30 is_repaired || fail "verify --repair is refused"
 	cmp "${files[0]}" "${files[1]}" || fail "the operator's word does not count"
@@ -162,7 +162,7 @@ test_orders_are_carried_out() {
 	# An in-sync copy has all data.
 	on 0 0 'lacks nothing' resync orders c
 	on 0 2 "is in-sync: there is no resync" pause orders c
-	on 0 2 "source of every resync, and 'b' is not it" resync orders c --from b
+	on 0 2 "source of every resync, and 'b' is not the primary" resync orders c --from b
 	# The excluded member must stay excluded.
 	on 0 0 'excluded until' fence orders c
 	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
@@ -190,7 +190,7 @@ test_orders_are_carried_out() {
 	cmp "${files[0]}" "${files[1]}" || fail "b is not repaired"
 	cmp "${files[0]}" "${files[2]}" || fail "c is not repaired"
 	grep -q 'change orders/b verify: the copies were compared' events || fail "no event of the difference"
-	on 0 5 'not another in-sync copy' verify orders --member a
+	on 0 5 'is not in-sync, or is the primary' verify orders --member a
 	# A stopped process counts as not healthy.
 	kill -STOP "$APP_PID"
 	wait_until 30 is_shown 'has not reported for some seconds' || fail "it is taken for healthy"
@@ -233,7 +233,7 @@ test_a_scrub_does_not_spread_bit_rot() {
 	wait_until 20 is_shown 'offset 8192 length 4096 differs at b c: the primary.s copy differs' ||
 		fail "what differs is not shown: $("$tool" status --socket "${sockets[0]}")"
 	on 0 0 '' wait orders --until health=degraded
-	on 0 0 'a majority of the copies is against the primary' explain
+	on 0 0 'a majority of the copies agrees, but the primary' explain
 	on 1 0 '' wait orders --until health=degraded
 	grep -q 'the primary.s copy is the one that differs' events || fail "no event says so"
 	# The difference is recorded, so this copy is not promoted while the other copies are right.
@@ -264,7 +264,7 @@ test_a_copy_that_verify_names_is_not_promoted() {
 	on 0 5 'member c offset 8192 length 4096' verify orders
 	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
 	on 0 0 'offset 8192 length 4096 differs at c: a majority agrees with the primary' status
-	on 0 0 'its copy differs from that of the others' explain
+	on 0 0 'its copy differs from the other copies' explain
 	cmp -s "${files[0]}" "${files[2]}" && fail "verify repairs unasked"
 	map_is_refused 2 'lacks acknowledged data'
 	on 0 0 '' resume orders c
@@ -284,7 +284,7 @@ test_what_differs_is_said_beside_an_exclusion() {
 	on 0 5 'member c offset 8192 length 4096' verify orders
 	hosts_ask kill 2 >answer
 	on 0 0 '' wait orders --until insync.c=no
-	on 0 0 'is not in-sync; and .* a majority of the copies is against the primary' explain
+	on 0 0 'is not in-sync; and .* a majority of the copies agrees, but the primary' explain
 	# Differences of a replaced copy are not reported for the new copy.
 	is_shown 'differs at b c:' || fail "c is not named"
 	on 0 0 'replaced' member replace orders c
@@ -380,7 +380,7 @@ test_a_set_without_a_primary_is_not_healthy() {
 	on 1 0 '' wait orders --until health=down,phase=serving,primary=a
 	on 0 2 '' status --check
 	on 1 2 '' status --check
-	on 1 0 'by the register, and is not known to serve' explain
+	on 1 0 'by the register, but it is unknown whether it serves' explain
 	on 1 0 'has ended' explain
 	# The event appears after the other daemon's report; the status also shows whether the
 	# member's key in the register is alive.
@@ -475,7 +475,7 @@ test_settings_change() {
 	on 0 2 'rpmirror grow' set orders size=8M
 	on 0 2 'member replace' set orders hot-extents=9
 	on 0 2 "is no value for lease" set orders lease=0
-	on 0 2 'is said twice' set orders slow=1 slow=2
+	on 0 2 'is given twice' set orders slow=1 slow=2
 	on 0 2 'is not NAME=VALUE' set orders slow
 	on 0 2 'NAME=VALUE' set orders
 	on 0 2 'host.b=/x' set orders host.b=/x

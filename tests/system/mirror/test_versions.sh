@@ -158,11 +158,11 @@ test_hosts_are_upgraded_one_after_the_other() {
 	stop 0
 	"$RPMIRRORD" -c a.conf >a.out 2>old.log &
 	started+=("$!")
-	wait_until 30 grep -qE 'format 3, and this program understands 1 to 2: upgrade it' old.log ||
+	wait_until 30 grep -qE 'format 3, but this program understands formats 1 to 2: upgrade it' old.log ||
 		fail "the former daemon does not say what is wrong: $(cat old.log)"
 	kill "$!" && wait "$!" || fail "it ends with an error"
 	"$RPMIRROR" meta check "$work/a/data" >out 2>&1 && fail "metadata of format 3 are taken for format 2"
-	grep -q 'format 3, and this program understands 1 to 2: upgrade it' out || fail "meta check says $(cat out)"
+	grep -q 'format 3, but this program understands formats 1 to 2: upgrade it' out || fail "meta check says $(cat out)"
 	start 0 later
 	begin 0 later
 	both_in_sync 0 later

@@ -274,7 +274,7 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 	expect_more W 50
 	etcd_restore
 	for i in 1 2 3; do expect_explained $i 'is split'; done
-	expect_explained 3 'it was restored'
+	expect_explained 3 'the register was restored'
 	expect_explained 3 'rpmirror resolve'
 	# The primary may continue with all copies, because that needs no change of the view.
 	client_start 3

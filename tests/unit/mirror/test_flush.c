@@ -244,7 +244,7 @@ static void test_what_cannot_be_excluded_is_not_called_so(void **state)
 	assert_int_equal(rc, RPMIRROR_E_VERIFY);
 	assert_non_null(strstr(rpmirror_errormsg(), "m1 ("));
 	assert_non_null(strstr(rpmirror_errormsg(), "m2 ("));
-	assert_non_null(strstr(rpmirror_errormsg(), "not excluded, since "));
+	assert_non_null(strstr(rpmirror_errormsg(), "not excluded, because "));
 }
 
 /* Each thread counts in its own word. All words are in one range that every thread flushes. */
@@ -265,7 +265,8 @@ static void *count_up(void *arg)
 			 * return.
 			 */
 			if (__atomic_load_n(copy + (uintptr_t)arg, __ATOMIC_ACQUIRE) != i)
-				return (void *)"a word is older at a copy than its acknowledged flush";
+				return (void *)"a word is older at a copy than its acknowledged "
+					       "flush";
 		}
 	}
 	return NULL;

@@ -254,11 +254,11 @@ static void silence_and_a_refusal_are_distinguished(void **state)
 	assert_false(primary_is_refused(&p, 1));
 	primary_on_refused(&p, 2, PRIMARY_REFUSED_SPLIT, (struct mirror_epoch){0, 0});
 	assert_true(primary_is_refused(&p, 2));
-	assert_trouble(2, "it has seen what the register has not");
+	assert_trouble(2, "it has seen a state that the register lacks");
 	primary_tick(&p, 1000 + 2000); /* the time limit of the first question has passed */
 	assert_trouble(1, "it does not answer");
 	assert_false(primary_is_refused(&p, 1));
-	assert_trouble(2, "it has seen what the register has not");
+	assert_trouble(2, "it has seen a state that the register lacks");
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* member 2 is asked again */
 	/* member 2 is lost before it answers */
 	primary_on_lost(&p, 2);

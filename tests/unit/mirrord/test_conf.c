@@ -138,7 +138,7 @@ static void what_is_wrong_is_refused_with_its_line(void **state)
 		{"\n\nspeed = 3\n", "x.conf:3: there is no key 'speed' before the first section"},
 		{"data = /d\n", "x.conf:1: there is no key 'data' before the first section"},
 		{SET "socket = /x\n", "x.conf:5: there is no key 'socket' in a set's section"},
-		{"socket = x\n", "it has to be an absolute path"},
+		{"socket = x\n", "the value must be an absolute path"},
 		{"peer-timeout = 3s\n", "milliseconds, from 50"},
 		{"peer-timeout = 49\n", "milliseconds, from 50"},
 		{"max-pending = 0\n", "a number from 1"},
