@@ -7,7 +7,7 @@ README.md.
 from .durable import FIRST, FLOOR, ROWS, is_durable, waits_for_medium
 
 PLOT = "durable-writes"  # the name of the plot's files
-TITLE = "A durable write of 64 B, beside a local one\\n(lower is better; all on one disk)"
+TITLE = "A durable write of 64 B, relative to a local one\\n(lower is better; all on one disk)"
 UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 NAIVE = "naive: send, pwrite, fdatasync, answer"
 # The sentence in README.md: a row, and the row's words in that sentence.

@@ -64,12 +64,12 @@ PLOTS = {
          "write + persistent flush, file on a disk": "other machine's disk: write + persistent flush",
          "write + flush to visibility": "other machine's memory, not durable: write + flush"}),
     "latency": Plot(
-        "latency-over-size", "A write that is visible at the other end, beside what carries it", LOWER,
+        "latency-over-size", "A write that is visible at the other end, compared with its transport", LOWER,
         "bytes", "us, median", POWERS, _time,
         {"raw TCP, there and back": "plain TCP, there and back", "write + flush, TCP": "write + flush over TCP",
          "write + flush, shm": "write + flush within one host"}),
     "bandwidth": Plot(
-        "bandwidth-over-size", "Bulk data over TCP, beside plain TCP", HIGHER, "bytes", "GB/s", POWERS, _bandwidth,
+        "bandwidth-over-size", "Bulk data over TCP, compared with plain TCP", HIGHER, "bytes", "GB/s", POWERS, _bandwidth,
         {"raw TCP stream": "plain TCP stream", "write + flush, TCP": "writes + flushes",
          "write + flush, TCP, CRC": "the same with CRC"}),
     "rate": Plot(

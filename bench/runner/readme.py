@@ -76,7 +76,7 @@ def _time(record, goal, name):
 
 
 def _times(records):
-    yield "| | microseconds | beside it | |\n|---|---|---|---|\n"
+    yield "| work | time, us | for comparison, us | compared work |\n|---|---|---|---|\n"
     for work, suite, goal, ours, beside, name in TIMES:
         other = _time(records[suite], goal, beside) if beside else ""
         yield f"| {work} | {_time(records[suite], goal, ours)} | {other} | {name} |\n"
