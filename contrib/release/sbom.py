@@ -243,7 +243,7 @@ def describe_linked(version, parts):
 def main(arguments):
     """The command line."""
     if "SOURCE_DATE_EPOCH" not in os.environ:
-        raise Failed("SOURCE_DATE_EPOCH is to be the time of making, in seconds since 1970")
+        raise Failed("SOURCE_DATE_EPOCH must be the build time in seconds since 1970")
     if len(arguments) == 2 and arguments[0] == "source":
         describe_source(arguments[1])
     elif len(arguments) >= 2 and arguments[0] == "linked" and all("=" in part for part in arguments[1:]):
