@@ -6,7 +6,7 @@
 static const char put_help[] =
 	"usage: rpma put [options] FILE HOST[:PORT][:NAME]\n"
 	"Copy FILE (-: standard input) into the region NAME that 'rpma serve' exports at HOST, flush\n"
-	"it to persistence, and have the server read it back to verify it. The region then holds\n"
+	"it to persistence, and let the server read it back to verify it. The region then holds\n"
 	"that file: 'rpma ls' shows it, 'rpma get' returns it.\n"
 	"\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"

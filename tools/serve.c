@@ -189,7 +189,7 @@ static void serve_warn_if_open_to_all(const struct server *server, const struct 
 	if (opts->server.secret || address_is_loopback(at))
 		return;
 	cli_note(LOG_LVL_WARNING,
-		 "warning: %s asks for no secret, so every client that reaches this port may read "
+		 "warning: %s requires no secret, so every client that reaches this port may read "
 		 "and overwrite the regions; --secret-file admits only clients that know a secret, "
 		 "--addr 127.0.0.1 only this machine",
 		 address_show(at, text));

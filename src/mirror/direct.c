@@ -247,10 +247,11 @@ int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len)
 	for (uint32_t e = meta_extent_of(offset); !rc && e <= meta_extent_of(offset + len - 1);
 	     e++) {
 		if (!extents_pin(&m->direct->extents, e, most))
-			return errmsg_fail(RPMIRROR_E_NOMEM,
-					   "set %s: no more than %u extents of 2 MiB are kept "
-					   "writable; flush those that were touched before",
-					   m->set, most);
+			return errmsg_fail(
+				RPMIRROR_E_NOMEM,
+				"set %s: no more than %u extents of 2 MiB are kept writable; flush "
+				"the extents that were touched before",
+				m->set, most);
 		rc = direct_make_writable(m->direct, e);
 	}
 	if (!rc)

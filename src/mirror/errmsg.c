@@ -52,15 +52,15 @@ const char *rpmirror_err_2str(int ret)
 	case RPMIRROR_E_BUSY:
 		return "Another process maps the set";
 	case RPMIRROR_E_FENCED:
-		return "This mapping is the primary no more";
+		return "This mapping is no longer the primary";
 	case RPMIRROR_E_MEDIUM:
 		return "The local copy has failed";
 	case RPMIRROR_E_VERIFY:
-		return "A copy differs from what was flushed";
+		return "A copy differs from the flushed bytes";
 	case RPMIRROR_E_NOTINSYNC:
 		return "This host's copy lacks acknowledged data";
 	case RPMIRROR_E_SPLIT:
-		return "Copies went on independently";
+		return "Copies were written independently of each other";
 	case RPMIRROR_E_LEASE:
 		return "The lease is over";
 	default:

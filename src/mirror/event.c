@@ -95,7 +95,7 @@ static int event_refuse(const struct rpmirror *m)
 {
 	return errmsg_fail(RPMIRROR_E_NOSUPP,
 			   "set %s is mapped read-only, and such a mapping has no events: "
-			   "rpmirror_get_state() says how old it is",
+			   "rpmirror_get_state() returns the age of its content",
 			   m->set);
 }
 

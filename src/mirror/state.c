@@ -119,10 +119,11 @@ int rpmirror_confirm(struct rpmirror *m)
 		return 0;
 	if (set_end_code(m) == RPMIRROR_E_FENCED)
 		return errmsg_fail(RPMIRROR_E_FENCED, "%s", m->ended_why);
-	return errmsg_fail(RPMIRROR_E_LEASE,
-			   "set %s: the lease is over, as this host's rpmirrord did not renew it: "
-			   "what was read may be stale",
-			   m->set);
+	return errmsg_fail(
+		RPMIRROR_E_LEASE,
+		"set %s: the lease is over, because this host's rpmirrord did not renew it: bytes "
+		"that were read may be stale",
+		m->set);
 }
 
 int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e)

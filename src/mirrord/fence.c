@@ -58,7 +58,7 @@ static void fence_notify_holder(struct set *s, struct mirror_epoch epoch)
 	    s->holder.epoch.number >= epoch.number || s->holder.fenced_by >= epoch.number)
 		return;
 	s->holder.fenced_by = epoch.number;
-	LOG_NOTICE("set %s: process %d is primary no more", s->conf->name, (int)s->holder.pid);
+	LOG_NOTICE("set %s: process %d is no longer primary", s->conf->name, (int)s->holder.pid);
 	local_send(s->holder.client, &p, NULL, 0);
 }
 

@@ -209,7 +209,7 @@ static void map_judge_view(const struct set *s, const struct client *client,
 	else if (findings_forbid_promotion(s) && order == PROMOTION_NO_ORDER)
 		map_say(v, PACKET_BUSY, true,
 			"the copy of this host (%s) differs from the others, of which a majority "
-			"agrees: 'rpmirror status' says where; promote another member, or this "
+			"agrees: 'rpmirror status' shows where; promote another member, or this "
 			"one by 'rpmirror promote'",
 			s->conf->data);
 	else if (view->primary == MIRROR_NO_SLOT || view->primary == slot)

@@ -209,7 +209,7 @@ static void request_take_word(struct client *client, struct set *s)
 			". WARNING: member %s renewed its lease %.1f s ago and may be alive: until "
 			"it is off, its application may read stale bytes",
 			name, (double)renewed_ms / 1000);
-	LOG_WARNING("set %s: an operator says that member %s is off: %s", s->conf->name, name,
+	LOG_WARNING("set %s: an operator states that member %s is off: %s", s->conf->name, name,
 		    text);
 	s->word = rec->view.epoch;
 	s->alive_ms = 0; /* read the alive key immediately */

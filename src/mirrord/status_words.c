@@ -173,9 +173,9 @@ static const char *status_next_of_closed(const struct set *s)
 		return "put the secret file of another host here, with mode 600; the daemon opens "
 		       "the copy within seconds, and no new copy is needed";
 	if (own != MIRROR_NO_SLOT && status_insync(s) == MIRROR_BIT(own))
-		return "only this host's copy has all that was acknowledged: put both of its files "
-		       "back; if they are lost, 'rpmirror promote --force' on another host goes on "
-		       "with what its copy has";
+		return "only this host's copy has all acknowledged flushes: put both of its files "
+		       "back; if they are lost, 'rpmirror promote --force' on another host "
+		       "continues with the data of its copy";
 	return "put both of the copy's files back, or correct the daemon's configuration; if the "
 	       "files are lost: rpmirror member replace, and rpmirror init --join on this host";
 }
@@ -190,7 +190,7 @@ const char *status_next_of_down(const struct set *s)
 		return "start rpmirrord on the hosts of the in-sync copies, and then the "
 		       "application on one of them";
 	return "no in-sync copy can be used: put its files back on its host; if they are lost, "
-	       "'rpmirror promote --force' goes on with what another copy has";
+	       "'rpmirror promote --force' continues with the data of another copy";
 }
 
 /* ---- the advice ---- */

@@ -63,7 +63,7 @@ static int header_check_ring(struct header_check_part *p)
 	if (header_check_same(p->h.prev_part, prev.uuid) &&
 	    header_check_same(p->h.next_part, next.uuid))
 		return 0;
-	return header_check_bad(p, EINVAL, "it is not linked to the parts beside it");
+	return header_check_bad(p, EINVAL, "it is not linked to its neighbouring parts");
 }
 
 static int header_check_part(struct header_check_part *p)

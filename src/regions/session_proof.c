@@ -29,8 +29,8 @@ static int proof_check_grant(struct session *s, const struct secret *secret,
 	if (!mac_is_equal(expected, grant.mac))
 		return error_set(
 			err, ERROR_REFUSED, HELLO_SECRET_WRONG,
-			"the secrets differ: %s cannot prove that it knows ours; it may be "
-			"the server of another owner",
+			"the secrets differ: %s cannot prove this client's secret; it may be the "
+			"server of another owner",
 			s->server);
 	s->region = grant.reply;
 	return 0;

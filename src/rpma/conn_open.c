@@ -126,8 +126,9 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 	if (!peer || !attr || !event || !conn_ptr)
 		return INVALID();
 	if (!conn_open_attr_copy(&a, attr)) {
-		LOG_ERROR("rpma_conn_open(): attr has a member that this version of librpma does "
-			  "not know; run the program with a newer one");
+		LOG_ERROR(
+			"rpma_conn_open(): attr has a member that this version of librpma does not "
+			"support; run the program with a newer version");
 		return RPMA_E_NOSUPP;
 	}
 	if (!conn_open_attr_is_valid(&a))

@@ -182,7 +182,7 @@ int mr_refuse_len(uint64_t len)
 
 int mr_refuse_range(size_t offset, size_t len)
 {
-	LOG_ERROR("a range of %zu bytes at the offset %zu ends behind the last address", len,
+	LOG_ERROR("a range of %zu bytes at the offset %zu ends beyond the last address", len,
 		  offset);
 	return RPMA_E_INVAL;
 }

@@ -52,8 +52,9 @@ static int mr_file_reopen(const char *path, int fd, size_t *size, struct error *
 	if (!rc && stay)
 		LOG_WARNING(
 			"%s: %" PRIu64
-			" bytes stay in the page cache, since another process has them "
-			"mapped: what it could not write back cannot be told from what is on the disk",
+			" bytes stay in the page cache, because another process has mapped them: "
+			"bytes whose write-back has failed cannot be told from bytes that are on "
+			"the disk",
 			path, stay);
 	return rc;
 }

@@ -30,7 +30,7 @@ int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_loca
 			       "an atomic operation has flags 0, no region, or a word "
 			       "whose address is no multiple of 8");
 	if ((dst->usage & MR_USAGE_ATOMIC) != MR_USAGE_ATOMIC) {
-		LOG_ERROR("the remote region was not registered for atomic operations: that takes "
+		LOG_ERROR("the remote region was not registered for atomic operations: they need "
 			  "RPMA_MR_USAGE_READ_SRC and RPMA_MR_USAGE_WRITE_DST");
 		return RPMA_E_NOSUPP;
 	}

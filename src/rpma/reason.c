@@ -37,7 +37,7 @@ static const struct meaning *reason_find(const struct meaning *table, uint32_t v
 	return table->text ? table : NULL;
 }
 
-#define SEE_LOG "the logs of both ends say more"
+#define SEE_LOG "the logs of both ends have details"
 #define LOST    "connect again, and repeat the operations that were not completed or not flushed"
 
 /* Texts for devices that report only the status of a completion. */
@@ -157,10 +157,11 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 			"medium, then open, map and register the file there again");
 		return;
 	case RPMA_REASON_VOLATILE:
-		snprintf(text, size,
-			 "nothing can persist the range: the target's memory there is volatile, no "
-			 "file on a file system that has a medium; serve such a file, or set "
-			 "RPMA_STRICT_PERSIST=0 at both ends to take visible bytes for durable");
+		snprintf(
+			text, size,
+			"the range cannot be persisted: the target's memory there is volatile, not "
+			"a file on a file system that has a medium; serve such a file, or set "
+			"RPMA_STRICT_PERSIST=0 at both ends to take visible bytes for durable");
 		return;
 	case RPMA_REASON_GONE:
 		snprintf(text, size,

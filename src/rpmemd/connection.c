@@ -52,7 +52,7 @@ static int connection_report_failure(const struct direct_start *start)
 
 	if (!stream)
 		return RUN_ENDED;
-	error_set(&err, ERROR_LOCAL, EIO, "rpmemd cannot serve: its log says why");
+	error_set(&err, ERROR_LOCAL, EIO, "rpmemd cannot serve: its log has the reason");
 	wire_stream_init(stream, CONNECTION_FD, CONNECTION_FD);
 	direct_answer(stream, start, &err, NULL);
 	free(stream);

@@ -190,8 +190,8 @@ int settings_set(struct settings *s, const char *key, const char *value, struct 
 	if (row == settings_rows + SETTINGS_ROWS)
 		return error_set(err, ERROR_ARGUMENT, EINVAL, "there is no key '%s'", key);
 	rule = value[0] ? row->parse(s, (char *)s + row->field, value) : "not empty";
-	return rule ? error_set(err, ERROR_ARGUMENT, EINVAL, "%s: '%s' is not what it can be: %s",
-				key, value, rule)
+	return rule ? error_set(err, ERROR_ARGUMENT, EINVAL,
+				"%s: '%s' is not a valid value: it must be %s", key, value, rule)
 		    : 0;
 }
 

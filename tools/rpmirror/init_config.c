@@ -54,7 +54,7 @@ static int init_lonely(const struct init_opts *opts, struct mirror_config *confi
 	return out_usage(
 		"a register in a file cannot decide for a primary that lost its other copies: "
 		"choose --lonely=block (flushes wait for these copies) or --lonely=manual (it goes "
-		"on alone; another copy can then be promoted by force only)");
+		"on alone; another copy can then be promoted only by force)");
 }
 
 static int init_local_error(const struct init_opts *opts, struct mirror_config *config)

@@ -52,7 +52,7 @@ static void check_flags(struct check *c)
 			  "the metadata were damaged or restored: a resync compares everything");
 	else if (super->flags & META_UNCERTAIN)
 		check_say(c, META_NOTE,
-			  "records of what differs are lost: the next promotion compares "
+			  "records of the ranges that differ are lost: the next promotion compares "
 			  "everything");
 	if (super->flags & META_SYNCING)
 		check_say(c, META_NOTE,
@@ -121,7 +121,7 @@ static void check_bitmap(struct check *c, uint8_t slot)
 	for (; meta_bitmap_next(m, slot, from, 0, &run); from = run.offset + run.len)
 		count += run.len / MIRROR_BLOCK;
 	if (count != meta_bitmap_count(m, slot))
-		check_say(c, META_DEFECT, "the bitmap for '%s' has bits behind the end of the file",
+		check_say(c, META_DEFECT, "the bitmap for '%s' has bits beyond the end of the file",
 			  member->name);
 	else
 		check_say(c, META_NOTE,

@@ -93,8 +93,9 @@ static enum resync_verdict resync_plan_of_insync(const struct resync_facts *f,
 	bool serving = f->rec->view.phase == MIRROR_PHASE_SERVING;
 
 	if (f->uncertain || (!serving && f->own_uncertain))
-		return resync_plan_because(why, RESYNC_PLAN_DIGESTS,
-					   "records of what may differ were lost with a host");
+		return resync_plan_because(
+			why, RESYNC_PLAN_DIGESTS,
+			"records of the ranges that may differ were lost with a host");
 	if (serving ? f->unacknowledged : f->own_records || f->records)
 		return resync_plan_because(
 			why, RESYNC_PLAN_RECORDS,
@@ -114,14 +115,14 @@ static enum resync_verdict resync_plan_of_absent(const struct resync_facts *f,
 					   "an operator discarded its content");
 	if (f->copy == MIRROR_COPY_UNKNOWN || f->uncertain)
 		return resync_plan_because(why, RESYNC_PLAN_DIGESTS,
-					   "its records of what may differ are lost");
+					   "its records of the ranges that may differ are lost");
 	if (f->copy == MIRROR_COPY_SYNCING && f->source_id != own_id)
 		return resync_plan_because(why, RESYNC_PLAN_DIGESTS,
 					   "its last resync was from another copy and did not end");
 	if (!f->bitmap_is_usable)
 		return resync_plan_because(
 			why, RESYNC_PLAN_DIGESTS,
-			"there is no record of what changed since it was in sync");
+			"there is no record of the changes since it was in sync");
 	return resync_plan_because(why, RESYNC_PLAN_BITMAP,
 				   f->copy == MIRROR_COPY_SYNCING
 					   ? "its resync continues where it stopped"
@@ -140,8 +141,8 @@ enum resync_verdict resync_plan(const struct resync_facts *f, char *text, size_t
 	if (known == PLAN_UNKNOWN && !f->is_discarded)
 		return resync_plan_because(
 			why, RESYNC_PLAN_SPLIT,
-			"it holds flushes of epoch %llu (%llx), which the register does "
-			"not know: resolve which copy is discarded",
+			"it holds flushes of epoch %llu (%llx), which the register does not have: "
+			"decide which copy is discarded (rpmirror resolve)",
 			(unsigned long long)f->epoch.number, (unsigned long long)f->epoch.nonce);
 	if (known == PLAN_FORGOTTEN)
 		return resync_plan_because(

@@ -57,8 +57,8 @@ void version_explain(struct mirror_versions theirs, const char *they, const char
 	version_print(theirs, a);
 	version_print(version_ours(), b);
 	snprintf(text, size,
-		 "%s speaks %s of the mirror's protocols, and %s %s; hosts are upgraded one "
-		 "release at a time: upgrade %s",
+		 "%s supports %s of the mirror's protocols, but %s supports %s; hosts are upgraded "
+		 "one release at a time: upgrade %s",
 		 they, a, we, b, theirs.newest < VERSION_NEWEST ? they : we);
 }
 

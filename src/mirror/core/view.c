@@ -280,7 +280,8 @@ bool view_config_is_valid(const struct mirror_config *config, const char **why)
 	if (config->size == 0 || config->size % MIRROR_BLOCK || config->size > MIRROR_SIZE_MAX)
 		return view_refuse(0, "the size must be a positive multiple of 4 KiB", why);
 	if (!version_is_known(config->format))
-		return view_refuse(0, "this program does not know that format of the record", why);
+		return view_refuse(0, "this program does not support that format of the record",
+				   why);
 	if (!config->set[0] || !memchr(config->set, 0, sizeof(config->set)))
 		return view_refuse(0, "the set has no name, or one that is too long", why);
 	if (count == 0)

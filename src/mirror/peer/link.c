@@ -158,7 +158,7 @@ bool link_send(struct link *l, const struct message *m)
 	int flags = l->place->cq ? RPMA_F_COMPLETION_ON_ERROR : RPMA_F_COMPLETION_ALWAYS;
 
 	if (!link_has_room(l)) {
-		link_fail(l, "its daemon does not take messages");
+		link_fail(l, "its daemon does not accept messages");
 		return false;
 	}
 	message_encode(m, l->exchange.version, l->buffers->out[slot]);

@@ -154,7 +154,7 @@ const char *greeting_status_2str(unsigned status)
 		[GREETING_COPY_FAILED] = "the copy there has failed",
 		[GREETING_WRONG_COPY] =
 			("the copy there is not the one that is configured: 'rpmirror explain' on "
-			 "its host says how to replace it"),
+			 "its host shows how to replace it"),
 		[GREETING_FULL] = "its records are full",
 		[GREETING_IO] = "it could not write its records",
 		[GREETING_SMALLER] = "its copy has not grown to the set's size yet",

@@ -322,7 +322,7 @@ static bool shm_has_end(struct link_shm *s)
 	s->has_end = s->end != -EAGAIN && s->end != -EINTR;
 	if (s->end > 0) {
 		LOG_WARNING_LIMITED(
-			"connection ended: bytes behind the peer's switch to shared memory");
+			"connection ended: bytes after the peer's switch to shared memory");
 		s->end = -EBADMSG;
 	}
 	s->looks_below = s->has_end || s->end == -EINTR;

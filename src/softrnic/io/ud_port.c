@@ -177,7 +177,7 @@ int ud_port_open(const struct link_addr *at, struct ud_port **out)
 		free(p);
 		return ret;
 	}
-	LOG_INFO("port %u takes datagrams for queue pairs", p->number);
+	LOG_INFO("port %u receives datagrams for queue pairs", p->number);
 	*out = p;
 	return 0;
 }

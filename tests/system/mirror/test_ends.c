@@ -20,7 +20,7 @@
 #define CLOSED                                                                                     \
 	"This host's device, file or system failed: set orders: the application has closed "       \
 	"descriptors of the library"
-#define FENCED "This mapping is the primary no more: set orders: "
+#define FENCED "This mapping is no longer the primary: set orders: "
 
 static struct proc tool;
 

@@ -13,7 +13,7 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 30000
-#define FENCED      "This mapping is the primary no more: set orders: "
+#define FENCED      "This mapping is no longer the primary: set orders: "
 
 static void test_the_role_moves_from_host_to_host(void **state)
 {
@@ -67,8 +67,10 @@ static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void
 	ask(1, "ok", "map");
 	ask(1, "durable 7 flags 0", "put 0 2");
 	assert_int_equal(host_read_word(&hosts, 0, 0), 2);
-	ask(0, "This mapping is the primary no more: set orders: this host was demoted", "put 0 3");
-	ask(0, "This mapping is the primary no more: set orders: this host was demoted", "touch 0");
+	ask(0, "This mapping is no longer the primary: set orders: this host was demoted",
+	    "put 0 3");
+	ask(0, "This mapping is no longer the primary: set orders: this host was demoted",
+	    "touch 0");
 	assert_int_equal(host_read_word(&hosts, 0, 0), 2);
 	ask(0, "ok", "unmap");
 	ask(1, "durable 7 flags 0", "put 0 4");

@@ -300,8 +300,9 @@ static void check_failed_copy_is_explained(void)
 		usleep(10000);
 	}
 	assert_true(was_said("restart rpmirrord on its host"));
-	for (int waited = 0; host_run_tool(&hosts, 0, "explain") ||
-			     !was_said("Waiting: the daemon of member c .*the next attempt is in [0-9.]* s");
+	for (int waited = 0;
+	     host_run_tool(&hosts, 0, "explain") ||
+	     !was_said("Waiting: the daemon of member c .*the next attempt is in [0-9.]* s");
 	     waited++) {
 		assert_in_range(waited, 0, PATIENCE_MS / 10);
 		usleep(10000);

@@ -314,7 +314,7 @@ test_it_says_what_to_do_where_a_copy_cannot_be_opened() {
 	on 0 0 '' wait orders --until phase=none
 	spoil_metadata 0
 	on 0 0 '' wait orders --until copy.a=failed,health=down
-	on 0 0 "Next: only this host's copy has all that was acknowledged" explain
+	on 0 0 "Next: only this host's copy has all acknowledged flushes" explain
 	hosts_end
 }
 

@@ -183,7 +183,7 @@ test_a_server_that_any_host_reaches_warns_unless_it_has_a_secret() {
 	chmod 600 secret
 	for addr in 0.0.0.0 ::; do
 		serve file --addr $addr
-		grep -qE "^rpma serve: warning: .* asks for no secret, so every client that reaches this port may read and overwrite .*--secret-file .* --addr 127.0.0.1 only this machine$" serve.err ||
+		grep -qE "^rpma serve: warning: .* requires no secret, so every client that reaches this port may read and overwrite .*--secret-file .* --addr 127.0.0.1 only this machine$" serve.err ||
 			fail "no warning at $addr: $(cat serve.err)"
 		[ "$(wc -l <serve.err)" = 1 ] || fail "not one line: $(cat serve.err)"
 		stop_server

@@ -141,7 +141,7 @@ static void states_that_ask_for_something_are_notes(void **state)
 	assert_non_null(strstr(said, "- a resync from copy 000000000000beef has not ended"));
 	assert_non_null(strstr(said, "- process 4711 holds the copy"));
 	assert_non_null(strstr(said, "- member 'c' lacks up to 8192 bytes since epoch 4"));
-	assert_non_null(strstr(said, "- records of what differs are lost"));
+	assert_non_null(strstr(said, "- records of the ranges that differ are lost"));
 }
 
 static void damage_and_contradictions_are_defects(void **state)
