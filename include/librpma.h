@@ -827,9 +827,10 @@ int rpma_batch_send(struct rpma_batch *batch, const struct rpma_segment *segment
 
 /*
  * Post the collected operations in order. On success the batch is empty and may be filled again.
- * On failure the batch holds the operations that were not posted (with the software RNIC all) and
- * may be posted again. RPMA_E_NOSUPP: the other end does not support an operation of the batch.
- * RPMA_E_AGAIN: the send queue has too few free entries; take completions first.
+ * On failure the batch holds the operations that were not posted, and may be posted again. The
+ * software RNIC posts all operations or none. RPMA_E_NOSUPP: the other end does not support an
+ * operation of the batch. RPMA_E_AGAIN: the send queue has too few free entries; take completions
+ * first.
  */
 int rpma_batch_post(struct rpma_batch *batch);
 int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count);

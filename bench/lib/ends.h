@@ -25,8 +25,8 @@ struct ends {
 void ends_start(struct ends *e, const struct bench_case *c,
 		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg);
 /*
- * Make this process one of the two ends, if ends_start() did not start it: enter the end's network
- * namespace and CPU. The process ends after the time limit.
+ * For a process that ends_start() did not make: enter the network namespace and CPU of the
+ * initiator or of the target. The process is killed after the time limit.
  */
 void ends_enter(const struct bench_case *c, bool target);
 /* Wait until the target ends. If the target failed, this program ends with a failure, too. */

@@ -12,7 +12,7 @@ struct shim_channel {
 	 * channels */
 	struct rdma_event_channel pub;
 	struct rdma_event_channel *softrnic, *rdma_core;
-	/* for channel.c: the destroyed bit, and the number of threads inside */
+	/* for channel.c: CHANNEL_DESTROYED, and the number of threads in shim_channel_next() */
 	atomic_uint state;
 	atomic_bool released;
 	bool blocking; /* was the descriptor blocking when the channel was destroyed? */

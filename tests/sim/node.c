@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c -- how an end begins and ends. node_io.c has its input and output, node_events.c its timed
- * events. */
+/* node.c -- creates a node (one side of a simulated connection) and shuts it down. node_io.c has a
+ * node's input and output, node_events.c a node's timed events. */
 #include "node.h"
 
 #include <stdlib.h>

@@ -146,14 +146,15 @@ void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64
 void sim_on_event(struct sim *sim, const struct event *e);
 /* Handle the event, even if the node is paused or stuck. */
 void sim_do_event(struct sim *sim, const struct event *e);
-/* Returns true if both ends have ended. */
+/* Returns true if each node was killed, or has shut down and has nothing left to collect. */
 bool sim_is_over(struct sim *sim);
 /* verdict.c, at any time: check that the memory of n is a state that the peer's operations can
  * produce. */
 void sim_check_memory(struct node *n);
 /* Check the rules for the end of the run. */
 void sim_verdict(struct sim *sim);
-/* Returns true if all operations until now must have succeeded. */
+/* Returns true if no fault has hit this connection yet, so an operation that has failed is a
+ * violation. */
 bool sim_is_clean(const struct sim *sim);
 
 #endif

@@ -241,8 +241,8 @@ void member_hold(struct member *m, const struct meta_holder *holder, struct memb
  * The record is durable before the holder's map call returns. */
 void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 		  struct member_verdict *v);
-/* Record that the holder has unmapped the copy (clean: everything is flushed and the bitmaps are
- * written; W7), or is gone. The call reads the holder's part of the metadata again. */
+/* Record that the holder has unmapped the copy, or is gone. clean: the holder flushed everything
+ * and wrote the bitmaps (W7). The call reads the holder's part of the metadata again. */
 void member_release(struct member *m, bool clean, struct member_verdict *v);
 /* Record that written bytes of the data file may have been lost before the file was opened. The
  * copy has to be compared as a whole before it counts as good. */

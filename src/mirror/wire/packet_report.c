@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Encodes the primary's reports and its orders: status, events, orders and the ends of orders. */
+/* Encodes and decodes the primary's reports (status, events), the orders that the daemon gives to
+ * the primary, and the primary's answers to orders (ORDERED). */
 #include <assert.h>
 #include <string.h>
 

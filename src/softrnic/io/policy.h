@@ -138,7 +138,8 @@ struct policy_lease {
 		uint64_t completed; /* number of completed requests and receives */
 	} seen;                     /* counts when the thread last checked the connection */
 	bool got;                   /* a request or receive completed in the thread's last check */
-	/* number of loops of polls without a result since `completed` changed */
+	/* how many loops of polls found nothing after the last change of `completed`; also set
+	 * back to 0 at MEMORY_LOOPS */
 	unsigned loops;
 	/* the greater, the more likely the thread polls its memory between polls of the CQ; 0: it
 	 * never did */

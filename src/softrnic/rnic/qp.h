@@ -395,9 +395,10 @@ enum qp_patience qp_tx_may_wait(const struct qp *qp);
 int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
 /*
- * May be called instead of qp_tx_gather(): build short messages that can be sent now in memory of
- * the link, which the peer may write to. Returns their length. The link must send all of these
- * bytes, and the caller must then call qp_tx_sent(). Other messages are sent by qp_tx_gather().
+ * May be called instead of qp_tx_gather(): builds the short messages that can be sent now. It
+ * builds them directly in the link's memory, to which the peer may write. Returns their length. The
+ * link must send all of these bytes, and the caller must then call qp_tx_sent(). Other messages are
+ * sent by qp_tx_gather().
  */
 size_t qp_tx_in_place(struct qp *qp, void *to, size_t room);
 void qp_tx_fault(struct qp *qp); /* called when memory of gathered bytes has vanished (EFAULT) */

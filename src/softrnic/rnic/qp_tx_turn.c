@@ -80,7 +80,8 @@ unsigned qp_due(const struct qp *qp)
 		due |= QP_DUE_JOB;
 	if (link_is_due(qp))
 		due |= QP_DUE_LINK;
-	/* another connection does not report the end of its use of the window */
+	/* check again later: if another connection uses the window, no event reports when that use
+	 * ends */
 	if (qp->tx.window_awaited && !qp->tx.shut && !qp_is_failed(qp) && qp->sq.next < qp->sq.stop)
 		due |= QP_DUE_AGAIN;
 	if (qp->rnr.is_new && !qp_is_failed(qp))

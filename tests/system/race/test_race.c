@@ -101,7 +101,7 @@ static void a_connection_is_given_up_while_it_comes_about(void **state)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* --- a forked child drops the parts of a listener --------------------------------------------- */
+/* --- a forked child destroys the listener and a pending connection request -------------------- */
 
 static struct rdma_cm_id *listen_somewhere(struct rdma_event_channel *channel, char *port,
 					   size_t size)

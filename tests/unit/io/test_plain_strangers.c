@@ -290,7 +290,8 @@ static void sequence_numbers_that_differ_keep_strict_ends_apart(void **state)
 	assert_non_null(strstr(notices, "SOFTRNIC_STRICT_PSN"));
 }
 
-/* The two meet while one of them has no sequence number yet. */
+/* The queue pairs connect while `awaits` is in RTR, so it has no send PSN yet. The mismatch takes
+ * effect when `awaits` moves to RTS. */
 static void a_sequence_number_that_comes_late_keeps_strict_ends_apart(void **state)
 {
 	plain_init(&awaits);

@@ -211,7 +211,8 @@ static void another_kind_or_no_word_is_no_hello(void **state)
 	REFUSES("", "not a HELLO");
 }
 
-/* The decoder reads nothing past the end of any bytes (ASan), and what it accepts can be used. */
+/* With random bytes the decoder never reads past the end of its input (ASan), and every HELLO that
+ * it accepts is usable. */
 static void noise_never_gives_an_unusable_hello(void **state)
 {
 	static const char start[] = WORD VERSION;

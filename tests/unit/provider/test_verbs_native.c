@@ -251,7 +251,8 @@ static void requests_are_described_in_full(void **state)
 	assert_memory_equal(dev.bytes, "12345678", 8);
 }
 
-/* rxe and its wire have a length of 32 bits: 4 GiB would become 0. */
+/* The length field of a flush has 32 bits in rxe and in its packets: a flush of 4 GiB would become
+ * one of 0 bytes. */
 static void a_flush_too_long_for_a_device_is_of_the_whole_region(void **state)
 {
 	struct vext_wr wr = request(VEXT_OP_FLUSH, 1);

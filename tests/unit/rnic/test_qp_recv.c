@@ -342,7 +342,8 @@ static void a_post_to_the_srq_notifies_who_waits(void **state)
 	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 100), 0);
 	assert_int_equal(t.b->notified, 1);
 	assert_int_equal(t.b->gets, 1);
-	/* the notification is given without the QP's lock, so no receive completes yet */
+	/* the post only notifies the owner, because it does not take the QP's lock; the receive
+	 * completes in qp_rx_resume() */
 	expect_no_wc(&t.b->rcq);
 	qp_rx_resume(t.b->qp);
 	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The direct method: a proof covers all values of a session, and each session has its own keys. */
+/* Direct sessions (rpma://, without ssh): the proof of each end covers all values that the ends
+ * exchanged, and each session has its own keys. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
