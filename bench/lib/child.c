@@ -17,7 +17,7 @@ pid_t child_fork(void)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) /* the parent has ended already */
+	if (getppid() != parent) /* the parent has exited already */
 		_exit(EXIT_FAILURE);
 	return 0;
 }

@@ -5,8 +5,8 @@
 
 #include <sys/types.h>
 
-/* Like fork(), but the child is killed when this process ends for any reason, and a failure ends
- * the program. */
+/* Like fork(), but the child is killed when this process exits for any reason. If the fork fails,
+ * the program exits. */
 pid_t child_fork(void);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ends.h -- two processes, the initiator (the caller) and the target (its child), with a channel
- * between them. When one process ends, the other process ends, too, and both end after a time
- * limit.
+ * between them. When one process exits, the other exits too. Both are killed after a time limit.
  */
 #ifndef BENCH_ENDS_H
 #define BENCH_ENDS_H
@@ -29,11 +28,11 @@ void ends_start(struct ends *e, const struct bench_case *c,
  * initiator or of the target. The process is killed after the time limit.
  */
 void ends_enter(const struct bench_case *c, bool target);
-/* Wait until the target ends. If the target failed, this program ends with a failure, too. */
+/* Wait until the target exits. If the target failed, this program exits with a failure, too. */
 void ends_finish(struct ends *e);
 
-/* Send and receive messages between the ends. If the other end is gone, ends_get() ends the
- * program. */
+/* Send and receive messages between the ends. If the other end is gone, ends_get() makes the
+ * program exit. */
 void ends_put(int fd, const void *data, size_t len);
 void ends_get(int fd, void *data, size_t len);
 /* Wait until the other end closes its side. */

@@ -17,7 +17,8 @@ static inline uint64_t poll_deadline(int timeout_ms)
 	return timeout_ms < 0 ? CLOCK_NEVER : clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
 }
 
-/* Returns the timeout for poll(2), rounded up so that poll(2) does not end before the deadline. */
+/* Returns the timeout for poll(2), rounded up so that poll(2) does not return before the
+ * deadline. */
 static inline int poll_ms_left(uint64_t deadline)
 {
 	uint64_t now, ms;

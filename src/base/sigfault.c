@@ -135,8 +135,8 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 }
 
 /*
- * A library's handler may end by restoring the default action, in the expectation that the access
- * faults again.
+ * A library's handler may restore the default action and return, because it expects the access to
+ * fault again.
  */
 static void sigfault_end(int sig)
 {

@@ -4,9 +4,9 @@
  *
  * The kernel shows an RDMA device below /sys/class/infiniband, /sys/class/infiniband_verbs and
  * /dev/infiniband. The software RNIC has no kernel part. So a preloaded program that uses such a
- * name gets a file of a private tree instead. To this end the calls of libc that take a name are
- * replaced (libc_paths.c). The tree is made when a call first needs it (paths.c, sysfs_tree.c), and
- * removed when the process ends or becomes another program.
+ * name gets a file of a private tree instead. For this purpose the calls of libc that take a name
+ * are replaced (libc_paths.c). The tree is made when a call first needs it (paths.c, sysfs_tree.c),
+ * and removed when the process exits or becomes another program.
  */
 #ifndef INTERPOSER_PATHS_H
 #define INTERPOSER_PATHS_H

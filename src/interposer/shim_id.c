@@ -126,10 +126,11 @@ void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp)
 }
 
 /*
- * Queue pairs that ended with their ids. With rdma-core a queue pair exists until ibv_destroy_qp(),
- * which rping calls after it has destroyed the id. In the software RNIC a queue pair ends with its
- * id, so its address is stored here. It is stored before the memory is freed, because a queue pair
- * of another thread may get the same address.
+ * Queue pairs that were destroyed with their ids. With rdma-core a queue pair exists until
+ * ibv_destroy_qp(), which rping calls after it has destroyed the id. In the software RNIC
+ * destroying the id also destroys the queue pair, so the queue pair's address is stored here. It is
+ * stored before the memory is freed, because a queue pair of another thread may get the same
+ * address.
  */
 struct id_gone_qp {
 	const struct ibv_qp *qp;

@@ -70,7 +70,8 @@ static int absent_mark_records(struct rpmirror *m)
 {
 	int rc = 0;
 
-	/* If records of this copy are lost, no bitmap covers all blocks that other copies lack. */
+	/* If records of this copy are lost, no bitmap covers all blocks that other copies lack, so
+	 * drop all bitmaps. */
 	if (m->counted && m->primary.members[m->self].uncertain)
 		return meta_bitmap_drop(&m->hot.meta, MIRROR_NO_SLOT);
 	for (uint32_t i = 0; i < m->records.count; i++)

@@ -3,10 +3,10 @@
  * absent.h -- keeps bitmaps of the blocks that absent members lack, for members that do not get
  * flushes. The bitmaps are in the metadata of this host's copy, so that they survive a restart.
  *
- * A bitmap begins before the swap that excludes its member, or with a resync of the whole copy. In
- * the latter case the bitmap also contains each block of the resync's own bitmap. A bitmap ends
- * when its member is in-sync again. All calls are made under the set's lock. If the metadata cannot
- * be written, this host's copy has failed.
+ * A bitmap is begun before the swap that excludes its member, or with a resync of the whole copy.
+ * In the latter case the bitmap also contains each block of the resync's own bitmap. A bitmap is
+ * dropped when its member is in-sync again. All calls are made under the set's lock. If the
+ * metadata cannot be written, this host's copy has failed.
  */
 #ifndef MIRROR_ABSENT_H
 #define MIRROR_ABSENT_H
@@ -19,9 +19,9 @@
 void absent_note_counted(struct rpmirror *m);
 /* For PRIMARY_DO_SWAP: begin bitmaps for the members that leave the in-sync set. */
 void absent_exclude(struct rpmirror *m, const struct primary_action *swap);
-/* For PRIMARY_DO_RETIRE. Own slot: mark the ranges of the records in the bitmaps of absent
- * members, then drop the hot extents of former epochs. Another slot: that member is in-sync, so
- * end its bitmap. */
+/* For PRIMARY_DO_RETIRE. Own slot: mark the ranges of the records in the bitmaps of absent members,
+ * then drop the hot extents of former epochs. Another slot: that member is in-sync, so drop its
+ * bitmap. */
 void absent_retire(struct rpmirror *m, unsigned slot);
 /* Call this after a change of the configuration: drops the bitmaps of copies that were replaced. */
 void absent_configure(struct rpmirror *m);

@@ -155,7 +155,7 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 	case PACKET_ORDER:
 		order_begin(m, p);
 		break;
-	default: /* an answer for which no code waits any more */
+	default: /* ignore an answer for which no code waits any more */
 		break;
 	}
 }

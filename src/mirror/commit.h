@@ -25,8 +25,8 @@ struct commit {
 
 void commit_init(struct commit *c);
 void commit_fini(struct commit *c);
-/* Wait for the end of a turn that begins after this call. One thread of each turn calls the
- * write_back(arg) that it passed itself, which returns 0 or -errno. Returns 0, or the error of the
+/* Wait until a turn that began after this call has finished. In each turn one of the waiting
+ * threads calls its own write_back(arg), which returns 0 or -errno. Returns 0, or the error of the
  * first turn that failed. */
 int commit_join(struct commit *c, int (*write_back)(void *arg), void *arg);
 

@@ -41,7 +41,7 @@ struct direct {
 	bool stopping, closing;
 	/* members to which a resync has sent stores that other members lack */
 	mirror_mask carried;
-	bool is_closed; /* the close has ended, and no unflushed store is left */
+	bool is_closed; /* the close has finished, and no unflushed store is left */
 	bool is_cold;   /* all extents were made cold; false if that failed */
 };
 

@@ -58,7 +58,7 @@ static enum sigfault_verdict fault_resolve(const siginfo_t *info, void *uctx)
 	return fault.raises ? SIGFAULT_RAISE : SIGFAULT_PASS;
 }
 
-/* Returns a watch that has ended, or a new one at the head of the list. */
+/* Returns a watch that is no longer used, or a new one at the head of the list. */
 static struct fault_watch *fault_take(void)
 {
 	struct fault_watch *w;

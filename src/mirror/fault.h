@@ -43,7 +43,7 @@ struct fault_watch;
 int fault_watch(struct fault_watch **out, int sig, void *base, size_t len, fault_fn *fn, void *arg);
 /* Install the handlers again if the application has replaced them. Returns 0 or -errno. */
 int fault_renew(void);
-/* End the watch. On return no thread runs fn, and *watch is NULL. *watch may already be NULL. */
+/* Stop the watch. On return no thread runs fn, and *watch is NULL. *watch may already be NULL. */
 void fault_unwatch(struct fault_watch **watch);
 
 #endif

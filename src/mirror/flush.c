@@ -54,12 +54,12 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
 /*
  * A flush is divided into parts, each with a number and an intent, which are posted one after the
  * other. Work that costs the same for many parts is done once for several parts. A group of parts
- * has one flush operation on each lane. A round, which is several groups, has one write-back of the
- * own file. So members write back one group while the next group is in transfer. Other threads'
- * flushes may be posted between two parts.
+ * has one flush operation on each lane. A round, which is several groups, has one write-back of
+ * this host's file. So members write back one group while the next group is in transfer. Other
+ * threads' flushes may be posted between two parts.
  *
- * Only the first part of a round waits. If a later part has to wait, the round ends before it,
- * because the wait may end only after the earlier parts are durable.
+ * Only the first part of a round waits. If a later part has to wait, the round ends before that
+ * part, because the wait may last until the earlier parts are durable.
  */
 #define FLUSH_ROUND_PARTS 16u /* 8 MiB of parts */
 /* 4 MiB of parts; the staging memory has space for three groups */
@@ -255,8 +255,8 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n,
 
 /* Begin a flush of all ranges. The list is normal, and is changed by the call. *seq is the number
  * of the last part; 0: there were no ranges. While the set is being given up, a flush of the
- * application waits for the end of the set, and then fails, because the file lacks stores that were
- * made after the set began to end. */
+ * application waits until this is done, and then fails, because the file lacks stores that the
+ * application made meanwhile. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n,
 			   enum flush_kind kind, uint64_t *seq)
 {

@@ -176,7 +176,7 @@ bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
 void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size)
 {
 	const struct set_member *member = &m->members[slot];
-	/* flushes end in order, so this is the first that has not ended */
+	/* flushes complete in order, so this is the first that has not completed */
 	uint64_t seq = m->flush.members[slot].done + 1;
 	struct mirror_range span;
 

@@ -94,7 +94,7 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 		rc = hot_open(&m->hot, fd);
 	if (!rc)
 		absent_note_counted(m);
-	/* Until the daemon gets this packet, an end of the connection ends the grant. */
+	/* Until the daemon gets this packet, it withdraws the grant if the connection is lost. */
 	if (!rc)
 		daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 	return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * order.h -- carries out an operator's order to the primary: the daemon's ORDER is answered by
- * ORDERED when it is done, is refused, or has reached its time limit. In the last case the answer
- * gives the reason, and the work continues.
+ * ORDERED when the order is carried out, is refused, or has reached its time limit. In the last
+ * case the answer gives the reason, and the work continues.
  *
  * There is one order at a time. The next order replaces an order that was answered while its work
  * continues. All calls need the set's lock.

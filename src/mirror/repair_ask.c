@@ -22,9 +22,9 @@ static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct m
 		act_lost(m, slot, "its daemon cannot be asked");
 }
 
-/* W9 at the primary: while this process holds the copy, the hot slots belong to this process. In a
- * promotion no slot is made cold before the records are removed. If the ranges do not fit, the
- * daemon records that every byte may differ. */
+/* W9 at the primary. This process marks the ranges in the hot slots, because the hot slots belong
+ * to the process that holds the copy. In a promotion no slot is made cold before the records are
+ * removed. If the ranges do not fit, the daemon is asked to record that every byte may differ. */
 static void repair_note(struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair->members[slot];
@@ -45,8 +45,8 @@ static void repair_note(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* Begin a resync. First record all blocks that this host will send, so that the record survives an
- * end of the member or of this process. Blocks that are cleared at the member are among them. */
+/* Begin a resync. First record all blocks that this host will send, so that the record survives if
+ * the member or this process fails. Blocks that are cleared at the member are among them. */
 static void repair_begin(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];

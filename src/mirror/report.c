@@ -254,7 +254,7 @@ static uint64_t report_token(const struct rpmirror *m, unsigned slot)
 	struct resync_progress p;
 
 	if (!repair_get_progress(m, slot, &p))
-		/* an attempt to connect is no progress */
+		/* count an attempt to connect as no progress */
 		return state < PRIMARY_MEMBER_RANGES ? 1 : 2;
 	return 3 + p.copied + p.equal + p.differing + p.pass;
 }

@@ -47,8 +47,8 @@ bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t 
 /* Like restore_try(), for a store: a page that the application has write-protected ends fn as
  * well, with an *offset of UINT64_MAX. */
 bool restore_try_store(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset);
-/* In the handler of another signal: end the thread's restore_try(), with an *offset of UINT64_MAX.
- * Returns false if the thread is not in a restore_try(). */
+/* In the handler of another signal: make the thread's restore_try() return, with UINT64_MAX in
+ * *offset. Returns false if the thread is not in a restore_try(). */
 struct fault;
 bool restore_end_try(const struct rpmirror *m, struct fault *fault);
 /* The page at offset could not be accessed: wait until it is restored. Returns false if it cannot
@@ -66,9 +66,9 @@ void restore_later(struct rpmirror *m, uint64_t offset);
 /* Take over the pages that were restored since the last call, for rpmirror_get_error() and as
  * events. Called with the set's lock. */
 void restore_collect(struct rpmirror *m);
-/* Wait until the write-back of a restored page has ended, and take over its result: this write-back
- * runs beside others, and may get their error. Called with the set's lock, which is released
- * meanwhile. */
+/* Wait until the write-back of a restored page has finished, and take over its result. This
+ * write-back runs at the same time as others, and may get their error. Called with the set's lock,
+ * which is released meanwhile. */
 void restore_await_write(struct rpmirror *m);
 /* Returns RPMIRROR_E_MEDIUM until the application has taken the errors of ranges that lost its
  * stores; else 0. Called with the set's lock. */

@@ -84,7 +84,7 @@ struct set_member {
 
 struct rpmirror {
 	pthread_mutex_t lock;
-	/* the thread that is next to get the lock holds this: set_lock_in_turn() */
+	/* held by the thread that gets `lock` next: set_lock_in_turn() */
 	pthread_mutex_t turn;
 	pthread_cond_t cond; /* signalled when a change may concern waiting threads */
 	unsigned waiters;

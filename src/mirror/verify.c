@@ -100,8 +100,8 @@ static mirror_mask verify_post(struct rpmirror *m, struct verify_chunk *c, mirro
 	return posted;
 }
 
-/* Returns true if the request for the digest was answered, and not ended by the loss of the
- * lane. */
+/* Returns true if the request for the digest was answered. Returns false if it failed because the
+ * lane was lost. */
 static bool verify_is_answered(const struct rpmirror *m, const struct verify_chunk *c,
 			       unsigned slot)
 {

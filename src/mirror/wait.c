@@ -36,7 +36,9 @@ static uint64_t wait_common(const struct rpmirror *m)
 	uint64_t common = flush_acked(&m->flush, must & (mirror_mask)~own);
 
 	if (m->failed_seq && must & own && common >= m->failed_seq)
-		common = m->failed_seq - 1; /* until this host's member is excluded */
+		/* no flush from the failed one on is acknowledged until this host's member is
+		 * excluded */
+		common = m->failed_seq - 1;
 	return common;
 }
 

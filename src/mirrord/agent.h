@@ -85,8 +85,8 @@ int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_
  * answers. */
 void agent_delete(struct agent **agent);
 /*
- * Like agent_delete(), for an agent whose call may never end. Returns false if the call did not
- * end within limit_ms; the thread then continues, and its result is dropped.
+ * Like agent_delete(), for an agent whose call may never return. Returns false if the call did not
+ * return within limit_ms; the thread then continues, and its result is dropped.
  */
 bool agent_delete_within(struct agent **agent, unsigned limit_ms);
 /* Add a job to the agent's queue. The agent owns the job from now on. */

@@ -68,8 +68,8 @@ static enum greeting_status control_ask_member(struct inbound *link)
 	if (link->greeting.kind == GREETING_OBSERVE)
 		return GREETING_OK;
 	if (link->greeting.kind != GREETING_CONTROL && link->set->clearing.is_busy)
-		/* zeros of the clearing could overwrite the connection's writes, or appear in its
-		 * reads */
+		/* refuse: zeros of the clearing could overwrite the connection's writes, or appear
+		 * in its reads */
 		return GREETING_BUSY;
 	member_grant(&link->set->member, &hello, &v);
 	if (v.answer == MEMBER_YES) {

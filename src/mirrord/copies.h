@@ -31,9 +31,9 @@ int medium_open(struct set *s, struct error *err);
 void medium_close(struct set *s);
 /*
  * Look for write-backs that failed before the files were opened: the copy then has failed, or has
- * to be compared. Call this after the files were opened. was_left: the previous daemon ended in
+ * to be compared. Call this after the files were opened. was_left: the previous daemon exited in
  * good order. is_mapped: a process may map the copy, so the page cache is trusted until that
- * process ends.
+ * process exits.
  */
 void medium_begin(struct set *s, bool was_left, bool is_mapped);
 /*

@@ -66,7 +66,7 @@ struct program {
 	struct daemon *daemon;
 	bool is_probe; /* the run only checks that the program can be executed */
 	unsigned limit_ms;
-	/* Called at the program's end. failure NULL: the program ended with exit code 0. */
+	/* Called when the program has exited. failure NULL: the exit code was 0. */
 	void (*on_done)(struct program *p, const char *failure);
 	void *owner;
 };

@@ -26,7 +26,7 @@
 
 #define PLACE_LOOK_MS 1000 /* period of checks; a check costs two calls of stat() */
 #define PLACE_LATE_MS 2000 /* without an answer for this time, an event informs the operator */
-#define PLACE_END_MS  1000 /* longest time that the end of the daemon waits for a check */
+#define PLACE_END_MS  1000 /* longest time that the daemon waits for a check before it exits */
 
 enum { PLACE_META, PLACE_DATA, PLACE_FILES };
 

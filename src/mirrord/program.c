@@ -136,7 +136,7 @@ static void program_say(const struct program *p, int status, int cause, char *te
 		snprintf(text, size, "signal %d ended it", WTERMSIG(status));
 }
 
-/* Check whether the program has ended, and handle its end. */
+/* Check whether the program has exited, and if so, handle its exit. */
 static void program_look(struct program *p)
 {
 	char text[96] = "";
@@ -188,8 +188,8 @@ int program_start(struct program *p, const char *path, const char *argument,
 
 void program_kill(struct program *p)
 {
-	/* Before waitpid() has returned the process, its number, and so its group, cannot be
-	 * reused. */
+	/* Until waitpid() has returned the process, the numbers of the process and of its group are
+	 * not reused. */
 	if (p->pid)
 		kill(-p->pid, SIGKILL);
 }

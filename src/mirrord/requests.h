@@ -48,12 +48,11 @@ enum code request_code_of(enum packet_status status);
 void request_promote(struct client *client, struct set *s, const char *member, bool force);
 /*
  * Returns the kind of promotion that the present orders permit for that view. An order counts if
- * its request still waits, and the register was read after the request. An order ends with its
- * request.
+ * its request still waits, and the register was read after the request. An order is dropped
+ * together with its request.
  */
 enum promotion_kind request_order_for(const struct set *s, const struct mirror_view *view);
-/* End an order whose time limit has passed or whose client is gone. The order has no effect any
- * more. */
+/* Drop an order whose time limit has passed or whose client is gone. It has no effect any more. */
 void request_end_promotion(struct client *client);
 /* Note the result in the waiting orders. Call this when a swap that an order permitted has ended.
  * is_unknown: the swap got no answer. */
@@ -65,8 +64,8 @@ void request_look_promotions(struct set *s);
 /* Answer the waiting orders: they are carried out. Call this when a process on this host has become
  * primary. */
 void request_on_promoted(struct set *s);
-/* End the order, and answer its request after all its swaps have ended. Call this when the time
- * limit of the order has passed. */
+/* Give up the order, and answer its request after all its swaps have finished. Call this when the
+ * time limit of the order has passed. */
 void request_give_promotion_up(struct client *client);
 /* Refuse the waiting orders if no process waits for the set. Call this when on-promote has failed,
  * for the reason in `text`. */

@@ -39,7 +39,8 @@ int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_
 		}
 		if (!wait_take(ch, cq, cq_context))
 			return 0;
-		if (errno != EAGAIN && errno != EINTR) /* not just an empty channel */
+		/* a real error: the channel is not just empty */
+		if (errno != EAGAIN && errno != EINTR)
 			return -1;
 	}
 }

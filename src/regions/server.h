@@ -5,8 +5,8 @@
  * connection has its own registration, which ends with the connection.
  *
  * librpma moves the data; the loop only admits clients and notices that they leave. The server
- * prints nothing and never ends the process: see base/error.h, and note() below. Only one thread at
- * a time may use a server; several threads may use several servers.
+ * prints nothing and never terminates the process: see base/error.h, and note() below. Only one
+ * thread at a time may use a server; several threads may use several servers.
  */
 #ifndef REGIONS_SERVER_H
 #define REGIONS_SERVER_H

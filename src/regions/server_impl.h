@@ -185,11 +185,12 @@ int content_end(struct client *client, const struct hello_content *content);
 /* Handle a client's question for the verdict without an END. Returns true if the verdict is sent
  * after a record is stored. */
 bool content_confirm(struct client *client);
-/* Answer each BEGIN that waited for another writer's end, with a refusal if its time is over.
- * Returns the milliseconds until the next BEGIN is due, or -1: none waits. May end clients. */
+/* Answer each BEGIN that waited until another writer finished, and refuse each BEGIN whose time
+ * limit has passed. Returns the milliseconds until the next BEGIN is due, or -1 if none waits. May
+ * disconnect clients. */
 int contents_tick(struct server *s);
-/* Answer the clients that waited for the record of the region. Call this when the attempt to store
- * a record has ended, with or without success. May end clients. */
+/* Answer the clients that waited for the record of the region. Call this when an attempt to store a
+ * record has succeeded or failed. May disconnect clients. */
 void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer);
 
 /* name.c: checks whether the files still have their names. */

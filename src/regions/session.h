@@ -93,7 +93,7 @@ void session_get_transport(const struct session *s, struct session_transport *tr
 /* List the regions; their names are printable. Call this only with HELLO_LIST, and only once. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);
 /* Get the server's counters. Call this only with HELLO_LIST, instead of session_list(). A server
- * before version 1.4 ends the connection. */
+ * before version 1.4 closes the connection. */
 int session_counts(struct session *s, struct hello_counts *counts, struct error *err);
 /*
  * Announce the write. Call this only with HELLO_WRITE, once, before the first byte. Without the

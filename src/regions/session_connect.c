@@ -98,8 +98,8 @@ static int connect_address(struct session *s, const struct session_opts *opts,
 
 static int connect_failed(const struct session *s, int rc, struct error *err)
 {
-	/* If no request was made yet, this end's device does not support owner names. Otherwise
-	 * the other end is no RDMA server. */
+	/* Before a request was made, this error means that this end's device does not support owner
+	 * names. Afterwards it means that the other end is no RDMA server. */
 	if (rc == RPMA_E_NOSUPP && !s->is_requested)
 		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
 	switch (rc) {

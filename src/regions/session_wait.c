@@ -17,8 +17,8 @@ int session_post_failed(struct session *s, const char *what, int rc, struct erro
 
 /*
  * Returns true if the failure means that memory of the region is gone. Readers and writers check
- * their ranges, so a range that the server refuses was inside the region and has lost its memory.
- * A failed flush has its own report.
+ * their ranges, so a range that the server refuses was inside the region and has lost its memory. A
+ * failed flush is reported separately.
  */
 static bool session_memory_is_gone(const struct session *s, const struct ibv_wc *wc)
 {

@@ -59,7 +59,7 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 		return atomic_load(&conn->rejection) == RPMA_REJECTION_REFUSED ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
-	case RPMA_CONN_LOST: /* the server ended before it answered, and may be restarting */
+	case RPMA_CONN_LOST: /* the server exited before it answered, and may be restarting */
 		return conn->is_foreign ? RPMA_E_NOSUPP : RPMA_E_AGAIN;
 	default:
 		return RPMA_E_UNKNOWN;

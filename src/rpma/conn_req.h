@@ -15,7 +15,7 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 
 /*
  * Give an outgoing request a time limit if cfg sets none, so that the device reports which step did
- * not end in time. With a device without such limits, only the caller's own limit ends the wait.
+ * not finish in time. With a device without such limits, only the caller's own limit ends the wait.
  */
 void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, int connect_ms);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * child.h -- runs ssh as a child process, with its three streams, its messages on standard error,
- * and its end.
+ * child.h -- runs ssh as a child process: its three streams, its messages on standard error, and
+ * its exit.
  *
- * The application may wait for all its children, or ignore SIGCHLD. Then ssh's exit status is
- * gone, and another process may have its process number. So a descriptor of the process
- * (pidfd_open(2)) is used to signal ssh and to wait for its end.
+ * The application may wait for all its children, or ignore SIGCHLD. Then ssh's exit status is gone,
+ * and another process may have its process number. So a descriptor of the process (pidfd_open(2))
+ * is used to signal ssh and to wait for its exit.
  */
 #ifndef RPMEM_CHILD_H
 #define RPMEM_CHILD_H

@@ -80,8 +80,8 @@ static int lane_next(struct lane *lane, struct ibv_wc *wc)
 			return 0;
 		if (rc != RPMA_E_NO_COMPLETION)
 			return lane_broken(lane, "wait", rc);
-		/* `ended` was read before the queue, so no completion that came before the end is
-		 * missed */
+		/* `ended` was read before the queue was polled, so no completion that came before
+		 * the disconnect is missed */
 		if (ended)
 			return errmsg_fail(ECONNRESET, "lane %u: %s closed the connection",
 					   lane->number, lane->place->addr);

@@ -25,7 +25,7 @@ struct data {
 	bool announced;    /* a lane was announced at some time */
 	unsigned expected; /* number of lanes that are expected now */
 	unsigned came;     /* number of lanes that were accepted */
-	unsigned ended;    /* number of accepted lanes that have ended */
+	unsigned ended;    /* number of accepted lanes that are closed */
 	/* time at which data_is_deserted() becomes true; 0: a lane is open or expected */
 	uint64_t deserted;
 	struct rpma_mr_local *mr;
@@ -365,7 +365,7 @@ int data_step(struct data *d)
 {
 	struct epoll_event ev;
 
-	/* Take one event at a time, because its handler may end the object of another event. */
+	/* Take one event at a time, because its handler may free the object of another event. */
 	for (int i = 0; i < DATA_EVENTS && epoll_wait(d->epoll_fd, &ev, 1, 0) > 0; i++) {
 		if (ev.data.ptr)
 			data_on_lane(d, ev.data.ptr);

@@ -15,8 +15,8 @@
 
 #define DATA_CONNECT_MS 30000
 /*
- * Time from the end of the last lane to the end of the session, in which an initiator that gives up
- * can send CLOSE.
+ * Time between closing the last lane and closing the session. In this time an initiator that gives
+ * up can send CLOSE.
  */
 #define DATA_DESERTED_MS 2000
 

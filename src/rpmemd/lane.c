@@ -131,7 +131,7 @@ static void lane_answer(struct lane_slot *slot)
 	if (!rc)
 		rc = rpma_send(lane->conn, lane->mr, lane_answer_at(slot), WIRE_PERSIST_ANSWER,
 			       RPMA_F_COMPLETION_ALWAYS, slot);
-	if (rc) /* the connection has ended, or is about to end */
+	if (rc) /* the connection is closed, or is about to be closed */
 		LOG_INFO("lane %u: an answer was not sent: %s", lane->number, rpma_err_last());
 }
 

@@ -37,7 +37,7 @@ struct listener {
 	struct arrivals pendings;
 	struct children children;
 	bool is_ending;
-	uint64_t deadline; /* time at which the listener ends, once it has been asked to end */
+	uint64_t deadline; /* time at which the listener exits, after it has been asked to exit */
 };
 
 static void listener_accept(struct listener *l, int listening)

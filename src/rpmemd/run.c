@@ -91,8 +91,8 @@ static bool run_take_requests(struct run *r, enum run_exit *code)
 	return false;
 }
 
-/* Returns true if this end has a reason to end the session. The lanes end with the session, so
- * flushes fail. */
+/* Returns true if this end has a reason to close the session. The lanes are closed with the
+ * session, so flushes fail. */
 static bool run_is_over(struct run *r, bool has_signal)
 {
 	struct error err;

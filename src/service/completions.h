@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * completions.h -- waits for the next completion of a connection, for the connection's end, or for
- * a time limit.
+ * completions.h -- waits for the next completion of a connection, for a disconnect, or for a time
+ * limit.
  *
- * rpma_cq_wait_timeout() does not return when the connection ends, and completions may still be
- * queued after the event of the end. Only one thread at a time may use a struct completions.
+ * rpma_cq_wait_timeout() does not return when the connection is closed, and completions may still
+ * be queued after the event that reports the close. Only one thread at a time may use a struct
+ * completions.
  */
 #ifndef SERVICE_COMPLETIONS_H
 #define SERVICE_COMPLETIONS_H

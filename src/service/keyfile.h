@@ -17,8 +17,8 @@
 #define KEYFILE_LINE_MAX (PATH_MAX + 256)
 
 /*
- * Both functions return 0, or ERROR_ARGUMENT to end the reading. The texts have no white space at
- * their ends, and are valid only during the call.
+ * Both functions return 0, or ERROR_ARGUMENT to stop the reading. The texts begin and end without
+ * white space, and are valid only during the call.
  */
 struct keyfile_reader {
 	int (*set)(void *arg, const char *key, const char *value, struct error *err);

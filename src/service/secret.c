@@ -61,8 +61,8 @@ static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
 	return (ssize_t)got;
 }
 
-/* Ignore one newline at the end: an editor ends a file with a newline, printf does not, and the
- * same text must give the same secret. */
+/* Ignore one newline after the text: an editor writes this newline, printf does not, and the same
+ * text must give the same secret. */
 static int secret_derive(struct secret *secret, const uint8_t *bytes, size_t len, const char *path,
 			 struct error *err)
 {

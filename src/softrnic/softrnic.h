@@ -87,10 +87,10 @@ int softrnic_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
 int softrnic_announce_flushes(struct rdma_cm_id *id);
 /*
  * To be called before connect: the connection belongs to the owner with this name. When the
- * connection is established, the target has ended every connection that another process made for
- * the same owner, and places nothing of these connections any more. Connections that this process
- * itself has given up are ended in any case. len 0 means that there is no owner. Returns 0 or an
- * errno value.
+ * connection is established, the target has closed every connection that another process made for
+ * the same owner, and places no more bytes of these connections. In any case the target closes
+ * connections that this process itself has given up. len 0 means that there is no owner. Returns 0
+ * or an errno value.
  */
 int softrnic_set_owner(struct rdma_cm_id *id, const void *name, size_t len);
 /*

@@ -163,8 +163,8 @@ void model_set_words(struct model *m, const struct memory *peer);
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
 /* Look for atomics whose effect is visible in the peer's memory although their answers have not
- * arrived. Such an atomic proves the same as its answer: check that the data of earlier flushes are
- * on the medium. */
+ * arrived. Such an atomic proves as much as its answer would prove: check that the data of earlier
+ * flushes are on the medium. */
 const char *model_on_observed(struct model *m, const struct memory *peer);
 /*
  * Check that the peer's cache is the state after a prefix of the writes and a prefix of the

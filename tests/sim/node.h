@@ -126,7 +126,7 @@ void node_free(struct node *n);
 /* Make a new stream, for the first or the next connection. */
 void node_open_stream(struct node *n);
 /* Destroy the queue pair, as its user does while operations are outstanding. If a write-back is
- * running, wait for its end first. */
+ * running, first wait until it has finished. */
 void node_destroy_qp(struct node *n);
 /* returns the queue in which the node's receives complete */
 struct cq *node_recv_cq(struct node *n);

@@ -11,7 +11,7 @@
 
 #define BUSY_NS     (20 * 1000ull) /* delay after the last event of an end */
 #define IDLE_MAX_NS (100 * NSEC_PER_MS)
-/* time for the former connections to end, after the last connection's end */
+/* time for the former connections to close, after the last connection was closed */
 #define SETTLE_NS (4 * NSEC_PER_SEC)
 
 static struct reconnect reconnect;

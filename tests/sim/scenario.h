@@ -25,7 +25,7 @@
 	X(REJECT)     /* the responder rejects the connection */                                   \
 	X(DISCONNECT) /* one end disconnects in the middle of the work */                          \
 	X(STRICT)     /* one end requests a strict flush of volatile memory */                     \
-	X(DESTROY)    /* one end destroys its queue pair before all operations end */              \
+	X(DESTROY)    /* one end destroys its queue pair during its work */                        \
 	X(PAUSE)      /* one end stops for some time, and then continues */                        \
 	X(STOP)       /* one end never runs again; its kernel accepts bytes */                     \
 	X(BLACKHOLE)  /* from now on the link delivers no byte, no FIN and no RST */

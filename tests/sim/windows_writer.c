@@ -43,7 +43,8 @@ static bool op_choose_binding(struct node *n, struct win_op *op)
 	if (op->owner != win_of(n) && op->b->area == AREA_TARGET0 && op->b->type == IBV_MW_TYPE_1)
 		return false;
 	if (op->owner != win_of(n) &&
-	    op->kind >= WIN_READ) /* a write-back covers the memory of only one owner */
+	    /* skip it, because a write-back covers the memory of only one owner */
+	    op->kind >= WIN_READ)
 		return false;
 	/* A pending second Bind must find the window bound. */
 	if (op->kind == WIN_SEND_INV && op->owner->window[op->b->window].pending >= 0)

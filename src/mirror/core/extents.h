@@ -95,8 +95,8 @@ void extents_cooled(struct extents *x, uint32_t extent);
 
 /* ---- any thread, without the lock ---- */
 
-/* Pin an extent: when open, it stays open until extents_unpin(). Returns false if `most` extents
- * are pinned already. */
+/* Pin an extent: if it is open, it stays open until extents_unpin(). Returns false if `most`
+ * extents are pinned already. */
 bool extents_pin(struct extents *x, uint32_t extent, uint32_t most);
 void extents_unpin(struct extents *x, uint32_t extent);
 

@@ -102,8 +102,8 @@ enum growth_step {
 	GROWTH_REFUSED /* a member cannot extend its files: nothing changes */
 };
 
-/* Returns the next step of an order. The caller asks all members of the in-sync set. A member that
- * is silent or has no room ends the order immediately, even while other members still extend their
+/* Returns the next step of an order. The caller asks all members of the in-sync set. If a member is
+ * silent or has no room, the order fails immediately, even while other members still extend their
  * files. *slot: the member that decides the step. */
 enum growth_step growth_order_next(const struct growth_order *order,
 				   const struct mirror_record *rec,

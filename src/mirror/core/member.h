@@ -195,8 +195,8 @@ enum member_retire {
 	MEMBER_CLEAN_END /* the epoch has ended, and every copy has every flush */
 };
 
-/* Make intents and hot slots of former epochs void; at a clean end also those of this epoch. If the
- * copy is held, its hot slots belong to the holder and stay: meta_hot_retire(). */
+/* Make intents and hot slots of former epochs void; with MEMBER_CLEAN_END also those of this epoch.
+ * If the copy is held, its hot slots belong to the holder and stay: meta_hot_retire(). */
 void member_retire(struct member *m, struct mirror_epoch epoch, enum member_retire why,
 		   struct member_verdict *v);
 

@@ -77,14 +77,15 @@ enum primary_action_type {
 	 * primary_on_lost(). */
 	PRIMARY_DO_PROMISE,
 	/*
-	 * Add the member's ranges to the union of all members' ranges; end: primary_on_ranges().
-	 * For the own slot, first write back the whole copy: bytes that a former primary placed
-	 * and did not flush can be read from now on, and their records will be removed.
+	 * Add the member's ranges to the union of all members' ranges; then call
+	 * primary_on_ranges(). For the own slot, first write back the whole copy: bytes that a
+	 * former primary placed and did not flush can be read from now on, and their records will
+	 * be removed.
 	 */
 	PRIMARY_DO_RANGES,
 	/*
 	 * Make the member equal over that union, over the whole file (`whole`) or over `nothing`:
-	 * record the ranges at both ends (W9), copy, prepare to send flushes; end:
+	 * record the ranges at both ends (W9), copy, and prepare to send flushes; then call
 	 * primary_on_equal(). If the set already serves, the member is in-sync and lacks only
 	 * flushes that are not acknowledged. The ranges are then those of the flushes since the
 	 * member was lost, and the member gets all flushes from now on (primary_sends_to()).
@@ -96,7 +97,8 @@ enum primary_action_type {
 	 * and primary_on_joined() after W5.
 	 */
 	PRIMARY_DO_RESYNC,
-	/* End all work with the member, and its connections. No call reports the end. */
+	/* Stop all work with the member, and close its connections. No call reports that this is
+	 * done. */
 	PRIMARY_DO_DROP,
 	/*
 	 * Remove the records of former epochs and of equalisations. For the own slot, first mark
@@ -110,7 +112,8 @@ enum primary_action_type {
 	PRIMARY_DO_VIEW,
 	/* The application may read and flush. */
 	PRIMARY_DO_SERVE,
-	/* End all flushes, write bitmaps and slots, unmap; end: primary_on_quiesced(). */
+	/* Finish all flushes, write bitmaps and slots, and unmap; then call
+	 * primary_on_quiesced(). */
 	PRIMARY_DO_QUIESCE,
 	/* Acknowledge no flush until UNBLOCKED. `why` has the reason. */
 	PRIMARY_DO_BLOCKED,

@@ -23,7 +23,7 @@
 int view_create(struct mirror_record *rec, const struct mirror_config *config, mirror_mask insync,
 		uint64_t nonce, const char **why);
 
-/* Begin an epoch, whose nonce is the swap's: `slot` is its primary and recovers; insync is
+/* Begin an epoch with the swap's nonce. `slot` becomes its primary and recovers; insync stays
  * unchanged. -EPERM: the member is not in-sync. */
 int view_promote(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
 /* Begin an epoch with a primary that may lack acknowledged data; afterwards insync has only that

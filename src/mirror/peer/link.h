@@ -3,7 +3,7 @@
  * link.h -- one connection to a member's daemon. Its kind is control, lane, bulk, observe or
  * restore (wire/greeting.h).
  *
- * A connection connects, greets, proves the secret and gets its grant, or ends. No call here
+ * A connection connects, greets, proves the secret and gets its grant, or is closed. No call here
  * waits. The background thread calls link_step() when one of the descriptors is readable, and in
  * each pass of its loop.
  */

@@ -28,7 +28,7 @@ static void link_prove(struct link *l)
 	link_send(l, &m);
 }
 
-/* End the link, because only one end has a secret. there: the other end has the secret. */
+/* Close the link, because only one end has a secret. there: the other end has the secret. */
 static void link_lacks_secret(struct link *l, bool there)
 {
 	l->lacks_secret = true;

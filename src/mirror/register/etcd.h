@@ -75,7 +75,7 @@ void etcd_http_url(const struct etcd_register *e, unsigned endpoint, const char 
 /* Make one POST to one member, within limit_ms. */
 enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, const char *path,
 				 const json_t *body, unsigned limit_ms, struct etcd_reply *reply);
-/* The two parts of etcd_http_post(): set up a POST, and find its outcome at its end. */
+/* The two parts of etcd_http_post(): set up a POST, and find its outcome when it has finished. */
 void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd_request *request,
 		    unsigned limit_ms, struct etcd_answer *answer);
 enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoint,

@@ -110,9 +110,9 @@ static void register_set_alive(struct backend_value *value, const struct registe
 }
 
 /*
- * Send a change, and find out whether it was made although its comparison failed. A request without
- * an answer is sent again, by this file or by etcd_http.c, and then finds its own value. The
- * value's nonce proves that this handle wrote it.
+ * Send a change. If its comparison fails, find out whether the change was made nevertheless: a
+ * request without an answer is sent again, by this file or by etcd_http.c, and may then find the
+ * value that it wrote before. The value's nonce proves that this handle wrote it.
  */
 static enum register_result register_send(struct mirror_register *r, const struct backend_txn *txn,
 					  enum backend_key key, uint64_t *revision,

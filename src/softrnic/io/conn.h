@@ -76,8 +76,9 @@ int conn_reject(struct conn *c, const void *pdata, uint8_t len);
  * disconnects. */
 int conn_disconnect(struct conn *c, bool *reports);
 /*
- * End the connection by a reset, without an event. If it is already ending in good order, and
- * Writes may be on their way, it first gets the time limit of a disconnect.
+ * Reset the connection, without an event. If a disconnect in good order has begun, and Writes may
+ * be on their way, the call first waits for the peer's FIN, at most for the time limit of a
+ * disconnect.
  */
 void conn_abort(struct conn *c);
 
@@ -151,8 +152,8 @@ bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms
 int conn_post_send(struct conn *c, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted);
-/* Check the send queue again. Called when a use of a memory window has ended, because a posted Bind
- * may have waited for that end. */
+/* Check the send queue again. Called when a connection no longer uses a memory window, because a
+ * posted Bind may have waited for this. */
 void conn_look_at_sends(struct conn *c);
 
 /*

@@ -5,9 +5,10 @@
  * A Write without a completion may be deferred until the next post, and is then sent together with
  * the next request. It is sent at the latest in one of these cases: another operation is posted; a
  * CQ of the connection is polled or armed; enough Writes are collected (qp_tx_may_wait()); the
- * engine's alarm expires, after some tens of microseconds; before fork(), exit() (conn_exit.c) and
- * the end of its connection or region. Nothing is copied. The library reads the Write's source
- * memory until the Write is complete, and sending completes the Write.
+ * engine's alarm expires, after some tens of microseconds; fork() or exit() is called
+ * (conn_exit.c); its connection is closed; its region is deregistered. Nothing is copied. The
+ * library reads the Write's source memory until the Write is complete, and sending completes the
+ * Write.
  *
  * The peer may poll its memory for the Write while the application makes no further call. So a
  * Write is deferred only if deferring has recently saved sends on this connection.

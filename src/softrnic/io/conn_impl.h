@@ -306,8 +306,8 @@ void conn_origin_arrives(struct conn *c);
  * the user; the caller holds the lock. */
 void conn_origin_give_up(struct conn *c);
 uint32_t conn_segment(const struct conn *c); /* see link_ops.segment(); 0 without a link */
-/* End the quiet state that exit() began (conn_exit.c), if there is one. Called when the connection
- * is ended; the caller holds the lock. */
+/* Leave the quiet state that exit() began (conn_exit.c), if the connection is in it. Called when
+ * the connection is closed; the caller holds the lock. */
 void conn_end_quiet(struct conn *c);
 
 /* Called by fork.c around fork(). */

@@ -58,7 +58,8 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
  * After a reset the peer has given up the connection or has died, and can connect again
  * immediately. The unread bytes of this connection must not be placed after bytes of the peer's
  * next connection, so they are dropped, except a Terminate. Linux reports a reset after the peer's
- * FIN as EPIPE. In that case the peer has ended in good order, and all its bytes are executed.
+ * FIN as EPIPE. In that case the peer has disconnected in good order, and all its bytes are
+ * executed.
  */
 bool conn_is_over(struct conn *c)
 {
@@ -77,8 +78,8 @@ bool conn_is_over(struct conn *c)
 
 /*
  * Search for a Terminate after a reset. A peer that closes its socket with unread bytes, as siw
- * does, sends the reset directly after its Terminate, which is still in the socket. No byte follows
- * the reset, so the loop ends.
+ * does, sends the reset directly after its Terminate. The Terminate is still in this end's socket.
+ * No byte follows the reset, so the loop ends.
  */
 static void conn_find_terminate(struct conn *c, struct stream_update *u)
 {

@@ -4,10 +4,10 @@
  * connections. This process has two tables: the connections that it has initiated
  * (stream/former.h), and those that it has accepted (stream/fence.h).
  *
- * One leaf lock guards both tables; a connection's lock is taken before it. To end a connection, a
- * thread sets a bit of its `want`, and the thread with the connection's lock ends it. So no thread
- * waits for a connection's lock in this file. A thread that is stuck while it places bytes delays
- * only the answer to the new connection.
+ * One leaf lock guards both tables; a connection's lock is taken before it. To close a connection,
+ * a thread sets a bit of the connection's `want`, and the thread with the connection's lock closes
+ * it. So no thread waits for a connection's lock in this file. A thread that is stuck while it
+ * places bytes delays only the answer to the new connection.
  */
 #include <sodium.h>
 #include <string.h>

@@ -82,8 +82,8 @@ void conn_rings_consider(struct conn *c, struct stream_update *u)
 /* --- the meeting ---------------------------------------------------------------------------- */
 
 /*
- * Forget reported hang-ups. The link and the Unix sockets share one source, so the end of a Unix
- * socket looks like the end of the link. If the link has really ended, its end is reported again.
+ * Forget reported hang-ups. The link and the Unix sockets share one source, so a hang-up of a Unix
+ * socket looks like one of the link. A real hang-up of the link is reported again.
  */
 static void conn_rings_forget_hangups(struct conn *c)
 {

@@ -178,9 +178,10 @@ static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
 	return src;
 }
 
-/* During the callback another thread may have replaced this thread, and have ended the checks of
- * the source. This thread's look() may have begun them again afterwards, so this thread ends them,
- * too. Otherwise neither the poller nor a leader would find the source's next bytes. */
+/* During the callback another thread may have replaced this thread, and have stopped the checks of
+ * the source. This thread's look() may have started the checks again afterwards, so this thread
+ * stops them as well. Otherwise neither the poller nor a leader would find the source's next
+ * bytes. */
 static void spin_end_look(struct eng_runner *me, struct eng_source *src, bool stays)
 {
 	struct eng_spin *s = &me->loop->spin;

@@ -332,7 +332,8 @@ static bool shm_has_end(struct link_shm *s)
 /*
  * Called when a receive found the ring empty. Returns 1 if bytes have arrived now; other results
  * are those of recv(). The peer may have written its last bytes after the first check of the ring,
- * and then ended. So the end is reported only if a second check of the ring finds no bytes.
+ * and then closed the link. So the close is reported only if a second check of the ring finds no
+ * bytes.
  */
 static ssize_t shm_recv_none(struct link_shm *s)
 {

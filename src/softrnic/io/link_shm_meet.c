@@ -20,7 +20,8 @@ enum meet_state {
 	MEET_LISTENS,
 	/* responder: has returned a caller's nonce over the link, waits for its own nonce */
 	MEET_ANSWERED,
-	/* initiator: has sent its nonce, waits for the peer's nonce and for its own */
+	/* initiator: has sent its nonce, waits for the peer's nonce and for the return of its
+	 * own */
 	MEET_CALLS,
 	/* initiator: has returned the peer's nonce over the link, waits for the memory */
 	MEET_PROVED,
@@ -268,7 +269,8 @@ static enum meet_next meet_get_greeting(struct meet *m)
 	struct shm_packet packet;
 	int ret;
 
-	if (m->has_theirs) /* no packet is expected on the socket now */
+	/* the peer's nonce has arrived, so no packet is expected on the socket now */
+	if (m->has_theirs)
 		return MEET_WAIT;
 	ret = shm_socket_recv(m->fd, SHM_PACKET_NONCE, &packet, NULL);
 	if (ret)

@@ -89,7 +89,7 @@ static bool port_keep(const struct qp_port *p, struct qp_dial *dial)
 	return kept;
 }
 
-/* Called with the carrier's lock when the peer has ended its connection before its dial was
+/* Called with the carrier's lock when the peer has closed its connection before its dial was
  * answered. */
 static void port_on_event(void *owner, enum stream_event event, int status)
 {

@@ -36,8 +36,8 @@ typedef int ud_gather_fn(void *owner, struct ud_flows *flows, uint64_t now,
 /* Returns 0 or -errno, for example -EADDRINUSE. */
 int ud_port_open(const struct link_addr *at, struct ud_port **out);
 void ud_port_join(struct ud_port *p, struct ud_end *end);
-/* Remove the end. After the call no function of the end is running, and none is called any more.
- * Called without the queue pair's lock. */
+/* Remove the end from the port. After the call none of the end's functions is running, and none is
+ * called any more. Called without the queue pair's lock. */
 void ud_port_leave(struct ud_port *p, struct ud_end *end);
 /* Send the packets that gather() returns. Returns the number of sent packets, 0 if gather()
  * returned none, or -EAGAIN if none can be sent now; writable() is called later then. Called with

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * persist.h -- finds the files behind registered memory, and writes its bytes to the medium.
+ * persist.h -- finds the files behind registered memory, and writes this memory's bytes to the
+ * medium.
  *
  * Classes. Each page range of registered memory has a durability class (enum vext_durability). At
  * registration the class is found from the kernel's list of mappings and the file systems behind

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cm_qp.h -- the name of a queue pair that is connected by rdma_cm, and whose data do not use the
- * connection of its id (doc/wire.md s17). In the request and in the reply the name precedes the
- * program's private data.
+ * cm_qp.h -- the name of a queue pair that is connected by rdma_cm, and whose data use another
+ * connection than that of its id (doc/wire.md s17). In the request and in the reply the name
+ * precedes the program's private data.
  */
 #ifndef PROTO_CM_QP_H
 #define PROTO_CM_QP_H

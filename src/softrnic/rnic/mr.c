@@ -5,10 +5,10 @@
  * every region.
  *
  * While the table exists, the memory of a region's description (struct mr) is reused for
- * descriptions only. So a thread that remembers a description may access it although the region may
- * have ended (mr_hold_near()). The thread first counts a hold. If the description is not killed
- * after that, it describes a registered region, which the hold now keeps, and the thread compares
- * the STag.
+ * descriptions only. So a thread that remembers a description may access it even after the region
+ * was deregistered (mr_hold_near()). The thread first counts a hold. If the description is not
+ * killed after that, it describes a registered region, which the hold now keeps, and the thread
+ * compares the STag.
  */
 #include "softrnic/rnic/mr_impl.h"
 

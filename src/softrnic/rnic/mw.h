@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mw.h -- memory windows (RFC 5040 s1.1, ibv_alloc_mw(3)). A window is an STag that gives peers
- * access to a part of a region, with separate rights. A window can end while its region stays
- * registered.
+ * access to a part of a region, with separate rights. A window can be invalidated while its region
+ * stays registered.
  *
  * Each binding of a window has a separate description in the STag table (struct mr), whose member
  * `region` points to the region. Accesses hold the description as they hold a region's. So

@@ -41,7 +41,7 @@ struct op_rx {
 
 	/*
 	 * The other members serve messages whose payload is placed while it arrives, that is,
-	 * before the end of a segment has arrived. For such a row whole() is made of the same
+	 * before the whole segment has arrived. For such a row whole() is made of the same
 	 * functions (qp_rx_place_whole()).
 	 *
 	 * accept() decides whether the message can be accepted now, and reserves its resources. It

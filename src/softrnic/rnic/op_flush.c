@@ -87,8 +87,8 @@ bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *j
 	return found;
 }
 
-/* The peer's lost bytes may lie in this range, in a file that another registration mapped. If the
- * file has failed, answer the Flush with an error. */
+/* If a file to which the peer wrote has failed, answer the Flush with an error: the lost bytes may
+ * lie in this range, although another registration maps the file. */
 bool flush_has_lost(struct qp *qp, struct irq_entry *e, struct qp_job *job)
 {
 	if (!dirty_has_failed(&qp->dirty))

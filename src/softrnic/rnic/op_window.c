@@ -73,7 +73,7 @@ static bool window_build(struct qp *qp, struct sq_wr *wr)
 {
 	int err = wr->op->run(qp, wr);
 
-	/* After EAGAIN build the request again later, when the use of its window has ended.
+	/* After EAGAIN build the request again later, when no connection uses its window any more.
 	 * Messages from other queues are sent meanwhile. */
 	qp->tx.window_awaited = err == EAGAIN;
 	if (err == EAGAIN) {

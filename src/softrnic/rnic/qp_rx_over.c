@@ -2,8 +2,8 @@
 /*
  * qp_rx_over.c -- searches for a Terminate after the peer has given up its connection. The peer's
  * bytes must no longer change memory, so FPDUs are skipped up to the Terminate. A Terminate changes
- * no memory, and contains the reason of the end: a peer that closes its socket with unread bytes
- * sends a reset directly after its Terminate.
+ * no memory, and states why the peer gives up. It arrives before the reset: a peer that closes its
+ * socket with unread bytes sends a reset directly after its Terminate.
  */
 #include "softrnic/rnic/qp_impl.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles this end's work requests from their begin to their completion, and the answers that some
- * of them wait for.
+ * Handles this end's work requests from the start of each to its completion, and the answers that
+ * some of them wait for.
  */
 #include <errno.h>
 

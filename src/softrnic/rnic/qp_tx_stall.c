@@ -21,7 +21,9 @@ static bool stall_sge(const struct qp *qp, const struct ibv_sge *sge)
 
 static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 {
-	if (wr->is_inline || wr->op->is_request) /* the sink of a request is not loaded from */
+	/* no loads: the data of an inline request is copied, and the sink of a request is only
+	 * written to */
+	if (wr->is_inline || wr->op->is_request)
 		return false;
 	for (uint32_t i = 0; i < wr->num_sge; i++)
 		if (stall_sge(qp, &wr->sge[i]))

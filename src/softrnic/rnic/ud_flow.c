@@ -80,7 +80,7 @@ static bool flow_has_room(struct ud_flows *f, struct ud_peer *peer, uint64_t now
 		return false;
 	f->silences += !peer->silent;
 	peer->silent = true;
-	peer->read = peer->sent; /* the packets under way count as lost */
+	peer->read = peer->sent; /* count the packets under way as lost */
 	return true;
 }
 

@@ -6,11 +6,11 @@
  * connections.
  *
  * A question may name a connection whose own ORIGIN has not arrived yet, for example because the
- * initiator was killed while these bytes were on their way. So a question is kept as long as any
- * older connection has not named itself. If an older connection then names itself, and the question
- * asks for this connection, the connection is cut. When the table is full, the oldest connections
- * that have not named themselves are cut immediately, so that a silent connection cannot block
- * later questions.
+ * initiator was killed while the ORIGIN was on its way. So a question is kept as long as any older
+ * connection has not named itself. If an older connection then names itself, and the question asks
+ * for this connection, the connection is cut. When the table is full, the oldest connections that
+ * have not named themselves are cut immediately, so that a silent connection cannot block later
+ * questions.
  *
  * Pure. The owner calls all functions under one lock, and provides the memory of each struct
  * fence_member.

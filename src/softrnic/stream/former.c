@@ -69,7 +69,8 @@ static bool former_make_room(struct formers *all)
 		former_target_free(all, t);
 		return true;
 	}
-	/* every target has a connection, so the number of connections limits the table */
+	/* all targets stay, because each has a connection; so the number of connections limits the
+	 * table */
 	return false;
 }
 

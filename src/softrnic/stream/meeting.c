@@ -137,7 +137,7 @@ static uint64_t meeting_pause(struct meeting *m, uint64_t now)
 	return m->posted || now - m->since < MEETING_PATIENCE_NS ? pause : MEETING_SELDOM_NS;
 }
 
-/* Called when this end's dial has ended without a stream: dial again later. */
+/* Called when this end's dial was closed without a stream: dial again later. */
 static void meeting_redial_later(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 {
 	meeting_stop_dialing(m);

@@ -222,7 +222,7 @@ bool stream_peer_consents(const struct stream *s); /* valid in REQ_RCVD */
 /* Change the stream's owner. The new owner must own the stream's link then. No other call on the
  * stream may be in progress. */
 void stream_move(struct stream *s, void *owner);
-/* End a stream of a meeting on which no message of the user was sent, or whose posted requests the
+/* End a meeting's stream, on which no message of the user was sent, or whose posted requests the
  * user drops (RESET). Returns the queue pair in the state before the stream, with its posted
  * requests. A queue pair that has failed, or that has not taken over the stream, is only detached,
  * as by stream_detach_qp(). The update then lets the owner close the link. No receive and no job

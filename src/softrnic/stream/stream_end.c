@@ -47,7 +47,8 @@ static void stream_eof_qp(struct stream *s)
 static int stream_begin_drain(struct stream *s, uint64_t now)
 {
 	if (s->state == STREAM_HELLO && s->cfg.role == STREAM_INITIATOR)
-		/* the initiator is not connected yet; before the reply the error is the same */
+		/* the initiator is not connected yet, so refuse; the error is the same as before
+		 * the reply */
 		return -EINVAL;
 	switch (s->state) {
 	case STREAM_REP_SENT:
@@ -297,7 +298,8 @@ static void stream_lose_qp(struct stream *s, bool silent)
 	if (!s->cfg.meets)
 		qp_fail_lost(s->qp);
 	else if (silent && stream_was_in_use(s) && qp_has_posted(s->qp) &&
-		 !qp_config(s->qp)->unreliable) /* sent requests have no Ack or answer */
+		 /* sent requests got no Ack or answer, so they fail */
+		 !qp_config(s->qp)->unreliable)
 		qp_fail(s->qp, IBV_WC_RETRY_EXC_ERR);
 	else
 		stream_end_qp(s);

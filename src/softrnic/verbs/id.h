@@ -28,7 +28,7 @@ struct chan {
 };
 
 /* Number of events that a connection can have at the same time: its establishment or failure, and
- * its end. */
+ * its disconnect. */
 #define ID_EVENTS 2
 
 struct cmid {

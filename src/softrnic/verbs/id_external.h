@@ -5,8 +5,9 @@
  *
  * Such a queue pair connects to its peer in the same way as a queue pair without rdma_cm. The queue
  * pair of an id for datagrams (RDMA_PS_UDP) is made by rdma_create_qp(), but does not use the id's
- * connection, either. The id's connection only carries the names of both queue pairs, the programs'
- * private data, and the end. This connection has a separate queue pair, which no program sees.
+ * connection, either. The id's connection only carries the names of both queue pairs and the
+ * programs' private data, and shows the disconnect. This connection has a separate queue pair,
+ * which no program sees.
  */
 #ifndef VERBS_ID_EXTERNAL_H
 #define VERBS_ID_EXTERNAL_H

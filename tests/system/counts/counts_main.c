@@ -2,8 +2,8 @@
 /*
  * counts N WORK wait|poll|both: make N operations between two processes. The program repeats only
  * these operations, so that counts.sh can compute the cost of one. The program uses only calls of
- * librpma 1.2. With "both", one thread has both ends and polls them in turn, so that only the cost
- * of the round trip is measured.
+ * librpma 1.2. With "both", one thread is initiator and target and polls both in turn, so that only
+ * the cost of the round trip is measured.
  *
  *   write  write 64 bytes, and flush
  *   batch  write 64 bytes 63 times, and flush once
@@ -81,7 +81,7 @@ static struct rpma_conn_cfg *end_cfg(void)
 	return cfg;
 }
 
-/* Whichever end disconnects first, both ends get the same event. */
+/* Both ends get the same event, no matter which of them disconnects first. */
 static void end_close(struct end *e)
 {
 	enum rpma_conn_event event;

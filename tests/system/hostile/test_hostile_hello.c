@@ -2,7 +2,7 @@
 /*
  * test_hostile_hello.c -- peers that agree to the extensions, and then send no HELLO, two HELLOs, a
  * malformed HELLO, or another message first. The target must place none of their bytes, and must
- * end only their own connection.
+ * close only these peers' connections.
  */
 #include "system/lib/check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_rings.c -- peers that move to rings in shared memory as agreed, and then write
- * impossible positions and malformed messages to the rings. The target must end only their own
- * connection, with a reason, and free its rings. Memory to which they have no access must not
+ * impossible positions and malformed messages to the rings. The target must close only these peers'
+ * connections, with a reason, and free their rings. Memory to which they have no access must not
  * change.
  */
 #include "system/lib/check.h"

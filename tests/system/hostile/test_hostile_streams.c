@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_streams.c -- peers that are connected and then misbehave: with garbage, floods or
- * silence. The target must end their connection, and its memory must stay bounded.
+ * silence. The target must close their connections, and the target's memory must stay bounded.
  */
 #include "system/lib/check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * proc.h -- other processes of a test. The test starts programs, controls them by lines of text,
- * and ends them by their process ids. They get SIGKILL when the test ends, so that no process is
+ * and kills them by their process ids. They get SIGKILL when the test exits, so that no process is
  * left after a failure.
  */
 #ifndef SYSTEM_PROC_H
@@ -45,7 +45,7 @@ int proc_wait(struct proc *p, int timeout_ms);
 void proc_kill(struct proc *p);
 
 /*
- * Close the standard input of the process, which then ends by itself. If it does not end in time,
+ * Close the standard input of the process, which then exits by itself. If it does not exit in time,
  * kill it. Returns the wait status.
  */
 int proc_finish(struct proc *p);

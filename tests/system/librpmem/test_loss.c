@@ -136,8 +136,8 @@ static void sshs_own_words_reach_the_message(void **state)
 
 /*
  * Runs in an initiator that the test kills. A child of this process has copies of all its
- * descriptors. Both processes end at the latest when the test ends, because the test has the other
- * end of `hold`.
+ * descriptors. Both processes exit at the latest when the test exits, because the test has the
+ * other end of the pipe `hold`.
  */
 static void be_killed(int hold, int ready)
 {

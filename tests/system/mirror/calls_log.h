@@ -5,8 +5,8 @@
  * log is in a file that both programs map.
  *
  * Each thread makes one kind of call, and stores growing numbers in several words, each in its own
- * page. So however the process ends, a word is at least the number that was acknowledged last, and
- * at most the number that was stored last.
+ * page. So, no matter how the process exits, a word is at least the number that was acknowledged
+ * last, and at most the number that was stored last.
  */
 #ifndef SYSTEM_MIRROR_CALLS_LOG_H
 #define SYSTEM_MIRROR_CALLS_LOG_H

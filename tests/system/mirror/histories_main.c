@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * histories_main.c -- `mirror_histories [RUNS [SEED [AT_ONCE [TROUBLE...]]]]`: run many sets of
- * three hosts for a short time each (a "life"). Processes are killed, end, or stop for some time,
- * several of them at the same time. Write-backs fail, and the time of day jumps. TROUBLE selects
- * troubles by name, for instance '*medium*'; the default is all. The history of each life must be
- * linearizable, and its copies must be equal. The lives have the seeds SEED, SEED + 1 and so on.
- * Several run at the same time, because a life waits half of its time. If a life fails, its folder
- * is kept. At the end the program prints how often each trouble was caused, and how often it had
- * its intended effect.
+ * three hosts for a short time each (a "life"). Processes are killed, exit, or are stopped for some
+ * time, several of them at the same time. Write-backs fail, and the time of day jumps. TROUBLE
+ * selects troubles by name, for instance '*medium*'; the default is all. The history of each life
+ * must be linearizable, and its copies must be equal. The lives have the seeds SEED, SEED + 1 and
+ * so on. Several lives run at the same time, because a life waits half of its time. If a life
+ * fails, its folder is kept. At the end the program prints how often each trouble was caused, and
+ * how often it had its intended effect.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 #define DEATH_MS     1500
 #define SERVE_MS     10000 /* a wide limit, because the machine can be busy */
 #define WRITES_MAX   40    /* maximum number of writes between two troubles */
-#define LIFE_LIMIT_S 300   /* far more than the few seconds of a life */
+#define LIFE_LIMIT_S 300   /* far more than a life needs: a few seconds */
 #define KINDS_MAX    16
 
 /* Sums over all successful lives, shared by all processes of this program. */

@@ -132,7 +132,7 @@ static void move_to(unsigned host, unsigned former, bool is_off)
 		host_run_tool(&hosts, host, command);
 }
 
-/* On a busy machine the primary can lose its lease and end. If so, start it again. */
+/* On a busy machine the primary can lose its lease and exit. If so, start it again. */
 static void wait_whole(void)
 {
 	uint64_t end = clock_boot_ms() + HEALTHY_MS;

@@ -185,8 +185,8 @@ static void freeze(unsigned host, unsigned long how)
 	close(fd);
 }
 
-/* The member is excluded while its daemon places bytes, which ends only when the disk answers
- * again. These bytes must not overwrite bytes that the member gets when it returns. */
+/* The member is excluded while its daemon is placing bytes. The daemon finishes this only when the
+ * disk answers again. These bytes must not overwrite bytes that the member gets when it returns. */
 static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 {
 	go_on(0, "map-wait");

@@ -69,7 +69,7 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 	assert_int_equal(map_at(1, PACKET_MAP_WAIT), PACKET_OK);
 }
 
-/* The process ends while the starting daemon searches for it. No process can then report whether a
+/* The process exits while the starting daemon searches for it. No process can then report whether a
  * write-back failed, so the daemon does not trust the page cache. */
 static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
 {

@@ -84,7 +84,7 @@ static void a_fork_disturbs_no_connection_and_its_child_begins_anew(void **state
 	assert_int_equal(proc_finish(&s.target.proc), 0);
 }
 
-/* Wait for the child, whose parent has ended. The child holds the other ends of these pipes. */
+/* Wait for the child, whose parent has exited. The child holds the other ends of these pipes. */
 static void expect_the_child_to_end(struct proc *p)
 {
 	struct pollfd out = {.fd = p->out};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* etcd.h -- real etcd processes for a test: one to three members, with their own loopback addresses
- * and ports. They end when the test ends, even if the test is killed. */
+ * and ports. They exit when the test exits, even if the test is killed. */
 #ifndef SYSTEM_ETCD_H
 #define SYSTEM_ETCD_H
 

@@ -186,8 +186,8 @@ static void timing_begin(uint64_t at)
 }
 
 /*
- * Begin a flush whose write-back ends only when the gate is opened. A timer fires deadline_ns after
- * the beginning; 0: no timer. Returns the time of the beginning.
+ * Begin a flush whose write-back finishes only when the gate is opened. A timer fires deadline_ns
+ * after the beginning; 0: no timer. Returns the time of the beginning.
  */
 static uint64_t hold_one_here(uint64_t deadline_ns)
 {

@@ -57,7 +57,7 @@ static void do_flush(struct end *e, const struct end_file *to)
 	do_one(e, &wr);
 }
 
-/* `from` writes to a file of `to`, and then reads it; flush: the Read must flush the file. */
+/* `from` writes to a file of `to`, and then reads it. flush: the Read must flush the file. */
 static void expect_reads_flush(struct end *from, struct end *to, bool flush)
 {
 	uint64_t before = writebacks_at(to);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_given_up.c -- a program connects again as soon as it polls the first failed completion. At
- * that moment the thread that ends the former connection has reported no event, and has not sent
- * the end to the peer. The target must still end the former connection before it establishes the
- * next one.
+ * that moment the thread that closes the former connection has reported no event yet, and has sent
+ * the peer neither a FIN nor a RST. The target must still close the former connection before it
+ * establishes the next one.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reset.c -- bytes that are still in the socket when this end notices that its peer has ended.
- * A peer writes, disconnects in good order and exits, so that later sends of this end are answered
- * by a reset. The peer's bytes must count although a send is the first call to fail. After a reset
+ * test_reset.c -- bytes that are still in the socket when this end notices that its peer is gone. A
+ * peer writes, disconnects in good order and exits, so that later sends of this end are answered by
+ * a reset. The peer's bytes must count although a send is the first call to fail. After a reset
  * without an orderly end only a Terminate counts.
  */
 #include "writes.h"

@@ -301,7 +301,7 @@ static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **stat
 	hold(11);
 	expect(MEMBER_IS_HELD);
 	assert_false(meta.super.flags & META_CLEAN);
-	restart(); /* a restart of the daemon does not end the holder */
+	restart(); /* after a restart of the daemon the holder still holds the copy */
 	assert_int_equal(meta.super.holder.pid, 10);
 	/* The epoch is promised, but no resync begins. */
 	promise(5);

@@ -153,8 +153,8 @@ static void memory_unmapped_while_its_job_waits_is_written_back(void **state)
 }
 
 /*
- * A connection ends while its job is running: the memory is released immediately, and the job ends
- * later.
+ * A connection is closed while its job is running: the memory is released immediately, and the job
+ * finishes later.
  */
 static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 {

@@ -34,7 +34,8 @@ static void reads_are_under_way_at_a_time(void **state)
 	assert_true(sync > before);
 	must(rpma_file_sync_wait(file, tickets[READS - 1], -1));
 	for (unsigned i = 0; i < READS; i++) {
-		must(rpma_file_sync_wait(file, tickets[i], 0)); /* the syncs end in their order */
+		/* the syncs complete in the order of the calls */
+		must(rpma_file_sync_wait(file, tickets[i], 0));
 		assert_memory_equal(bufs[i] + READS, mirror + i + READS,
 				    lengths[i] > READS ? lengths[i] - READS : 0);
 		assert_int_equal(bufs[i][0], 'x');

@@ -232,7 +232,7 @@ static void the_end_of_a_file_comes_back_as_it_went(void **state)
 	assert_false(hello_end_decode(buf, len + 1, &back));
 	while (len--)
 		assert_false(hello_end_decode(buf, len, &back));
-	content.state = HELLO_CONTENT_PARTIAL; /* a partial content does not end the put */
+	content.state = HELLO_CONTENT_PARTIAL; /* with a partial content the put is not finished */
 	assert_false(hello_end_decode(buf, hello_end_encode(&content, buf), &back));
 	buf[5] = HELLO_CONTENT_WHOLE + 1;
 	assert_false(hello_end_decode(buf, sizeof(buf), &back));

@@ -266,7 +266,7 @@ static void a_qp_given_up_leaves_only_the_fpdu_that_was_begun(void **state)
 	assert_true(qp_tx_is_done(t->a->qp));
 	take_all(t->b);
 	assert_int_equal(qp_counters(t->b->qp)->rx_fpdus,
-			 PAIR_HELLO + 2); /* each gather ends at the end of an FPDU */
+			 PAIR_HELLO + 2); /* each gather stops after a whole FPDU */
 }
 
 static void markers_stand_where_the_peer_wants_them(void **state)

@@ -200,8 +200,8 @@ static void two_ends_that_cross_are_not(void **state)
 	link_fini(&l);
 }
 
-/* The HELLO alone has established the connection at the target, which sends until it sees the
- * end. */
+/* The HELLO alone has established the connection at the target, which sends until it gets the
+ * FIN. */
 static void a_target_that_leaves_before_the_origin_is_not(void **state)
 {
 	accepted(0, STREAM_FENCE_DONE);
