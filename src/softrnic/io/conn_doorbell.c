@@ -87,6 +87,51 @@ void conn_poll_for_user(struct conn *c, unsigned looks)
 		doorbell_ack(c, stream_news(c->stream).completed != before);
 }
 
+/*
+ * If several threads wait, the first one receives the message and defers its Ack, and the others
+ * find no bytes: they do not send the Ack. If they find another message, the Ack is sent, because
+ * its time must not be extended.
+ */
+void conn_poll_for_wait(struct conn *c)
+{
+	bool was_deferred = conn_doorbell_since(c) != 0, completes;
+	uint64_t before = stream_news(c->stream).completed;
+
+	c->policy.holds_ack = c->link && c->link->ops->gathers_sends;
+	conn_poll(c, 1);
+	if (!c->policy.holds_ack)
+		return;
+	c->policy.holds_ack = false;
+	if (!stream_owes_ack_only(c->stream))
+		return;
+	completes = stream_news(c->stream).completed != before;
+	if (was_deferred && (completes || !conn_ack_waits(c)))
+		conn_settle(c);
+	else if (!was_deferred)
+		doorbell_ack(c, completes);
+}
+
+void conn_ack_in_vain(struct conn *c)
+{
+	if (!conn_ack_waits(c))
+		return;
+	policy_in_vain(&c->policy.ack);
+	conn_ring(c);
+}
+
+void conn_ack_in_vain_soon(struct conn *c)
+{
+	if (!conn_ack_waits(c))
+		return;
+	if (!conn_try_enter(c)) {
+		conn_want(c, CONN_RING);
+		return;
+	}
+	policy_looked(&c->policy.send);
+	conn_ack_in_vain(c);
+	conn_leave(c);
+}
+
 bool conn_may_hold_acks(const struct conn *c)
 {
 	return c->link && c->link->ops->gathers_sends && policy_watches_memory(&c->policy.lease);

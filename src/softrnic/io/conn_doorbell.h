@@ -15,7 +15,8 @@
  *
  * An Ack for bytes that a thread's poll has received may be deferred as well if the poll returns a
  * completion: the thread will probably post an answer now, and the Ack is sent with the answer. The
- * Ack is sent alone after a poll without a completion, when the CQ is armed, and in the cases
+ * same holds for bytes that a waiting thread has received. The Ack is sent alone after a poll
+ * without a completion, when a CQ without completions is armed, when a wait begins, and in the cases
  * above. If the program polls its memory, the Ack of a Write that the engine has received may be
  * deferred, too: the program will probably see the Write and post an answer.
  */
@@ -36,6 +37,15 @@ void conn_perform_posted(struct conn *c);
  * to send and the poll has added a completion: the thread's next post then takes the Ack along. The
  * caller holds the lock, and calls this only for a link whose `gathers_sends` is true. */
 void conn_poll_for_user(struct conn *c, unsigned looks);
+/* Calls conn_poll() for a thread that has waited for the link, and defers the Ack as
+ * conn_poll_for_user() does, if the link gathers sends. The caller holds the lock. */
+void conn_poll_for_wait(struct conn *c);
+/* Sends the deferred Ack, if there is one, because the program arms a CQ without completions, or
+ * waits. The caller holds the lock. */
+void conn_ack_in_vain(struct conn *c);
+/* Does the same. Called without the lock; if another thread holds the lock, that thread sends the
+ * Ack. */
+void conn_ack_in_vain_soon(struct conn *c);
 /* Does the program poll its memory, and does the link gather sends, so that an Ack may be deferred?
  * The caller holds the lock. */
 bool conn_may_hold_acks(const struct conn *c);

@@ -167,12 +167,12 @@ bool conn_is_left_to_waits(const struct conn *c)
 	return atomic_load_explicit(&c->policy.waits, memory_order_relaxed);
 }
 
-void conn_own_arm(struct conn *c)
+void conn_own_arm(struct conn *c, bool is_empty)
 {
 	struct policy_lookers l = conn_lookers(c);
 
-	if (conn_ack_waits(c))
-		conn_ring_soon(c);
+	if (is_empty)
+		conn_ack_in_vain_soon(c);
 	if (policy_arm_ends_lease(&l, l.waits && atomic_exchange_explicit(&c->policy.armed, true,
 									  memory_order_relaxed)))
 		conn_want(c, CONN_DISOWN);
@@ -279,6 +279,7 @@ int conn_wait_begin(struct conn *c, uint64_t now)
 	}
 	if (!conn_try_enter(c))
 		return -1;
+	conn_ack_in_vain(c);
 	if (!c->policy.leased)
 		conn_look_begins(c);
 	/* While the connection waits for a posted receive, its unread bytes would end each poll(2)
@@ -300,7 +301,7 @@ void conn_wait_end(struct conn *c, bool look)
 	}
 	conn_own_end_wait(c);
 	if (look)
-		conn_poll(c, 1);
+		conn_poll_for_wait(c);
 	if (!c->policy.leased)
 		conn_look_ends(c);
 	conn_own_changed(c);

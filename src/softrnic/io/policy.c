@@ -38,12 +38,17 @@ static void policy_count_followed(struct policy_send *s)
 		s->needed = FOLLOWED_MIN;
 }
 
+static void policy_was_alone(struct policy_send *s)
+{
+	unsigned needed = s->needed * FOLLOWED_GROWS;
+
+	s->needed = needed < FOLLOWED_MAX ? needed : FOLLOWED_MAX;
+}
+
 /* Judge the Write before this post: if it was deferred, did it wait in vain? If it was sent in its
  * own post, would it have waited in vain? */
 static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now)
 {
-	unsigned needed;
-
 	if (s->sent_at) {
 		if (now - s->sent_at <= FOLLOWED_NS)
 			policy_count_followed(s);
@@ -51,9 +56,8 @@ static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now
 			s->followed = 0;
 		s->sent_at = 0;
 	} else if (s->late) {
-		needed = s->needed * FOLLOWED_GROWS;
 		if (may_wait)
-			s->needed = needed < FOLLOWED_MAX ? needed : FOLLOWED_MAX;
+			policy_was_alone(s);
 		s->late = false;
 	}
 }
@@ -114,6 +118,13 @@ void policy_sent_by_alarm(struct policy_send *s)
 	policy_looked(s);
 	s->followed = 0;
 	s->late = s->alone;
+}
+
+void policy_in_vain(struct policy_send *s)
+{
+	policy_was_alone(s);
+	s->followed = 0;
+	s->alone = s->late = false;
 }
 
 /* --- the alarm ------------------------------------------------------------------------------ */

@@ -68,6 +68,9 @@ void policy_looked(struct policy_send *s);
 /* Called when deferred requests are sent because the alarm has expired, and when an Ack was
  * deferred although no post followed. */
 void policy_sent_by_alarm(struct policy_send *s);
+/* A thread arms its CQ or waits before it posts, which sends the deferred Ack alone. The thread was
+ * not delayed, so its next post shows nothing new. */
+void policy_in_vain(struct policy_send *s);
 
 /* --- the alarm ------------------------------------------------------------------------------ */
 

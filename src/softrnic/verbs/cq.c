@@ -279,13 +279,14 @@ static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
  */
 static void vcq_disown(struct vcq *cq)
 {
+	bool is_empty = cq_is_empty(&cq->cq);
 	struct list *it;
 
 	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
 	if (!lock_try(&cq->conns_lock))
 		return;
 	list_for_each (it, &cq->conns)
-		conn_own_arm(container_of(it, struct vcq_conn, link)->conn);
+		conn_own_arm(container_of(it, struct vcq_conn, link)->conn, is_empty);
 	list_for_each (it, &cq->ports)
 		ud_port_report(container_of(it, struct vcq_port, link)->port);
 	lock_leave(&cq->conns_lock);

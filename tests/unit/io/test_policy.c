@@ -162,6 +162,23 @@ static void a_long_row_makes_two_enough_again(void **state)
 	assert_int_equal(pairs_until_one_waits(&s, &now), 2);
 }
 
+/* A program arms its queue or waits before it posts. The deferring gained nothing, although the next
+ * post is another request. */
+static void each_arming_before_the_post_makes_more_pairs_necessary(void **state)
+{
+	static const unsigned pairs[] = {2, 32, 512, 4096, 4096};
+	uint64_t now = 1000 * US;
+	struct policy_send s;
+	bool waiting = false;
+
+	policy_send_init(&s);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		assert_int_equal(pairs_until_one_waits(&s, &now), pairs[i]);
+		policy_in_vain(&s);
+		happen(&s, 'f', &waiting, &now);
+	}
+}
+
 /* --- the alarm ------------------------------------------------------------------------------ */
 
 static void the_alarm_takes_a_bounded_part_of_the_time(void **state)
@@ -526,6 +543,7 @@ int main(void)
 		cmocka_unit_test(a_write_leaves_as_the_story_requires),
 		cmocka_unit_test(each_lone_write_that_waited_makes_more_pairs_necessary),
 		cmocka_unit_test(a_long_row_makes_two_enough_again),
+		cmocka_unit_test(each_arming_before_the_post_makes_more_pairs_necessary),
 		cmocka_unit_test(the_alarm_takes_a_bounded_part_of_the_time),
 		cmocka_unit_test(what_an_alarm_takes_is_an_average),
 		cmocka_unit_test(an_alarm_fits_a_write_between_once_and_twice_the_pace),

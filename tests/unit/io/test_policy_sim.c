@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The effect of the policy on eight kinds of programs, on a machine whose clock and costs the test
+ * The effect of the policy on nine kinds of programs, on a machine whose clock and costs the test
  * sets: how many sends are made, how often the alarm is set, how often the engine is woken, and how
  * late a Write is sent. The machine keeps the alarm and the leases as conn_watch.c does.
  */
@@ -318,7 +318,7 @@ static void await_write(struct machine *m, struct sim_conn *c, uint64_t after)
 		pass(m, POLL_NS);
 }
 
-/* --- eight kinds of programs ------------------------------------------------------------------ */
+/* --- nine kinds of programs ------------------------------------------------------------------- */
 
 /*
  * Setting the alarm may take at most 1 / share of the time, and a little more until the average
@@ -521,6 +521,36 @@ static void a_program_that_only_polls_keeps_its_lease_when_writes_come(void **st
 	assert_true(m.conn->l.leased);
 }
 
+/* The program waits for a message, then arms its empty queue, and only then answers. The Ack of the
+ * message is handled as a Write is, so an Ack can be deferred until the arming, but no longer. */
+static void run_arms_before_it_answers(uint64_t cost_ns)
+{
+	struct machine m;
+	unsigned deferred = 0;
+
+	machine_init(&m, 1, cost_ns);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		m.conn->answer_at = m.now + ANSWER_NS; /* the time at which the message arrives */
+		wait_until_answered(&m, m.conn);
+		post_write(&m, m.conn);
+		if (m.conn->since) {
+			deferred++;
+			policy_in_vain(&m.conn->send);
+			leave(&m, m.conn);
+		}
+		post(&m, m.conn, false);
+	}
+	assert_int_equal(m.sends, 2 * ROUNDS);
+	assert_int_equal(deferred, 3); /* after 2, 32 and 512 answers */
+	expect_cheap_alarms(&m, 7);
+}
+
+static void a_program_that_arms_before_it_answers_loses_nothing(void **state)
+{
+	run_arms_before_it_answers(1 * US);
+	run_arms_before_it_answers(16 * US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +563,7 @@ int main(void)
 		cmocka_unit_test(a_lone_write_now_and_then_is_late_a_few_times),
 		cmocka_unit_test(a_program_that_looks_at_its_memory_is_served_at_once),
 		cmocka_unit_test(a_program_that_only_polls_keeps_its_lease_when_writes_come),
+		cmocka_unit_test(a_program_that_arms_before_it_answers_loses_nothing),
 	};
 
 	return cmocka_run_group_tests_name("policy_sim", tests, NULL, NULL);
