@@ -166,8 +166,10 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker);
 /* Can the polling thread skip this connection, because it will soon wait for the connection by
  * conn_wait_begin()? Called without the lock. */
 bool conn_is_left_to_waits(const struct conn *c);
-/* Called when a CQ is armed. `is_empty` is true if the CQ has no completions. */
-void conn_own_arm(struct conn *c, bool is_empty);
+/* Called when a CQ is armed. `is_empty` is true if the CQ has no completions. *armed_in belongs to
+ * this CQ and this connection; it is 0 before the first arming, and then has the number of the
+ * connection's wait before the last arming. */
+void conn_own_arm(struct conn *c, unsigned *armed_in, bool is_empty);
 /* Check the leases (conn_impl.h) if a check is due, and move the alarm to a later time. Called from
  * time to time by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS), without a lock. */
 void conn_leases_renew(uint64_t now, enum policy_use use);

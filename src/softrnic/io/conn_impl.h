@@ -59,7 +59,6 @@ struct conn_policy {
 	/* conn_own.c: which thread receives */
 	atomic_bool leased; /* there is a lease: threads poll, or wait repeatedly (conn_watch.c) */
 	atomic_bool waits;  /* the lease belongs to waiting threads, which also arm the CQ */
-	atomic_bool armed;  /* a CQ was armed since the last wait */
 	atomic_bool spun;   /* a leader of the engine also checks the link */
 	bool awaited;       /* the link's wait_begin() was called: wait_end() must follow */
 	bool silent;        /* the link does not report bytes */
@@ -67,6 +66,7 @@ struct conn_policy {
 	bool unfinished;
 	atomic_bool sends;   /* a send is in progress */
 	atomic_uint waiters; /* threads that wait for the link themselves */
+	atomic_uint wait;    /* number of waits that each began soon after the previous one */
 	/* number of `waiters` that still wait for the former link, which rings have replaced */
 	unsigned strays;
 	/* number of polls and waits; only one thread of a CQ at a time writes it */

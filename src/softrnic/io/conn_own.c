@@ -11,8 +11,8 @@
  * A thread that waits for a completion by poll(2) also waits for the link's descriptor, and owns
  * the connection while it waits: bytes that arrive wake this thread directly, and not the engine's
  * thread first. If the thread soon waits again, it also owns the connection between the waits:
- * arming the queue, polling and posting then need no system call for the link. So arming the queue
- * once between two waits changes nothing, but arming it twice ends the ownership.
+ * arming the queue, polling and posting then need no system call for the link. So arming each queue
+ * once between two waits changes nothing, but arming one of them twice ends the ownership.
  */
 
 #include "base/clock.h"
@@ -133,7 +133,6 @@ static void conn_end_lease(struct conn *c)
 {
 	watch_lease_end(c);
 	conn_look_ends(c);
-	c->policy.armed = false;
 	atomic_store(&c->policy.waits, false);
 }
 
@@ -167,14 +166,16 @@ bool conn_is_left_to_waits(const struct conn *c)
 	return atomic_load_explicit(&c->policy.waits, memory_order_relaxed);
 }
 
-void conn_own_arm(struct conn *c, bool is_empty)
+void conn_own_arm(struct conn *c, unsigned *armed_in, bool is_empty)
 {
+	unsigned wait = atomic_load_explicit(&c->policy.wait, memory_order_relaxed);
 	struct policy_lookers l = conn_lookers(c);
+	bool armed_before = *armed_in == wait;
 
+	*armed_in = wait;
 	if (is_empty)
 		conn_ack_in_vain_soon(c);
-	if (policy_arm_ends_lease(&l, l.waits && atomic_exchange_explicit(&c->policy.armed, true,
-									  memory_order_relaxed)))
+	if (policy_arm_ends_lease(&l, armed_before))
 		conn_want(c, CONN_DISOWN);
 }
 
@@ -264,7 +265,7 @@ static void conn_own_between_waits(struct conn *c, uint64_t now)
 	if (!again)
 		return;
 	conn_own(c, now);
-	atomic_store_explicit(&c->policy.armed, false, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->policy.wait, 1, memory_order_relaxed);
 	atomic_store_explicit(&c->policy.waits, c->policy.leased, memory_order_relaxed);
 	conn_own_finish(c);
 }

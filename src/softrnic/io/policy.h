@@ -183,7 +183,7 @@ static inline bool policy_is_polled(const struct policy_lookers *l)
 	return l->spun || (l->leased && !l->waits);
 }
 /* Called when a CQ is armed: does the lease end? It does not end if a waiting thread arms the CQ
- * once before each wait. `armed_before`: a CQ was armed since the last wait. */
+ * once before each wait. `armed_before`: the same CQ was armed since the last wait. */
 bool policy_arm_ends_lease(const struct policy_lookers *l, bool armed_before);
 
 /* --- for how long a leader spins ------------------------------------------------------------ */

@@ -285,8 +285,11 @@ static void vcq_disown(struct vcq *cq)
 	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
 	if (!lock_try(&cq->conns_lock))
 		return;
-	list_for_each (it, &cq->conns)
-		conn_own_arm(container_of(it, struct vcq_conn, link)->conn, is_empty);
+	list_for_each (it, &cq->conns) {
+		struct vcq_conn *place = container_of(it, struct vcq_conn, link);
+
+		conn_own_arm(place->conn, &place->armed_in, is_empty);
+	}
 	list_for_each (it, &cq->ports)
 		ud_port_report(container_of(it, struct vcq_port, link)->port);
 	lock_leave(&cq->conns_lock);

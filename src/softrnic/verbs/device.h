@@ -21,6 +21,7 @@ struct ud_port;
 struct vcq_conn {
 	struct list link;
 	struct conn *conn;
+	unsigned armed_in; /* for conn_own_arm(); guarded by the CQ's conns_lock */
 };
 
 /* The entry for a port in a CQ's list of ports whose datagrams the CQ receives. */

@@ -629,11 +629,23 @@ static bool is_the_sender_asked(uint64_t until)
 	return (until - clock_now_ns()) / (50 * NSEC_PER_MS) % 2 != 0;
 }
 
+/* Arm the server's completion queue, or (1) do what the arming of a second queue would do. */
+static void arm(struct ends *e, int queue, unsigned *second)
+{
+	struct conn *c = container_of(e->server.id, struct cmid, pub)->conn;
+
+	if (queue == 0)
+		assert_int_equal(ibv_req_notify_cq(e->server.cq, 0), 0);
+	else
+		conn_own_arm(c, second, true);
+}
+
 /* Repeat until the link reports no bytes even while no thread waits. Returns true if the link still
- * reports none after `arms` further calls that arm the queue. */
-static bool wait_until_owned(struct ends *e, int arms)
+ * reports none after `arms` further calls that arm the queues in turns. */
+static bool wait_until_owned(struct ends *e, int arms, int queues)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
+	unsigned second = 0;
 	struct sender s = {.e = e};
 	bool silent;
 
@@ -643,7 +655,7 @@ static bool wait_until_owned(struct ends *e, int arms)
 				   is_the_sender_asked(until) ? want_a_message : send_a_message);
 	while (pair_silent() == 0 && clock_now_ns() < until);
 	for (int i = 0; i < arms; i++)
-		assert_int_equal(ibv_req_notify_cq(e->server.cq, 0), 0);
+		arm(e, i % queues, &second);
 	silent = pair_silent();
 	atomic_store(&s.over, true);
 	assert_int_equal(pthread_join(s.thread, NULL), 0);
@@ -656,7 +668,7 @@ static void a_read_is_served_after_the_last_of_many_waits(void **state)
 	struct ends e;
 
 	connect_ends(&e);
-	wait_until_owned(&e, 0);
+	wait_until_owned(&e, 0, 1);
 	read_of_the_server(&e);
 	ends_close(&e);
 }
@@ -669,7 +681,7 @@ static void arming_between_waits_keeps_the_connection(void **state)
 
 	connect_ends(&e);
 	for (int i = 0; i < 1000 && !kept; i++)
-		kept = wait_until_owned(&e, 1);
+		kept = wait_until_owned(&e, 1, 1);
 	assert_true(kept);
 	ends_close(&e);
 }
@@ -681,7 +693,22 @@ static void arming_twice_gives_back_at_once(void **state)
 
 	connect_ends(&e);
 	for (int i = 0; i < 1000 && kept; i++)
-		kept = wait_until_owned(&e, 2);
+		kept = wait_until_owned(&e, 2, 1);
+	assert_false(kept);
+	ends_close(&e);
+}
+
+static void arming_each_of_two_queues_keeps_the_connection(void **state)
+{
+	bool kept = false;
+	struct ends e;
+
+	connect_ends(&e);
+	for (int i = 0; i < 1000 && !kept; i++)
+		kept = wait_until_owned(&e, 2, 2);
+	assert_true(kept);
+	for (int i = 0; i < 1000 && kept; i++)
+		kept = wait_until_owned(&e, 3, 2);
 	assert_false(kept);
 	ends_close(&e);
 }
@@ -691,7 +718,7 @@ static void the_end_of_the_peer_is_noticed_after_the_last_of_many_waits(void **s
 	struct ends e;
 
 	connect_ends(&e);
-	wait_until_owned(&e, 0);
+	wait_until_owned(&e, 0, 1);
 	assert_int_equal(softrnic_disconnect(e.client.id), 0);
 	end_expect(&e.server, RDMA_CM_EVENT_DISCONNECTED);
 	end_expect(&e.client, RDMA_CM_EVENT_DISCONNECTED);
@@ -784,6 +811,7 @@ int main(void)
 		cmocka_unit_test(a_read_is_served_after_the_last_of_many_waits),
 		cmocka_unit_test(arming_between_waits_keeps_the_connection),
 		cmocka_unit_test(arming_twice_gives_back_at_once),
+		cmocka_unit_test(arming_each_of_two_queues_keeps_the_connection),
 		cmocka_unit_test(the_end_of_the_peer_is_noticed_after_the_last_of_many_waits),
 		cmocka_unit_test_setup(reads_are_served_by_any_thread, on_a_pair),
 		cmocka_unit_test_setup(reads_are_served_by_any_thread, on_tcp),
