@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/softrnic.h"
@@ -193,7 +194,7 @@ int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event
 	int ret;
 
 	context_get(context);
-	ret = evq_pop(&c->events, &n, NULL);
+	ret = evq_pop(&c->events, CLOCK_NEVER, true, &n, NULL);
 	if (!ret) {
 		atomic_fetch_sub(&c->queued, 1);
 		*event = async_of(n)->ev;

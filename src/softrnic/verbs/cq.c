@@ -189,28 +189,15 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
-int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void **cq_context)
+int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
-	struct vcq *cq;
-
-	if (channel_wait(container_of(channel, struct vchannel, ibv), &cq))
-		return -1;
-	*ibv = &cq->cq.ibv;
-	*cq_context = cq->cq.ibv.cq_context;
-	return 0;
+	return channel_wait(channel, CLOCK_NEVER, true, cq, cq_context);
 }
 
-int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **ibv,
+int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **cq,
 			   void **cq_context)
 {
-	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
-	struct vcq *cq;
-
-	if (channel_wait_until(ch, poll_deadline(timeout_ms), &cq))
-		return -1;
-	*ibv = &cq->cq.ibv;
-	*cq_context = cq->cq.ibv.cq_context;
-	return 0;
+	return channel_wait(channel, poll_deadline(timeout_ms), false, cq, cq_context);
 }
 
 void softrnic_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)

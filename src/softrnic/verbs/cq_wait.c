@@ -191,9 +191,10 @@ static int channel_wait_for(struct vchannel *ch, uint64_t deadline, bool interru
 	}
 }
 
-static int channel_wait_as(struct vchannel *ch, uint64_t deadline, bool interruptible,
-			   struct vcq **cq)
+int channel_wait(struct ibv_comp_channel *channel, uint64_t deadline, bool interruptible,
+		 struct ibv_cq **cq, void **cq_context)
 {
+	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
 	struct evq_node *n;
 	int state, err;
 
@@ -204,16 +205,7 @@ static int channel_wait_as(struct vchannel *ch, uint64_t deadline, bool interrup
 		errno = -err;
 		return -1;
 	}
-	*cq = container_of(n, struct vcq, node);
+	*cq = &container_of(n, struct vcq, node)->cq.ibv;
+	*cq_context = (*cq)->cq_context;
 	return 0;
-}
-
-int channel_wait(struct vchannel *ch, struct vcq **cq)
-{
-	return channel_wait_as(ch, CLOCK_NEVER, true, cq);
-}
-
-int channel_wait_until(struct vchannel *ch, uint64_t deadline, struct vcq **cq)
-{
-	return channel_wait_as(ch, deadline, false, cq);
 }

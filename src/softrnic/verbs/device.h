@@ -137,9 +137,9 @@ void vcq_detach(struct vcq *cq, struct vcq_conn *place);
 void vcq_attach_port(struct vcq *cq, struct vcq_port *place);
 void vcq_detach_port(struct vcq *cq, struct vcq_port *place);
 /* Wait for the channel's next event, and process bytes of its connections meanwhile. Returns 0, or
- * -1 and sets errno; see evq_pop() and evq_pop_until(). */
-int channel_wait(struct vchannel *ch, struct vcq **cq);
-int channel_wait_until(struct vchannel *ch, uint64_t deadline, struct vcq **cq);
+ * -1 and sets errno; see evq_pop(). */
+int channel_wait(struct ibv_comp_channel *channel, uint64_t deadline, bool interruptible,
+		 struct ibv_cq **cq, void **cq_context);
 /* Make every connection release a killed region. Returns after the last hold is released. */
 void conns_detach_mr(struct mr *mr);
 /* does the same as conns_detach_mr() for the binding of a window (rnic/mw.h) */

@@ -125,9 +125,8 @@ static int evq_sleep(const struct evq *q, uint64_t deadline)
 	return evq_is_lost(q) ? -EBADF : 0;
 }
 
-/* If `interruptible`, O_NONBLOCK and signals end the wait. */
-static int evq_pop_as(struct evq *q, uint64_t deadline, bool interruptible, struct evq_node **n,
-		      void (*taken)(struct evq_node *n))
+int evq_pop(struct evq *q, uint64_t deadline, bool interruptible, struct evq_node **n,
+	    void (*taken)(struct evq_node *n))
 {
 	int err = 0;
 
@@ -141,17 +140,6 @@ static int evq_pop_as(struct evq *q, uint64_t deadline, bool interruptible, stru
 		err = evq_sleep(q, deadline);
 	}
 	return 0;
-}
-
-int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
-{
-	return evq_pop_as(q, CLOCK_NEVER, true, n, taken);
-}
-
-int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
-		  void (*taken)(struct evq_node *n))
-{
-	return evq_pop_as(q, deadline, false, n, taken);
 }
 
 unsigned evq_cancel(struct evq *q, struct evq_node *n)

@@ -38,16 +38,14 @@ static inline void evq_node_init(struct evq_node *n)
 }
 void evq_push(struct evq *q, struct evq_node *n);
 /*
- * Wait for an event; with O_NONBLOCK fail with EAGAIN instead of waiting. Returns 0, or -1 and sets
- * errno. The errno EBADF means that the application has closed the descriptor. `taken` (if not
- * NULL) is called under the queue's mutex. So when an object is destroyed, each of its events is
- * either queued or counted by `taken`.
+ * Wait for an event until the deadline. If `interruptible`, a signal ends the wait with EINTR, and
+ * with O_NONBLOCK the function fails with EAGAIN instead of waiting. Returns 0, or -1 and sets
+ * errno: ETIMEDOUT after the deadline, or EBADF if the application has closed the descriptor.
+ * `taken` (if not NULL) is called under the queue's mutex. So when an object is destroyed, each of
+ * its events is either queued or counted by `taken`.
  */
-int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
-/* Does the same as evq_pop(), but waits until a deadline, regardless of O_NONBLOCK and signals.
- * Returns -1 and sets ETIMEDOUT after the deadline. */
-int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
-		  void (*taken)(struct evq_node *n));
+int evq_pop(struct evq *q, uint64_t deadline, bool interruptible, struct evq_node **n,
+	    void (*taken)(struct evq_node *n));
 /*
  * Take an event without a system call. The thread calls evq_begin_take(), then does work that may
  * push an event, and then calls evq_end_take(), which takes the event if there is one. Between

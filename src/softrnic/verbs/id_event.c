@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/poll.h"
 #include "softrnic/verbs/id.h"
@@ -174,37 +175,32 @@ static void id_event_taken(struct evq_node *n)
 }
 
 /*
- * Give an event to the user. A request was queued for the channel that its listener had when the
- * request arrived. Since then the listener may have moved to this channel, and the former channel
- * may be gone. The user gets the request's id only now, so the id's channel is set here.
+ * Wait for an event; see evq_pop(). A request was queued for the channel that its listener had when
+ * the request arrived. Since then the listener may have moved to this channel, and the former
+ * channel may be gone. The user gets the request's id only now, so the id's channel is set here.
  */
-static void id_event_deliver(struct evq_node *n, struct rdma_event_channel *channel,
-			     struct rdma_cm_event **event)
+static int id_event_wait(struct rdma_event_channel *channel, uint64_t deadline, bool interruptible,
+			 struct rdma_cm_event **event)
 {
+	struct evq_node *n;
+
+	if (evq_pop(&chan_of(channel)->q, deadline, interruptible, &n, id_event_taken))
+		return -1;
 	*event = &container_of(n, struct cmev, node)->pub;
 	if ((*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		(*event)->id->channel = channel;
+	return 0;
 }
 
 int softrnic_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-	struct evq_node *n;
-
-	if (evq_pop(&chan_of(channel)->q, &n, id_event_taken))
-		return -1;
-	id_event_deliver(n, channel, event);
-	return 0;
+	return id_event_wait(channel, CLOCK_NEVER, true, event);
 }
 
 int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
 			   struct rdma_cm_event **event)
 {
-	struct evq_node *n;
-
-	if (evq_pop_until(&chan_of(channel)->q, poll_deadline(timeout_ms), &n, id_event_taken))
-		return -1;
-	id_event_deliver(n, channel, event);
-	return 0;
+	return id_event_wait(channel, poll_deadline(timeout_ms), false, event);
 }
 
 int softrnic_ack_cm_event(struct rdma_cm_event *event)
