@@ -93,8 +93,10 @@ static int conn_watch(struct conn *c, bool write)
 	return 0;
 }
 
-static void conn_close_as(struct conn *c, bool orderly)
+void conn_close(struct conn *c)
 {
+	bool orderly = c->outlives || stream_is_orderly(c->stream);
+
 	if (!c->link)
 		return;
 	c->timer_at = c->redial_at = CLOCK_NEVER;
@@ -115,11 +117,6 @@ static void conn_close_as(struct conn *c, bool orderly)
 		c->registered = false;
 		conn_put(c);
 	}
-}
-
-void conn_close(struct conn *c)
-{
-	conn_close_as(c, c->outlives || stream_is_orderly(c->stream));
 }
 
 /* Returns 0 if the link is connected immediately, which usually happens only on the same host. If

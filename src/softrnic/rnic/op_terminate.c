@@ -92,26 +92,22 @@ static enum ibv_wc_status terminate_status_of(const struct sq_wr *wr, const stru
 	return terminate_status(t);
 }
 
-/* The status of the first work request that has no separate status yet. */
-static enum ibv_wc_status terminate_first(const struct qp *qp, const struct terminate *t)
-{
-	if (qp->acks.on && terminate_error(t) == TERM_RDMAP_LOCAL_CATASTROPHIC)
-		/* the peer has an error that none of this end's requests caused */
-		return IBV_WC_RETRY_EXC_ERR;
-	return terminate_status(t);
-}
-
 static void terminate_fail(struct qp *qp, const struct terminate *t)
 {
 	uint32_t cause = vext_vendor_err(VEXT_REASON_TERMINATE_IN, terminate_error(t));
 	struct sq_wr *wr = terminate_find_wr(qp, t);
+	/* the status of the first work request that has no separate status yet */
+	enum ibv_wc_status first = terminate_status(t);
 
 	if (wr) {
 		wr->status = terminate_status_of(wr, t);
 		wr->vendor_err = cause;
+		first = IBV_WC_WR_FLUSH_ERR;
+	} else if (qp->acks.on && terminate_error(t) == TERM_RDMAP_LOCAL_CATASTROPHIC) {
+		/* the peer has an error that none of this end's requests caused */
+		first = IBV_WC_RETRY_EXC_ERR;
 	}
-	qp_fault(qp, wr ? IBV_WC_WR_FLUSH_ERR : terminate_first(qp, t), cause,
-		 "Terminate received");
+	qp_fault(qp, first, cause, "Terminate received");
 }
 
 /* ------------------------------------------------------------------------------------------ */
