@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* case.h -- parses the case to measure from the words name=value of the command line. */
+/* case.h -- parses the case to measure from the arguments name=value of the command line. */
 #ifndef BENCH_CASE_H
 #define BENCH_CASE_H
 
@@ -24,7 +24,7 @@ struct bench_case {
 	int ini_cpu, tgt_cpu;        /* CPUs of the two ends; -1: any */
 };
 
-/* Parse the words of the command line. An invalid word ends the program. */
+/* Parse the arguments. After an invalid argument the program exits. */
 void case_parse(struct bench_case *c, const char *who, int argc, char **argv);
 bool case_is_work(const struct bench_case *c, const char *work);
 bool case_is_persistent(const struct bench_case *c);

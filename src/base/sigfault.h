@@ -3,7 +3,7 @@
  * sigfault.h -- calls one function first for each SIGBUS and SIGSEGV of this process.
  *
  * If the function does not resolve the fault, the handler that the application had installed gets
- * the fault. Without such a handler, the fault ends the process, as it would without the library.
+ * the fault. Without such a handler, the fault kills the process, as it would without the library.
  */
 #ifndef BASE_SIGFAULT_H
 #define BASE_SIGFAULT_H

@@ -15,7 +15,7 @@
 /*
  * rping and programs derived from it destroy a channel while one of their threads waits on the
  * channel, or is about to wait. With a kernel device such a thread stays in the kernel until the
- * process ends. Here the thread also waits for ever, and its channel is kept. For threads that are
+ * process exits. Here the thread also waits for ever, and its channel is kept. For threads that are
  * only about to wait, the memory of a destroyed channel is kept until KEPT more channels are
  * destroyed.
  */

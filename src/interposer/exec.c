@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exec.c -- sends posted requests before a preloaded program becomes another program, or ends
+ * exec.c -- sends posted requests before a preloaded program becomes another program, or terminates
  * without exit().
  *
  * execve() removes the library's memory and threads, and closes its descriptors. Every call of libc

@@ -28,7 +28,7 @@ __attribute__((constructor)) static void id_follow_forks(void)
 }
 
 /* The protection domain for ids whose program passes no domain. The domain exists until the process
- * ends. */
+ * exits. */
 static struct ibv_pd *id_default_pd(void)
 {
 	static struct ibv_pd *pd;

@@ -151,7 +151,7 @@ static void act_ranges(struct rpmirror *m, unsigned slot)
 
 	if (rc) {
 		set_local_failed(m, 1, rc);
-		act_say_failed(m); /* report the failure now, because this process ends */
+		act_say_failed(m); /* report the failure now, because this process exits */
 	} else {
 		ask_member(m, slot, ASK_RANGES);
 	}

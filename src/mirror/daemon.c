@@ -92,7 +92,7 @@ void daemon_close(struct daemon *d)
 	d->packet = NULL;
 }
 
-/* Returns 1: sent; 0: the socket is full; -1: the connection has ended. */
+/* Returns 1: sent; 0: the socket is full; -1: the connection is closed. */
 static int daemon_write(struct daemon *d, const void *bytes, size_t len)
 {
 	ssize_t n;

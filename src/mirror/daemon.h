@@ -23,7 +23,7 @@ struct daemon {
 	/* descriptors that came with the packet, which the receiver takes; -1: none */
 	int files[PACKET_FILES];
 	bool lacks_files; /* more descriptors came than this process may open */
-	bool is_absent;   /* there is no daemon, or the connection has ended */
+	bool is_absent;   /* there is no daemon, or the connection is closed */
 	bool is_closed;   /* the connection ended immediately (map.c) */
 };
 
@@ -33,7 +33,7 @@ int daemon_open(struct daemon *d);
 void daemon_close(struct daemon *d);
 
 /* Queue a packet, with an id if it has none. Returns false if memory is missing, or the connection
- * has ended. */
+ * is closed. */
 bool daemon_send(struct daemon *d, struct packet *p);
 /* Returns true if packets wait for POLLOUT. */
 bool daemon_has_unsent(const struct daemon *d);

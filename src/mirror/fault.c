@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signal handlers read the list of watches, so no watch ever leaves the list. A watch that has
- * ended is reused. Neither the handlers nor the functions here take a lock.
+ * Signal handlers read the list of watches, so no watch ever leaves the list. A watch that was
+ * stopped is reused. Neither the handlers nor the functions here take a lock.
  */
 #include "mirror/fault.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes one part of a flush: lays it out, records it, copies its present content, stores it to the
- * own file and posts it. */
+/* Makes one part of a flush: lays it out, records it, copies its present content, stores it to this
+ * host's file and posts it. */
 #include "mirror/flush_part.h"
 
 #include <errno.h>

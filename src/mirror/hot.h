@@ -32,8 +32,8 @@ int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t
 /* Call this when `serving` is committed: marks the extents of former epochs in the bitmaps of
  * absent members, and frees their slots. Returns 0 or -errno. */
 int hot_retire(struct hot *hot);
-/* At a clean end: write the bitmaps and free all slots, because only blocks in the bitmaps may
- * differ. Returns 0 or -errno. */
+/* Call this when the epoch ends cleanly: writes the bitmaps and frees all slots, because only
+ * blocks in the bitmaps may differ. Returns 0 or -errno. */
 int hot_end(struct hot *hot);
 
 #endif

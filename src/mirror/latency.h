@@ -18,8 +18,8 @@ static inline void latency_add(struct latency *l, uint64_t took_us)
 
 /* Forget old times, if there are enough new times. */
 void latency_tick(struct latency *l, uint64_t now_ms);
-/* Returns the time within which `percent` of the flushes ended, at most an eighth too high; 0:
- * there are no times. */
+/* Returns the time within which `percent` percent of the flushes completed. The value is at most an
+ * eighth too high. 0: no flush was measured. */
 uint32_t latency_percentile(const struct latency *l, unsigned percent);
 
 #endif

@@ -11,7 +11,7 @@ struct map_failure {
 	/* The register changed after the daemon's permission, for example by the end of the
 	 * former primary, or by another host that was faster. */
 	bool is_overtaken;
-	bool is_absent; /* there is no daemon, or the connection to it has ended */
+	bool is_absent; /* there is no daemon, or the connection to it is closed */
 	bool is_closed; /* the connection ended right after the request was sent */
 };
 

@@ -26,7 +26,7 @@ static bool reader_send(struct rpmirror *m, enum packet_type type)
 }
 
 /* Wait for the answer to the question. Returns false if no answer came in time, or the daemon has
- * ended. */
+ * exited. */
 static bool reader_await(struct rpmirror *m, enum packet_type type)
 {
 	uint64_t deadline = poll_deadline(READER_ANSWER_MS);

@@ -41,7 +41,7 @@ void restore_publish(struct rpmirror *m);
 
 /* ---- the library's own accesses ---- */
 
-/* Call fn(arg). Returns false if fn ended at a fault in one of the set's mappings, at *offset.
+/* Call fn(arg). Returns false if a fault in one of the set's mappings, at *offset, stopped fn.
  * Where fn may fault, fn must hold nothing that has to be released. */
 bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset);
 /* Like restore_try(), for a store: a page that the application has write-protected ends fn as

@@ -24,7 +24,7 @@ void map_stop_thread(struct rpmirror *m)
 
 /* The application has closed the set's descriptors. Their numbers, and those of the connections,
  * may belong to files of the application by now. Release only objects that use no descriptor; the
- * kernel releases the rest when the process ends. */
+ * kernel releases the rest when the process exits. */
 static void map_abandon(struct rpmirror *m)
 {
 	map_stop_thread(m);

@@ -35,7 +35,7 @@ struct agent {
 	struct agent_queue todo;
 	struct agent_job *running; /* NULL: no job runs */
 	bool ends, has_ended;
-	bool is_abandoned; /* the thread, when it ends, frees the agent */
+	bool is_abandoned; /* the thread frees the agent when it exits */
 	int wake_fd;       /* a write to this descriptor ends a WATCH */
 	pthread_t thread;
 };

@@ -18,7 +18,7 @@ void inbound_free(struct inbound *link);
 void inbound_end(struct inbound *link);
 void inbounds_make_room(struct daemon *d, const char *addr);
 /*
- * End the set's data connections and control connections with epochs below `epoch`.
+ * Close the set's data connections and control connections with epochs below `epoch`.
  */
 void inbounds_cut(struct set *s, struct mirror_epoch epoch, const struct inbound *asker);
 void inbounds_end_all(struct daemon *d, struct set *s); /* s NULL: the connections of all sets */
@@ -37,7 +37,7 @@ enum greeting_status fence_status(enum member_reason reason);
 /* Set the answer to DONE with the verdict's reason. */
 void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t to,
 		  struct message *answer);
-/* End the connections of earlier epochs, wait until none of their bytes are in transfer, and
+/* Close the connections of earlier epochs, wait until none of their bytes are in transfer, and
  * record the promise. The answer becomes PROMISED, or DONE with a refusal. */
 void fence_promise(struct set *s, const struct inbound *asker, struct mirror_epoch epoch,
 		   struct message *answer);

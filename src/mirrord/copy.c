@@ -242,7 +242,7 @@ int copy_open(struct set *s)
 	rc = copy_check_names(s, &s->why_not);
 	if (!rc)
 		rc = medium_open(s, &s->why_not);
-	/* checked only once, because the process may end at any time */
+	/* checked only once, because the process may exit at any time */
 	is_mapped = holder_may_live(s);
 	if (!rc && !was_left && !is_mapped)
 		rc = copy_distrust_cache(s, &s->why_not);

@@ -7,7 +7,7 @@
  * machine may continue later, and then serves stale reads until it notices the new primary. So if
  * an agent is configured, an expired lease permits no takeover; only the agent's exit with 0
  * permits it, and only for that epoch. No proof is needed if the key was cleared, because the
- * primary's own daemon clears the key after the primary's process has ended. The rules are in
+ * primary's own daemon clears the key after the primary's process has exited. The rules are in
  * doc/mirror.md.
  */
 #include <stdio.h>

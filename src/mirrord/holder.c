@@ -41,8 +41,8 @@ uint64_t holder_start_time(pid_t pid)
 	return start;
 }
 
-/* Report the end of the process. If the process was the primary, no process serves the set from
- * now on. */
+/* Report that the process has exited. If the process was the primary, no process serves the set
+ * from now on. */
 static void holder_report_end(struct set *s, pid_t pid)
 {
 	bool was_primary = s->has_entry && s->entry.record.view.primary == s->meta.super.slot;
@@ -166,7 +166,7 @@ void holder_release(struct set *s, bool clean)
 }
 
 /*
- * Returns true only if it is proved that the recorded process has ended, because a living process
+ * Returns true only if it is proved that the recorded process has exited, because a living process
  * may write to the copy, and serve.
  */
 static bool holder_is_gone(const struct set *s, const struct meta_holder *holder, int watch_rc)

@@ -12,7 +12,7 @@
  */
 uint64_t holder_start_time(pid_t pid);
 
-/* Fill s->holder and watch the process. When the process ends, the set is released. Returns 0 or
+/* Fill s->holder and watch the process. When the process exits, the set is released. Returns 0 or
  * -errno. */
 int holder_watch(struct set *s, pid_t pid);
 

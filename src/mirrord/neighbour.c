@@ -70,8 +70,8 @@ static int neighbour_open(struct neighbour_link *n, const struct neighbour_plan 
 }
 
 /*
- * Wait for the next message, or for the grant if answer is NULL. Returns false if the connection
- * has ended, or nothing came before the time limit.
+ * Wait for the next message, or for the grant if answer is NULL. Returns false if the connection is
+ * closed, or nothing came before the time limit.
  */
 static bool neighbour_wait(struct link *l, struct message *answer)
 {
@@ -150,7 +150,8 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 	struct neighbour_link *link = &n->links[slot];
 	struct neighbour_answer answer = {.answers = false};
 
-	/* The member's daemon may have been restarted since the last question. */
+	/* Make the link notice a disconnect: the member's daemon may have been restarted since the
+	 * last question. */
 	if (link->peer)
 		link_step(&link->link, clock_boot_ms());
 	if (link->link.state == LINK_ENDED)
@@ -162,7 +163,7 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 	else
 		neighbour_close(link);
 	pthread_mutex_lock(&n->lock);
-	/* Drop the result if the slot has got another member meanwhile. */
+	/* Drop the result if another member has this slot now. */
 	if (n->plan.config.members[slot].id == plan->config.members[slot].id)
 		n->answers[slot] = answer;
 	pthread_mutex_unlock(&n->lock);

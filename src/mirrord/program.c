@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "mirrord/programs.h"
 
-/* a killed program has ended after this time, unless its file system hangs */
+/* a killed program has exited after this time, unless its file system hangs */
 #define PROGRAM_KILL_MS  1000
 #define PROGRAM_CAUSE_FD 3
 #define PROGRAM_SIGSET   8 /* size of the kernel's signal set in bytes */

@@ -44,7 +44,7 @@
  * Calls beyond rdma_cm. set_limits() sets the time limit of the whole connect (0: default), and the
  * silence after which the peer counts as lost (0: default, -1: never). It must be called before
  * connect or accept. set_owner() must be called before connect; it names the owner, and the target
- * ends connections that other processes made for the same owner. cancel_connect() may be called
+ * closes connections that other processes made for the same owner. cancel_connect() may be called
  * from any thread; an UNREACHABLE event follows, unless the outcome was already known. abandon()
  * must be called before the queue pair and the id are destroyed. If no disconnect was begun, the
  * connection then sends nothing more, as far as the device can prevent sending. wait_X() does the

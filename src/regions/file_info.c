@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Returns facts about an open file, also after its connection has ended. */
+/* Returns facts about an open file, also after its connection is closed. */
 #include <stdio.h>
 #include <string.h>
 

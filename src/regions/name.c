@@ -10,8 +10,8 @@
 
 #include "regions/server_impl.h"
 
-/* Time that a new client waits for the check of its file, and the interval of checks. The check at
- * a client's end has no time limit. */
+/* Time that a new client waits for the check of its file, and the interval of checks. The check
+ * when a client disconnects has no time limit. */
 #define NAME_LOOK_MS  200
 #define NAME_EVERY_MS 1000
 

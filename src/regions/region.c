@@ -146,9 +146,9 @@ static int region_check_durability(const struct server *s, const struct region *
 }
 
 /*
- * Register the region. The anchor gives no right to a remote end. Without a secret the clients
- * prove nothing, so the server also makes the registrations that its clients share. Each writer
- * gets its own registration, which ends with the writer.
+ * Register the region. The anchor gives peers no rights. Without a secret the clients prove
+ * nothing, so the server also makes the registrations that its clients share. Each writer gets its
+ * own registration, which is dropped when the writer disconnects.
  */
 static int region_register(struct server *s, struct region *r, struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.h -- serves files as named regions of remote memory, for clients that use session.h.
- * Files are created and mapped durably, and the number of clients is limited. With a secret each
- * connection has its own registration, which ends with the connection.
+ * server.h -- serves files as named regions of remote memory, for clients that use session.h. Files
+ * are created and mapped durably, and the number of clients is limited. With a secret each
+ * connection has its own registration, which is dropped with the connection.
  *
  * librpma moves the data; the loop only admits clients and notices that they leave. The server
  * prints nothing and never terminates the process: see base/error.h, and note() below. Only one

@@ -78,7 +78,7 @@ static int child_open_pidfd(struct child *c)
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->pidfd >= 0)
 		return 0;
-	if (errno == ESRCH) { /* the child has ended, and the application took its status */
+	if (errno == ESRCH) { /* the child has exited, and the application took its status */
 		c->ended = true;
 		c->status = -1;
 		return 0;

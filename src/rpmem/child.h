@@ -24,7 +24,7 @@ struct child {
 	bool ended;
 	/* exit status; 128 + n: killed by signal n; -1: the application took the status */
 	int status;
-	char said[CHILD_SAID]; /* the end of the child's output on standard error */
+	char said[CHILD_SAID]; /* the last part of the child's output on standard error */
 	size_t said_len;
 };
 
@@ -37,10 +37,10 @@ void child_take_said(struct child *c);
  * call reads standard error.
  */
 int child_wait_readable(struct child *c, uint64_t deadline);
-/* Wait for the child's end. 0: c->status is set. ETIMEDOUT: the deadline has passed. Meanwhile the
- * call reads standard error. */
+/* Wait until the child exits. 0: c->status is set. ETIMEDOUT: the deadline has passed. Meanwhile
+ * the call reads standard error. */
 int child_wait(struct child *c, uint64_t deadline);
-/* Close the streams, wait at most grace_ms for the child's end, then kill the child if it still
+/* Close the streams, wait at most grace_ms until the child exits, then kill the child if it still
  * runs. Take its status. */
 void child_end(struct child *c, int grace_ms);
 /* In a forked process: close the parent's descriptors. */

@@ -17,7 +17,7 @@ static const void *lane_context(enum lane_op op)
 	return (const void *)(uintptr_t)op;
 }
 
-/* Returns true if the connection has ended. */
+/* Returns true if the connection is closed. */
 static bool lane_has_ended(struct lane *lane)
 {
 	enum rpma_conn_event event;

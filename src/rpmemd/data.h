@@ -56,10 +56,10 @@ int data_expect(struct data *data, unsigned first, unsigned count, uint16_t *por
 bool data_was_connected(const struct data *data);
 
 /*
- * Returns true if the initiator has no lane any more, and no further lane is expected. A lane ends
- * only once, and the first lane is connected when the pool is opened, so the initiator cannot use
- * its pool any more. The control stream is no sign of this: if the initiator's machine has
- * vanished, the stream may last for hours, because sshd checks rarely.
+ * Returns true if the initiator has no lane any more, and no further lane is expected. A lane is
+ * closed only once, and the first lane is connected when the pool is opened, so the initiator
+ * cannot use its pool any more. The control stream is no sign of this: if the initiator's machine
+ * has vanished, the stream may last for hours, because sshd checks rarely.
  */
 bool data_is_deserted(const struct data *data);
 

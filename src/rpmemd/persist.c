@@ -51,7 +51,7 @@ static bool persist_has_older(const struct persist *p, uint64_t number)
 	return false;
 }
 
-/* End a write-back. Returns the pool's failure if a write-back that began before this call has
+/* Finish a write-back. Returns the pool's failure if a write-back that began before this call has
  * failed. */
 static int persist_end(struct persist *p, struct persist_turn *turn, int rc)
 {

@@ -25,7 +25,7 @@ struct completions {
 enum completions_result {
 	COMPLETIONS_ONE,     /* *wc is the next completion, successful or not */
 	COMPLETIONS_TIMEOUT, /* no completion came within the time; a later call may get it */
-	COMPLETIONS_CLOSED,  /* the connection has ended, and all completions were taken */
+	COMPLETIONS_CLOSED,  /* the connection is closed, and all completions were taken */
 };
 
 /* Make both descriptors non-blocking. Returns 0 or librpma's error. */

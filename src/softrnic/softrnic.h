@@ -220,12 +220,12 @@ int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, 
  * Returns the number of counters. */
 int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 /*
- * To be called when the process is about to end without exit(), or to become another program. Waits
- * at most a fifth of a second until the links have taken all posted bytes, and ends the links in
- * good order. Without this call the end of the process resets its connections, and no more bytes
- * are sent. Threads of the device send; the calling thread only waits, so it may be in a signal
- * handler. In a child of vfork() the call does nothing, because the parent continues to use the
- * connections.
+ * To be called when the process is about to terminate without exit(), or to become another program.
+ * Waits at most a fifth of a second until the links have taken all posted bytes, and closes the
+ * links in good order. Without this call the exit of the process resets its connections, and no
+ * more bytes are sent. Threads of the device send; the calling thread only waits, so it may be in a
+ * signal handler. In a child of vfork() the call does nothing, because the parent continues to use
+ * the connections.
  */
 void softrnic_send_posted(void);
 

@@ -68,8 +68,9 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	return access;
 }
 
-/* Returns true if write-backs of the area need no registration. If the peer flushes by reading, and
- * an invalidation loses a Write, the peer's stream would end. */
+/* Returns true if write-backs of the area need no registration. This always holds for AREA_LEASE.
+ * Otherwise, if the peer flushes by reading and an invalidation loses a Write, the peer's stream
+ * would end. */
 static bool area_is_lasting(enum area_kind kind, struct prng *rng)
 {
 	return kind == AREA_LEASE || prng_chance(rng, 70);

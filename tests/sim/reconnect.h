@@ -15,10 +15,10 @@
  * The product has four protections. For each of them the simulation has a mode that switches it
  * off:
  *
- *   reset    A connection that does not end properly ends with a reset, and its end sends no
- *            more bytes.
+ *   reset    A connection that is not closed in good order is reset, and its end sends no more
+ *            bytes.
  *   mark     The end sets the word "given up" in the rings.
- *   look     Before the target places bytes, it checks whether the connection has ended since.
+ *   look     Before the target places bytes, it checks whether the connection was given up.
  *   barrier  The new connection names the former ones, and the target answers after it has cut
  *            them.
  *

@@ -13,7 +13,7 @@
 #define SIM_FAULTS(X)                                                                              \
 	X(NONE)       /* no fault: every operation must succeed */                                 \
 	X(RST)        /* the connection is reset at a chosen byte */                               \
-	X(FIN)        /* a FIN ends one direction at a chosen byte */                              \
+	X(FIN)        /* a FIN closes one direction at a chosen byte */                            \
 	X(FLIP)       /* one bit of a message changes on the link */                               \
 	X(POWER)      /* both ends lose power, and only the medium survives */                     \
 	X(DEREG)      /* one end deregisters a region while operations use it */                   \

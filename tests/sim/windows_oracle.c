@@ -216,7 +216,8 @@ void windows_on_message(struct node *n, const struct ibv_wc *wc, const uint8_t *
 
 /* --- the end -------------------------------------------------------------------------------- */
 
-/* A Write can be placed in part only if its window was invalidated or its connection was closed. */
+/* A Write can be placed in part only if its binding has ended (windows.h) or its connection was
+ * closed. */
 static void verdict_on_write(struct sim *sim, const struct win_conn *c, const struct win_op *op)
 {
 	windows_seen.writes++;

@@ -103,7 +103,7 @@ int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *b
  * cases. */
 void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v);
 /*
- * Record the state of the files when the daemon ends in good order, after the last write to the
+ * Record the state of the files when the daemon exits in good order, after the last write to the
  * data.
  */
 void member_leave_files(struct member *m, const struct meta_files *files, struct member_verdict *v);

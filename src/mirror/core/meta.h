@@ -70,7 +70,7 @@ struct meta_holder {
 	uint64_t image;
 };
 
-/* Identity of the two files when the daemon ended in good order. A restored or swapped file has
+/* Identity of the two files when the daemon exited in good order. A restored or swapped file has
  * another inode or another time of its last change. Zero: unknown. */
 struct meta_files {
 	uint64_t data_inode, meta_inode;

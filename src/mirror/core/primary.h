@@ -255,7 +255,7 @@ uint64_t primary_next_deadline(const struct primary *p);
  * once. */
 bool primary_next(struct primary *p, struct primary_action *action);
 
-/* Report the end of a swap. `now` and `revision` are described at enum primary_swap; they are
+/* Report the result of a swap. `now` and `revision` are described at enum primary_swap; they are
  * ignored with UNKNOWN and FAILED. */
 void primary_on_swap(struct primary *p, enum primary_swap result, const struct mirror_record *now,
 		     uint64_t revision);

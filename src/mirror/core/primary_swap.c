@@ -76,7 +76,8 @@ static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 		if (primary_is_serving(p))
 			primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
 	} else if (is_in && !was_in) {
-		/* A swap that succeeded late has added the member, which was given up meanwhile. */
+		/* A swap that succeeded late has added the member, which was given up meanwhile, so
+		 * mark it as lost. */
 		m->lost = true;
 		primary_member_back_off(p, slot);
 	} else if (was_in && !is_in) {

@@ -81,7 +81,7 @@ void link_fail(struct link *l, const char *why);
 /* Break the connection because of a failed completion. */
 void link_fail_by(struct link *l, const struct ibv_wc *wc);
 
-/* Send a message in the state READY. If the call returns false, the connection ends. */
+/* Send a message in the state READY. If the call returns false, the connection is closed. */
 bool link_send(struct link *l, const struct message *m);
 bool link_receive(struct link *l, struct message *m);
 

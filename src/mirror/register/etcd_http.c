@@ -230,9 +230,9 @@ void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, answer->error);
 }
 
-/* Let the socket end by a reset when a request is given up. Otherwise a broken link, when it works
- * again, would deliver the unsent bytes, which could carry out a swap that was already reported as
- * failed. */
+/* Let the socket be closed by a reset when a request is given up. Otherwise a broken link, when it
+ * works again, would deliver the unsent bytes, which could carry out a swap that was already
+ * reported as failed. */
 static int etcd_http_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
 	const struct linger reset = {.l_onoff = 1};

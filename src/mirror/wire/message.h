@@ -94,7 +94,7 @@ struct message_grant {
 	uint8_t mac[MESSAGE_MAC];
 };
 
-/* a process maps the copy, so no resync begins before the process ends */
+/* a process maps the copy, so no resync begins before the process exits */
 #define MESSAGE_REPORT_HELD (1 << 0)
 /* the copy's records may lack a range, so the whole copy has to be compared */
 #define MESSAGE_REPORT_UNCERTAIN (1 << 1)
@@ -199,7 +199,7 @@ struct message_clear {
 };
 
 struct message_cleared {
-	bool is_under_way; /* the work has not ended, and the other members are not set */
+	bool is_under_way; /* the work is not finished, and the other fields are not set */
 	uint16_t blocks;   /* number of blocks that could not be read */
 	uint16_t error;    /* 0: the whole range can be read now; else an errno */
 	uint64_t offset;   /* with an error: offset of the block that failed, which is unchanged */

@@ -115,9 +115,9 @@ void conn_attach_qp(struct conn *c, const struct conn_attachment *with);
 /* Send deferred requests, so that the CQs no longer count this connection. The caller then removes
  * the connection from the CQs' lists. */
 void conn_leave_cqs(struct conn *c);
-/* Return the QP to the caller. The function first sends posted requests and waits for the end of a
- * running write-back, both within the time limit of a disconnect. After the call no thread uses the
- * QP. */
+/* Return the QP to the caller. The function first sends posted requests and waits until a running
+ * write-back has finished, both within the time limit of a disconnect. After the call no thread
+ * uses the QP. */
 struct qp *conn_detach_qp(struct conn *c);
 
 /* The modify and query calls of verbs. Both return 0 or an errno value. The new state must be
@@ -186,10 +186,10 @@ void conn_ring_soon(struct conn *c);
 /* Send the deferred requests of all connections. Waits at most `ms` for the lock of each. */
 void doorbells_ring(unsigned ms);
 /*
- * Called before the process ends: wait for a short time until the links have taken all posted
- * bytes, and end the links in good order. Without this call the end of the process would reset the
- * links. If `here` is true, this thread sends as well. If it is false, other threads send, and this
- * call allocates no memory, because it may run in a signal handler.
+ * Called before the process exits: wait for a short time until the links have taken all posted
+ * bytes, and close the links in good order. Without this call the exit of the process would reset
+ * the links. If `here` is true, this thread sends as well. If it is false, other threads send, and
+ * this call allocates no memory, because it may run in a signal handler.
  */
 void conns_send_posted(bool here);
 

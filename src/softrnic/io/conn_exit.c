@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_exit.c -- sends all posted requests before the process ends or becomes another program.
+ * conn_exit.c -- sends all posted requests before the process exits or becomes another program.
  *
  * This thread or a thread of the engine sends deferred requests; for some connections only the
  * engine is allowed to send (conn_may_touch()). The sending thread holds the connection's lock, so
@@ -43,7 +43,7 @@ static bool conn_has_unsent(const struct conn *c)
 }
 
 /* Have the sent bytes left this host? The kernel continues to send bytes after the process has
- * ended, unless the socket is reset. A reset happens if bytes of the peer are unread. */
+ * exited, unless the socket is reset. A reset happens if bytes of the peer are unread. */
 static bool conn_has_left(const struct conn *c)
 {
 	return !conn_is_open(c) || c->link->ops->has_left(c->link);

@@ -164,7 +164,7 @@ struct conn {
 		struct conn_initiator {
 			struct former former;
 			struct conn_owner owner;
-			/* the target has ended the connections of the owner's other processes */
+			/* the target has closed the connections of the owner's other processes */
 			bool owner_is_named;
 		} initiator;
 		struct fence_member fenced; /* used by a responder */

@@ -89,7 +89,8 @@ static int handshake_start(struct handshake *h, struct link *link)
 	bool closed;
 	int ret;
 
-	/* before conn_adopt() returns, another thread may process bytes and end the handshake */
+	/* keep a reference: before conn_adopt() returns, another thread may process bytes and end
+	 * the handshake */
 	conn_get(c);
 	conn_enter(c);
 	pthread_mutex_lock(&l->lock);

@@ -52,7 +52,7 @@ struct link_ops {
 
 	/* --- bytes --- */
 	/*
-	 * Receive into memory. Returns the number of bytes, 0 if the peer has ended its sending
+	 * Receive into memory. Returns the number of bytes, 0 if the peer has closed its sending
 	 * direction, -EAGAIN if nothing has arrived (READY_READ is reported later), -EFAULT if the
 	 * memory is gone, or the error that ended the link. The function shortens the list to the
 	 * length that it asked for. If it returns fewer bytes than this, the link is empty.
@@ -64,20 +64,22 @@ struct link_ops {
 	ssize_t (*send)(struct link *l, struct iovec *iov, int n);
 	/*
 	 * Before end_sending() was called: have all sent bytes left this host, and are all arrived
-	 * bytes read? After end_sending(): has the peer's host received all bytes and the end? If
-	 * the process ends while bytes of the peer are unread, the close is a reset, and bytes that
-	 * have not left are lost.
+	 * bytes read? After end_sending(): has the peer's host received all bytes and the end of
+	 * the stream? If the process exits while bytes of the peer are unread, the close is a
+	 * reset, and bytes that have not left are lost.
 	 */
 	bool (*has_left)(struct link *l);
-	/* End the sending direction: the peer receives all sent bytes, and then the end. Without
-	 * this call the end of the process is a reset, and no further byte is sent. */
+	/* Close the sending direction: the peer receives all sent bytes, and then the end of the
+	 * stream. Without this call the exit of the process is a reset, and no further byte is
+	 * sent. */
 	void (*end_sending)(struct link *l);
 
 	/* --- its state --- */
 	/* Returns the error that ended the link, or 0. Works even if nothing was received since the
 	 * error. */
 	int (*error)(struct link *l);
-	/* Has the peer ended its sending direction? Bytes before the end may still be unread. */
+	/* Has the peer closed its sending direction? Bytes that it sent before may still be
+	 * unread. */
 	bool (*has_ended)(const struct link *l);
 	/* Returns the time for which the peer's host has acknowledged none of the sent bytes; 0 if
 	 * all bytes are acknowledged, or none were sent. */

@@ -12,7 +12,7 @@
 struct link_self {
 	struct link link;
 	struct eng_source *src;
-	/* this end has ended its sending direction, which is also its receiving direction */
+	/* this end has closed its sending direction, which is also its receiving direction */
 	bool ended;
 	bool full; /* the last send found the ring full */
 	size_t head, len;

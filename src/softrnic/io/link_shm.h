@@ -3,8 +3,8 @@
  * link_shm.h -- rings in shared memory as a link, for a connection that began over another link.
  *
  * The other link, called the link below, stays. It carries each direction until this direction is
- * switched to its ring. After that it shows that the peer has ended its sending direction, is gone,
- * or is unreachable.
+ * switched to its ring. After that it shows that the peer has closed its sending direction, is
+ * gone, or is unreachable.
  */
 #ifndef IO_LINK_SHM_H
 #define IO_LINK_SHM_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_shm_socket.h -- the Unix socket on which two ends of a connection meet. No function waits.
+ * link_shm_socket.h -- the Unix socket by which the two ends of a connection exchange nonces and
+ * descriptors. No function waits.
  */
 #ifndef IO_LINK_SHM_SOCKET_H
 #define IO_LINK_SHM_SOCKET_H

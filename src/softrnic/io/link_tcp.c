@@ -93,7 +93,7 @@ static int link_tcp_create(const struct link_addr *from, const struct link_addr 
 	return link_tcp_finish(fd, from->family == LINK_NONE ? 0 : link_tcp_name(fd, &source), out);
 }
 
-/* Choose whether a close of the socket sends a reset and no further byte. The end of the process
+/* Choose whether a close of the socket sends a reset and no further byte. The exit of the process
  * closes the socket in the same way. */
 void link_tcp_set_reset(const struct link_tcp *t, bool resets)
 {

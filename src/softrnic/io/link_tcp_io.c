@@ -82,7 +82,7 @@ bool link_tcp_has_left(struct link *l)
 /*
  * Send the FIN, and limit the time for which the kernel keeps it. A peer that never reads the bytes
  * before the FIN does not receive the FIN either. The kernel keeps these bytes and the FIN as long
- * as the peer's host answers, even after this process has ended. With a limit the kernel gives up
+ * as the peer's host answers, even after this process has exited. With a limit the kernel gives up
  * after this time, and then answers the peer's next keepalive by a reset, which reaches even such a
  * peer.
  */

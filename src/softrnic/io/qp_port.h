@@ -45,7 +45,7 @@ struct qp_dial {
 	struct qp_place *place;
 	struct list link, everyone;
 	bool known; /* the dial was reported to the meeting */
-	bool gone;  /* the dial has ended, or must be ended */
+	bool gone;  /* the dial is closed, or must be closed */
 };
 
 static inline struct qp_dial *qp_dial_of(struct meeting_inbound *in)

@@ -40,7 +40,7 @@ void *trace_enter(struct trace *t, size_t *size);
 /* The link's call returned n: the number of bytes in the buffer, 0, or -errno. These functions
  * release the lock. */
 void trace_leave_sent(struct trace *t, ssize_t n);
-/* 0: the peer has ended its sending direction */
+/* 0: the peer has closed its sending direction */
 void trace_leave_received(struct trace *t, ssize_t n);
 
 void trace_shutdown(struct trace *t);       /* this end has sent its FIN; accepts NULL */

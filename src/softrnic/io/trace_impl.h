@@ -28,7 +28,7 @@ bool trace_file_is_open(void);
 /* Append a whole block or nothing. If this fails, the file is closed and not opened again. */
 void trace_file_append(const void *block, size_t len, uint64_t limit);
 /* Claim the key. Only one process can own a key; returns false if another process owns it. A key is
- * released when the process ends, or earlier. */
+ * released when the process exits, or earlier. */
 bool trace_file_claim(uint64_t key);
 void trace_file_unclaim(uint64_t key);
 void trace_file_forked(void); /* called in a forked child, which then opens the file itself */

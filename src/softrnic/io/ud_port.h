@@ -2,7 +2,7 @@
 /*
  * ud_port.h -- sends and receives the datagrams of all queue pairs whose numbers contain the same
  * port. The port owns a UDP socket and a table of these queue pairs, and exists until the process
- * ends.
+ * exits.
  *
  * Locks, outer to inner: the port's receive lock, the lock of a queue pair's owner, the port's send
  * lock.

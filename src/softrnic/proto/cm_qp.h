@@ -16,7 +16,7 @@
 #define CM_QP_MAX     0xffffffu /* greatest value of either number */
 
 struct cm_qp {
-	bool datagram; /* true: of type UD; false: a connected one */
+	bool datagram; /* true: of type UD; false: of a connected type */
 	uint32_t qpn;
 	uint32_t psn; /* number of the first packet that the queue pair sends */
 	uint8_t gid[CM_QP_GID_LEN];

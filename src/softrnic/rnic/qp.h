@@ -209,8 +209,8 @@ void qp_give_away(struct qp *qp);
  * reliable queue pair stay posted until the owner fails them.
  */
 void qp_lose_peer(struct qp *qp);
-/* Called when the peer has ended the stream. An end within an FPDU is an error; an end between two
- * FPDUs is a disconnect by the peer. */
+/* Called when the peer has closed the stream. A close within an FPDU is an error; a close between
+ * two FPDUs is a disconnect by the peer. */
 void qp_on_eof(struct qp *qp);
 /*
  * For a queue pair that connects by a meeting (stream/meeting.h): leave a stream for another one,

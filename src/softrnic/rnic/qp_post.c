@@ -35,7 +35,8 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 }
 
 /* Is it known that the peer cannot execute this operation? In most cases this is known only while
- * the connection exists. But the peer of an unreliable QP never answers a request. */
+ * the connection exists. Exception: a request on an unreliable QP, because its peer never answers
+ * requests. */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (op->is_request && qp->cfg.unreliable)

@@ -130,7 +130,7 @@ int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
 void qp_recv_rewind(struct qp *qp); /* prepare for another stream: drop parked Sends */
-/* Called when the peer has ended the stream. When the QP then fails, parked Sends are kept for
+/* Called when the peer has closed the stream. When the QP then fails, parked Sends are kept for
  * receives that are posted later. */
 void qp_recv_keep(struct qp *qp);
 void qp_recv_keep_no_more(struct qp *qp);

@@ -153,8 +153,8 @@ void meeting_on_rtr(struct meeting *m, const struct meeting_ends *ends, uint64_t
 		    struct meeting_todo *todo);
 /*
  * Called when the queue pair moves to RTS, or when its retry attributes change. floor_ns is the
- * minimum of the retry limit for a peer that was never met. For a UC queue pair retry_ns is
- * CLOCK_NEVER. Until this call the retry clock does not run.
+ * minimum of the retry limit for a peer to which this queue pair was never connected. For a UC
+ * queue pair retry_ns is CLOCK_NEVER. Until this call the retry clock does not run.
  */
 void meeting_on_retry_limits(struct meeting *m, uint64_t retry_ns, uint64_t floor_ns, uint64_t now,
 			     struct meeting_todo *todo);

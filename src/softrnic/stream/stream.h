@@ -130,7 +130,7 @@ struct stream_host {
 	 * no received byte can then show that the peer is alive.
 	 */
 	uint64_t (*unacknowledged_ns)(void *owner);
-	/* Has the peer ended its sending direction? Used while receiving is stalled, because the
+	/* Has the peer closed its sending direction? Used while receiving is stalled, because the
 	 * peer's FIN may follow bytes that are not received yet. NULL: the stream only detects a
 	 * FIN when it receives it. */
 	bool (*has_ended)(void *owner);
@@ -380,9 +380,9 @@ struct stream_rx {
 };
 bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_update *u);
 /*
- * got > 0: number of received bytes. 0: the peer has ended its sending. -EAGAIN, -EINTR: nothing
- * was received. -EFAULT: the memory is gone. Other errors: the link broke. The owner may also
- * report a broken link or the peer's end without a stream_rx_begin() before.
+ * got > 0: number of received bytes. 0: the peer has closed its sending direction. -EAGAIN, -EINTR:
+ * nothing was received. -EFAULT: the memory is gone. Other errors: the link broke. The owner may
+ * also report a broken link or the peer's close without a stream_rx_begin() before.
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
 /*

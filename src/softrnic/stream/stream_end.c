@@ -35,7 +35,7 @@ void stream_end_qp(struct stream *s)
 		qp_lose_peer(s->qp);
 }
 
-/* Called when the peer has ended its sending direction. */
+/* Called when the peer has closed its sending direction. */
 static void stream_eof_qp(struct stream *s)
 {
 	if (s->cfg.meets)

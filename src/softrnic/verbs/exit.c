@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exit.c -- sends posted requests before the process ends or becomes another program. */
+/* exit.c -- sends posted requests before the process exits or becomes another program. */
 #include <pthread.h>
 #include <unistd.h>
 

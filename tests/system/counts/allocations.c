@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * allocations.c -- if this library is preloaded, it counts the allocations and the mutex locks of
- * all threads. At the end of the process it appends a line "ALLOCATIONS MUTEXES" to the file
+ * all threads. When the process exits, it appends a line "ALLOCATIONS MUTEXES" to the file
  * $ALLOCATIONS. Locks that are compiled inline are not counted.
  */
 #include <errno.h>

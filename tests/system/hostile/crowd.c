@@ -18,7 +18,7 @@
 #define CONNECTS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
 #define CONNECTION_MS  400
 #define SLOW_MS        4000
-#define LAST_MS        20000 /* time for the target to end the last connection of each role */
+#define LAST_MS        20000 /* time for the target to close the last connection of each role */
 #define BURST          64    /* violations that a FLOOD role sends each time that it is called */
 #define VIOLATION_MAX  70000 /* length in bytes */
 #define REQUEST_MAX    64
@@ -53,7 +53,7 @@ static struct member {
 } members[CROWD_SIZE];
 static struct sockaddr_in target;
 static pthread_t thread;
-/* time limit by which the target must have ended a connection of each short role */
+/* time limit by which the target must have closed a connection of each short role */
 static uint64_t last_at;
 static atomic_bool done;
 
@@ -209,7 +209,7 @@ static void member_connect(struct member *m, uint64_t now)
 	m->answered = false;
 	m->request_sent = m->violation_sent = 0;
 	m->closes_at = now + (traits & CROWD_SLOW ? SLOW_MS : CONNECTION_MS) * NSEC_PER_MS;
-	if (!traits) /* a role without traits expects that the target ends the connection */
+	if (!traits) /* a role without traits expects that the target closes the connection */
 		m->closes_at = CLOCK_NEVER;
 	counts[role_of(m)].connections++;
 }

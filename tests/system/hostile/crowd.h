@@ -10,7 +10,8 @@
 
 /*
  * The roles, as X(name, options, traits). SLOW: sends a byte at a time. NO_READ: reads nothing
- * after the reply. FLOOD: repeats its violation until the end. RESET: ends with a reset.
+ * after the reply. FLOOD: repeats its violation until the connection is closed. RESET: closes by a
+ * reset.
  */
 #define CROWD_ROLES(X)                                                                             \
 	X(garbage, RAW_PLAIN, 0)                                                                   \
@@ -45,14 +46,14 @@ struct crowd_count {
 	bool is_short;             /* the violation ends the connection */
 	unsigned long connections; /* connections that were made */
 	unsigned long violations;  /* violations that were sent completely */
-	unsigned long ended;       /* connections that the target ended */
+	unsigned long ended;       /* connections that the target closed */
 };
 
 /* Start the crowd against the target's port. `known` is a connection that has received the
  * descriptors of the target's regions. The crowd uses the upper half of the first region. */
 void crowd_start(const char *port, const struct raw *known);
 /*
- * Wait until the target has ended one connection of each short role, and end all connections.
+ * Wait until the target has closed one connection of each short role, then close all connections.
  * Returns the counts of the *n roles.
  */
 const struct crowd_count *crowd_stop(int *n);

@@ -138,7 +138,7 @@ static bool target_has_freed(void)
 	return count_rings() == rings_before && gauge_fds(target.proc.pid) <= fds_before;
 }
 
-/* The target must end the connection and free all its resources while this end still has its
+/* The target must close the connection and free all its resources while this end still has its
  * sockets open. */
 static void expect_end(void)
 {

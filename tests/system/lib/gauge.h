@@ -16,11 +16,11 @@ struct gauge {
 };
 
 struct gauge gauge_self(void);
-long gauge_rss_anon_kib(pid_t pid); /* returns -1 if the process has ended */
+long gauge_rss_anon_kib(pid_t pid); /* returns -1 if the process has exited */
 long gauge_cpu_ticks(pid_t pid);
-/* returns how often the threads of the process have waited so far; -1: the process has ended */
+/* returns how often the threads of the process have waited so far; -1: the process has exited */
 long gauge_waits(pid_t pid);
-int gauge_fds(pid_t pid); /* returns the number of open descriptors; -1: the process has ended */
+int gauge_fds(pid_t pid); /* returns the number of open descriptors; -1: the process has exited */
 
 /* Raise this process's limit of descriptors to the highest value that the system allows. Returns
  * the value. */

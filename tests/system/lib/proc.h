@@ -23,7 +23,7 @@ struct proc {
 int proc_start(struct proc *p, const char *const argv[], const char *const envs[]);
 
 /* Returns the process's next line without the newline, or NULL if no line arrives in time, or the
- * process has ended. */
+ * process has exited. */
 const char *proc_line(struct proc *p, int timeout_ms);
 
 /* Send a line to the process. Returns its answer. */
@@ -38,7 +38,7 @@ void proc_signal(struct proc *p, int sig);
  */
 void proc_signal_child(pid_t child, int sig);
 
-/* Wait until the process ends. Returns its wait status, or -ETIMEDOUT. */
+/* Wait until the process exits. Returns its wait status, or -ETIMEDOUT. */
 int proc_wait(struct proc *p, int timeout_ms);
 
 /* Send SIGKILL, and reap the process. */

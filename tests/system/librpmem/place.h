@@ -52,7 +52,7 @@ void place_use_ssh(const char *lines);
 pid_t place_daemon(void);
 /* Returns the only child of this process, which runs as ssh. */
 pid_t place_child(void);
-/* Wait until the process has ended, or is no longer a child of this process. */
+/* Wait until the process has exited, or is no longer a child of this process. */
 void place_wait_gone(pid_t pid);
 
 extern const struct rpmem_pool_attr place_attr;

@@ -61,7 +61,7 @@ struct calls_log {
 	/* time from which on the next primary is allowed to read; 0: no next primary */
 	uint64_t next_ns;
 	int unmapped; /* the result of the unmap call */
-	bool stop;    /* the threads of the caller must end, and then it unmaps */
+	bool stop;    /* the threads of the caller must exit; then the caller unmaps */
 };
 
 static inline uint64_t calls_offset(const struct calls_log *log, unsigned call, unsigned word)

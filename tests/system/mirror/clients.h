@@ -44,7 +44,7 @@ bool client_has_written(const struct clients *all, const struct client *c, unsig
 			int timeout_ms);
 /* Wait until the client has made both reads and writes. */
 void client_wait_busy(const struct clients *all, const struct client *c);
-/* End the client by closing its input. Returns false if it had lost its role before. */
+/* Close the input of the client, so that it exits. Returns false if it had lost its role before. */
 bool client_end(struct client *c);
 /*
  * Like client_end(), while `next` waits to be primary. If `c` itself still waits for the role, it

@@ -74,7 +74,7 @@ int hosts_teardown(void **state);
 
 /* Start one daemon again, on its port. For envs see proc_start(). */
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
-/* Like host_start(), but returns false if the daemon ends before it listens. */
+/* Like host_start(), but returns false if the daemon exits before it listens. */
 bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
 /* Rewrite the daemon's configuration, and let the daemon read it. */
 void host_reload(struct hosts *h, unsigned i);

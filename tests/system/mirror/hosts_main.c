@@ -5,8 +5,8 @@
  * `mirror_hosts COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]` prints a line "NAME SOCKET DATA PID"
  * for each host, and then "ready REGISTER". Each line of the standard input is a command. The
  * program answers "kill I", "stop I" and "start I" with "done", and "record" with the epoch, the
- * phase, the slot of the primary and the in-sync mask. When the program ends, even by a signal, it
- * ends the daemons. The variable MIRROR_HOSTS_MORE is added to the set's section in each daemon's
+ * phase, the slot of the primary and the in-sync mask. When the program exits, even by a signal, it
+ * stops the daemons. The variable MIRROR_HOSTS_MORE is added to the set's section in each daemon's
  * configuration. With MIRROR_HOSTS_SECRET the set has a secret.
  */
 #include "hosts.h"

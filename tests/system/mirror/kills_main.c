@@ -125,8 +125,8 @@ static bool kill_library(const char *const envs[])
 	return false;
 }
 
-/* Let the daemon of the primary's host pass the points for the end of a process, for the promotion
- * of the next process, and for the end of the next process. */
+/* Let the daemon of the primary's host pass the points for the exit of a process, for the promotion
+ * of the next process, and for the exit of the next process. */
 static bool kill_daemon_of_primary(const struct target *t, const char *const envs[])
 {
 	unsigned host = life.primary.host;

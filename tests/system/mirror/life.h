@@ -31,7 +31,7 @@ void life_end(struct life *l, struct clients_counts *counts);
 /* End all processes after a failure. */
 void life_abort(struct life *l);
 
-/* Returns true if the daemon has ended by SIGKILL within this time. */
+/* Returns true if SIGKILL has ended the daemon within this time. */
 bool life_is_daemon_dead(struct life *l, unsigned host, int timeout_ms);
 /* End the daemon, and start it again. Returns false if the new daemon dies before it listens. */
 bool life_restart(struct life *l, unsigned host, const char *const envs[]);

@@ -32,9 +32,9 @@ void player_open(struct player *p, const struct hosts *h, unsigned i);
 /* Close the player. PLAYER_NONE and a closed player are permitted, too. */
 void player_close(struct player *p);
 void player_send(struct player *p, struct packet *out);
-/* Send an answer with the id in `out`. Returns false if the daemon has ended. */
+/* Send an answer with the id in `out`. Returns false if the daemon has exited. */
 bool player_answer(struct player *p, struct packet *out);
-/* Send a packet. Returns false if the daemon has ended. */
+/* Send a packet. Returns false if the daemon has exited. */
 bool player_try_send(struct player *p, struct packet *out);
 /* Receive packets until one has this type, and skip unrequested packets. */
 struct packet *player_expect(struct player *p, enum packet_type type);
@@ -81,7 +81,7 @@ enum greeting_status talk_open(struct talk *t, const struct hosts *h, unsigned i
 void talk_close(struct talk *t);
 /* Returns false if the connection has ended. */
 bool talk_send(struct talk *t, const void *bytes, size_t len);
-/* Receive the next message into t->in. Returns false if the connection has ended. */
+/* Receive the next message into t->in. Returns false if the connection is closed. */
 bool talk_receive(struct talk *t);
 /* Send a request of this type. Returns the answer; without an answer the test fails. */
 struct message *talk_ask(struct talk *t, enum message_type type);

@@ -53,7 +53,7 @@ static void open_control(struct talk *t, struct mirror_epoch epoch)
 	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 }
 
-/* Send a request to clear. Returns false if the daemon has ended. */
+/* Send a request to clear. Returns false if the daemon has exited. */
 static bool try_to_clear(struct talk *t)
 {
 	struct message m = {.type = MESSAGE_CLEAR_ERRORS,
@@ -153,7 +153,7 @@ static void a_long_read_of_a_block_delays_no_call_and_keeps_writers_out(void **s
 	talk_close(&next);
 }
 
-/* A child that has ended but was not waited for still accepts signals, so check its state. */
+/* A child that has exited but was not waited for still accepts signals, so check its state. */
 static bool daemon_runs(void)
 {
 	siginfo_t end = {0};
@@ -164,8 +164,8 @@ static bool daemon_runs(void)
 	return !end.si_pid;
 }
 
-/* The daemon ends only after its clearing thread has ended, so that no zeros are written after the
- * next daemon has granted access. */
+/* The daemon exits only after its clearing thread has finished, so that no zeros are written after
+ * the next daemon has granted access. */
 static void a_daemon_that_is_stopped_waits_for_it(void **state)
 {
 	struct talk t;

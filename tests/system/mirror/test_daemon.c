@@ -294,7 +294,7 @@ static pid_t start_primary(unsigned i, int *ready)
 		player_recover(&a, &now);
 		if (write(fds[1], "", 1) != 1)
 			_exit(2);
-		/* The process continues even after its daemon has ended. */
+		/* The process continues even after its daemon has exited. */
 		for (;;) {
 			player_try_send(&a, &beat);
 			usleep(PACKET_HEARTBEAT_MS * 1000);
@@ -332,7 +332,7 @@ static void another_host_waits_until_the_primary_has_died(void **state)
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
 	/* The lease is ten minutes, longer than any wait of this test. So the test succeeds only if
-	 * the daemon detects the end of the process and clears the key. */
+	 * the daemon detects the exit of the process and clears the key. */
 	second = start_primary(1, &ready_b);
 	kill_process(first);
 	wait_ready(ready_b);

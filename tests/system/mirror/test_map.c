@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Applications on hosts with real daemons: each is a process that maps, flushes and ends. */
+/* Applications on hosts with real daemons: each is a process that maps, flushes and exits. */
 #include <librpmirror.h>
 #include <limits.h>
 #include <signal.h>
@@ -351,7 +351,7 @@ static void test_a_store_that_an_isolated_mapping_forbids_ends_with_an_error(voi
 }
 #endif
 
-/* The process ends, as it would without the library. */
+/* The process is killed, as it would be without the library. */
 static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);

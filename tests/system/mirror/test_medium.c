@@ -421,7 +421,7 @@ static void a_source_fails_in_a_resync(void **state)
 
 /* ---- faults during a promotion ---- */
 
-/* The primary's process ends with a flush that only its host has. When the next primary is
+/* When the primary's process exits, only its host has the last flush. When the next primary is
  * promoted, it makes the other members equal. One member stops just before it is made equal. */
 static void end_with_a_difference(const char *const envs[])
 {

@@ -391,7 +391,7 @@ static void wait_until_excluded(struct player *p, unsigned slot)
 	}
 }
 
-/* ---- orders whose tool has ended ---- */
+/* ---- orders whose tool has exited ---- */
 
 /*
  * Make the register's file unavailable or available: its path is a symbolic link, which is removed
@@ -670,7 +670,7 @@ static void reload_with(unsigned i, char *more, size_t size, const char *format,
 	host_reload(&hosts, i);
 }
 
-/* The daemon continues to work, ends the hanging agent in time, and runs the next agent. */
+/* The daemon continues to work, kills the hanging agent in time, and runs the next agent. */
 static void an_agent_whose_file_system_hangs_stops_nothing(void **state)
 {
 	struct hosts_opts opts = {.count = 2, .automatic = true};

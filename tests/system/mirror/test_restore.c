@@ -305,7 +305,8 @@ static void expect_killed(void)
 }
 
 /*
- * No handler handles the signal, so the process ends. The next process has all acknowledged data.
+ * No handler handles the signal, so the process is killed. The next process has all acknowledged
+ * data.
  */
 static void by_the_end(unsigned mapping)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_fork.c -- a process forks in the middle of its traffic. The traffic must continue, the child
- * must be able to use a new device, and peers must detect the end of the process even if the child
+ * must be able to use a new device, and peers must detect the exit of the process even if the child
  * still runs.
  */
 #include "system/lib/check.h"

@@ -82,7 +82,7 @@ int peer_persist(struct peer *p, unsigned lane, uint64_t offset, uint64_t len);
 /* Drop the lanes without a disconnect, like a killed initiator. */
 void peer_drop_lanes(struct peer *p);
 
-/* Wait until the daemon ends. Returns its wait status. */
+/* Wait until the daemon exits. Returns its wait status. */
 int peer_wait(struct peer *p);
 /* Returns the text that the daemon has written to standard error so far, in a static buffer. */
 const char *peer_stderr(struct peer *p);

@@ -191,7 +191,7 @@ static void expect_after(enum how how, const char *bytes)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* The sender has given up or died, and the same memory has possibly been written over another
+/* The sender has given up or died, and the same memory has possibly been written through another
  * connection since then. */
 static void what_came_before_a_reset_is_dropped(void **state)
 {

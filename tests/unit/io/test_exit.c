@@ -63,7 +63,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	return 0;
 }
 
-/* --- a process that writes and then ends -------------------------------------------------- */
+/* --- a process that writes and then exits ------------------------------------------------- */
 
 struct where {
 	uint16_t port;
@@ -100,7 +100,7 @@ static void send_where(int fd, const struct where *w)
 	assert_int_equal(write(fd, w, sizeof(*w)), sizeof(*w));
 }
 
-/* Start a server here and a client in another process. The client's process ends by calling
+/* Start a server here and a client in another process. The client's process exits by calling
  * `end`. */
 static int run_until_arrival(ending *end)
 {
@@ -128,7 +128,7 @@ static int run_until_arrival(ending *end)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status)); /* any status, because a sanitizer may report leaks */
 	p.next = TEACH + 1;
-	/* after the client's end no message arrives */
+	/* after the client has exited no message arrives */
 	end_expect(&p.ends.server, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(p.words[0], p.next);
 	close(to_child[0]);

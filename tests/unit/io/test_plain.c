@@ -183,7 +183,7 @@ static void expect_failure_after_the_retries(uint64_t ended)
 	assert_int_equal(plain_state(&dials), IBV_QPS_ERR);
 }
 
-/* The peer has acknowledged the first message, and ends in good order. */
+/* The peer has acknowledged the first message, and disconnects in good order. */
 static void outstanding_requests_fail_after_the_retries_and_not_with_the_peer(void **state)
 {
 	uint64_t ended;
@@ -329,7 +329,7 @@ static void a_read_and_an_atomic_go_to_a_peer(void **state)
 
 	memcpy(awaits.buf, &value, sizeof(value));
 	plain_ready(&dials, awaits.qp->qp_num);
-	/* posted before the two queue pairs have met */
+	/* posted before the two queue pairs are connected */
 	assert_int_equal(ibv_post_send(dials.qp, &read, &bad), 0);
 	plain_init(&awaits);
 	plain_rtr(&awaits, dials.qp->qp_num);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two queue pairs without rdma_cm are moved between states in random orders, while dials, replies
- * and resets are under way. Afterwards they must meet, and a message must go each way. ROUNDS and
- * SEED are read from the environment.
+ * and resets are under way. Afterwards they must connect, and a message must arrive in each
+ * direction. ROUNDS and SEED are read from the environment.
  */
 #include "plain.h"
 

@@ -92,7 +92,7 @@ static void after_a_reset_the_limits_hold_again(void **state)
 #define LONG_TIMER   26 /* InfiniBand's code of 81.92 ms */
 #define LONGER_TIMER 28 /* InfiniBand's code of 163.84 ms */
 
-/* The time does not run while a Send waits for the queue pairs to meet. */
+/* The time does not run while a Send waits until the queue pairs are connected. */
 static void the_time_begins_with_the_arrival(void **state)
 {
 	sender.rnr_retry = 6;

@@ -136,7 +136,7 @@ static enum meet_reason refusal(int fd)
 	return (enum meet_reason)data.reason;
 }
 
-/* Check that the two queue pairs still meet. */
+/* Check that the two queue pairs still connect. */
 static void both_meet(void)
 {
 	plain_ready(&awaits, dials.qp->qp_num);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unreliable queue pairs (UC) without rdma_cm: they meet, lose messages without an error, and
+/* Unreliable queue pairs (UC) without rdma_cm: they connect, lose messages without an error, and
  * survive their peer. */
 #include "plain.h"
 
@@ -136,7 +136,7 @@ static void without_its_peer_it_sends_into_the_void(void **state)
 	assert_int_equal(plain_state(&a), IBV_QPS_RTS);
 }
 
-/* Messages wait for the peer until the two meet for the first time. */
+/* Messages wait until the two queue pairs are connected for the first time. */
 static void what_is_sent_early_waits(void **state)
 {
 	plain_ready(&a, b.qp->qp_num);

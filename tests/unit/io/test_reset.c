@@ -41,7 +41,7 @@ static size_t put_fpdu(uint8_t *to, const struct ddp_hdr *hdr, const void *paylo
 	return mpa_fpdu_len(ulpdu);
 }
 
-/* Close with unread bytes, as siw also does: the end of the process then sends a reset. */
+/* Close with unread bytes, as siw also does: the exit of the process then sends a reset. */
 static void write_and_terminate(struct pair *p)
 {
 	struct ddp_hdr write = {.tagged = true,

@@ -15,7 +15,7 @@
 
 #define WAIT_NS (30 * NSEC_PER_SEC)
 
-static struct eng_source source; /* lives until the process ends */
+static struct eng_source source; /* exists until the process exits */
 static int fd;
 static atomic_uint looks;
 

@@ -12,7 +12,7 @@
 #define SPIN_US "20000"
 #define WAIT_NS (10 * NSEC_PER_SEC)
 
-static struct eng_source source; /* lives until the process ends */
+static struct eng_source source; /* exists until the process exits */
 static int fd;
 static atomic_uint served, stale;
 static atomic_bool silent;                     /* the poller does not report the source */
@@ -37,7 +37,7 @@ static void on_ready(struct eng_source *src, unsigned ready)
 		atomic_fetch_add(&stale, 1);
 }
 
-/* The held look() turns the reports off only after the next leader has ended its own checks. */
+/* The held look() turns the reports off only after the next leader has finished its own checks. */
 static enum eng_look look(struct eng_source *src)
 {
 	bool is_held = atomic_exchange(&held, false);

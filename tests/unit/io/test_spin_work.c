@@ -16,7 +16,7 @@
 #define ROUNDS  10u
 #define WAIT_NS (10 * NSEC_PER_SEC)
 
-static struct eng_source source; /* lives until the process ends */
+static struct eng_source source; /* exists until the process exits */
 static int fd;
 static atomic_uint served, looks;
 

@@ -305,8 +305,8 @@ static void begin_writes(pthread_t *thread, uint32_t *key)
 		plain_expect_none(&owner, 1);
 }
 
-/* The window ends while a peer writes to it. After the call that ends the window, only the owner
- * may change the memory. */
+/* The window is deallocated while a peer writes to it. After ibv_dealloc_mw() has returned, only
+ * the owner may change the memory. */
 static void nothing_is_placed_after_the_end(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -428,7 +428,7 @@ static void begin_anew(void)
 }
 
 /* Binds that are posted before the first one is complete are executed in order, and each bind ends
- * the previous binding. No bind is executed before the queue pairs meet. */
+ * the previous binding. No bind is executed before the queue pairs are connected. */
 static void binds_in_a_row_are_executed_in_order(void **state)
 {
 	make(IBV_MW_TYPE_1);
@@ -469,8 +469,8 @@ static void post_read(void)
 /*
  * The second bind is posted before the first one is executed. It waits for the requests before it,
  * and these wait for a receive of the peer. When they are complete, another connection still uses
- * the first binding. The second bind is executed after this use ends, although no thread of the
- * program polls.
+ * the first binding. The second bind is executed when the other connection no longer uses the first
+ * binding, although no thread of the program polls.
  */
 static void a_bind_waits_for_the_use_of_the_one_before(void **state)
 {

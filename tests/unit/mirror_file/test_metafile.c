@@ -220,8 +220,8 @@ static void other_files_than_it_was_made_for_are_compared(void **state)
 	metafile_close(&f);
 }
 
-/* The file's time differs from the recorded time. The time is recorded at each end in good order,
- * and a file that was restored in place has another time. */
+/* The file's time differs from the recorded time. The time is recorded whenever the daemon exits in
+ * good order, and a file that was restored in place has another time. */
 static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);
@@ -238,7 +238,8 @@ static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 	files = m.super.files;
 	for (unsigned i = 0; i < 3; i++) {
 		files.data_time_ns = 1000 + i;
-		member_set_files(&member, &files, &v); /* there was no end in good order before */
+		/* the daemon did not exit in good order before */
+		member_set_files(&member, &files, &v);
 		files.data_time_ns += 10;
 		member_leave_files(&member, &files, &v);
 		member_set_files(&member, &files, &v);

@@ -49,7 +49,7 @@ static void a_swap_that_is_given_up_is_reset(void **state)
 	do
 		n = recv(fd, buf, sizeof(buf), 0);
 	while (n > 0);
-	/* 0 would mean an end in good order, before which the kernel sends all bytes */
+	/* 0 would mean a close in good order, before which the kernel sends all bytes */
 	assert_int_equal(n, -1);
 	assert_int_equal(errno, ECONNRESET);
 	close(fd);

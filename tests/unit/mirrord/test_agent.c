@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A daemon ends while its threads still have jobs. */
+/* A daemon exits while its threads still have jobs. */
 #include "lib/unit.h"
 
 #include <stdlib.h>

@@ -121,7 +121,7 @@ static void a_reader_changes_nothing(void **state)
 	}
 }
 
-/* The server must end the connection after one of these messages: the announcement `begin`, the
+/* The server must close the connection after one of these messages: the announcement `begin`, the
  * second announcement `again`, or the end `end`. NULL: not sent. */
 static void expect_broken_off(const struct hello_begin *begin, const struct hello_begin *again,
 			      const struct hello_content *end)
@@ -352,7 +352,7 @@ static void a_claim_that_cannot_be_kept_is_refused(void **state)
 	running_stop(&r);
 }
 
-/* Even without a secret, a client can no longer write after its connection has ended. */
+/* Even without a secret, a client can no longer write after its connection is closed. */
 static void the_right_to_write_ends_with_its_connection(void **state)
 {
 	struct rpma_mr_remote *kept;

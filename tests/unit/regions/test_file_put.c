@@ -167,7 +167,8 @@ static void a_file_is_put_as_a_whole(void **state)
 	assert_int_equal(info.file_time_ns, 1234567890);
 	assert_memory_equal(info.file_digest, digest.bytes, sizeof(info.file_digest));
 	must(rpma_file_put_begin(file, UINT64_MAX, 0));
-	must(rpma_file_close(&file)); /* the writer closes without announcing its end */
+	/* the writer closes the file before it has finished the put */
+	must(rpma_file_close(&file));
 	region = region_of(file_target);
 	assert_int_equal(region.holds, RPMA_FILE_HOLDS_PARTIAL);
 	assert_int_equal(region.file_length, UINT64_MAX);

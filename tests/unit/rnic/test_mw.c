@@ -446,7 +446,7 @@ static void the_rest_of_a_write_is_refused_after_the_end(void **state)
 	close_all();
 }
 
-/* Placed bytes are recorded for the region, so the end of the window does not affect them. */
+/* Placed bytes are recorded for the region, so destroying the window does not affect them. */
 static void what_came_through_it_is_flushed_with_the_region(void **state)
 {
 	open_as(IBV_MW_TYPE_1, false, false);
@@ -503,7 +503,7 @@ static void a_window_is_not_idle_before_its_digest_ends(void **state)
 	close_all();
 }
 
-/* The window ends before the job of the digest is fetched: no digest is computed. */
+/* The window is destroyed before the job of the digest is fetched: no digest is computed. */
 static void no_digest_begins_after_the_end(void **state)
 {
 	struct vext_digest digest;

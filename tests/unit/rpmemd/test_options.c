@@ -12,7 +12,7 @@ static struct options opts;
 static struct settings settings;
 static struct error err;
 
-/* Parse the words of a line as options, and apply them. */
+/* Parse the arguments in a line as options, and apply them. */
 static int parse(const char *line)
 {
 	static char words[512];

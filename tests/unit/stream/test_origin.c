@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The barrier: a connection is established only after the target has ended the connections that the
- * initiator has given up.
+ * The barrier: a connection is established only after the target has closed the connections that
+ * the initiator has given up.
  */
 #include "link.h"
 

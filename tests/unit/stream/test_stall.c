@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stall.c -- a peer ends after it has sent more Sends than can be parked. No receives are
- * posted for these Sends. */
+/* test_stall.c -- a peer sends more Sends than can be parked, and then closes its stream. No
+ * receives are posted for these Sends. */
 #include "link.h"
 
 #include "softrnic/rnic/rnic.h"
