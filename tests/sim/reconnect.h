@@ -3,11 +3,12 @@
  * reconnect.h -- several connections, one after the other, between the same two nodes. Each of them
  * writes to the same area of the target's memory, "the place".
  *
- * While bytes are in flight, the initiator ends a connection in one of all ways that an application
- * has, or dies, and then connects again. The bytes in flight can be in the network, in the queue of
- * the target's kernel or in the ring, in the target's receive buffer, or in the middle of a stuck
- * store. One rule must hold: after a flush of a later connection is acknowledged, no byte of an
- * earlier connection reaches the place, neither in the cache nor on the medium.
+ * While bytes are in flight, the initiator closes a connection in one of the ways that an
+ * application has, or is killed, and then connects again. The bytes in flight can be in the
+ * network, in the queue of the target's kernel or in the ring, in the target's receive buffer, or
+ * in the middle of a stuck store. One rule must hold: after a flush of a later connection is
+ * acknowledged, no byte of an earlier connection reaches the place, neither in the cache nor on the
+ * medium.
  *
  * Every Write fills its range with its version, a number that grows over all connections. So the
  * check needs no history: each byte must have at least the acknowledged version.

@@ -118,8 +118,8 @@ enum primary_action_type {
 	/* Acknowledge no flush until UNBLOCKED. `why` has the reason. */
 	PRIMARY_DO_BLOCKED,
 	PRIMARY_DO_UNBLOCKED,
-	/* The three ends of a primary: it was demoted; another primary exists; it has failed, with
-	 * `why` and `error` (an -errno). */
+	/* The three ways in which a primary stops: it was demoted; another primary exists; it has
+	 * failed, with `why` and `error` (an -errno). */
 	PRIMARY_DO_DEMOTED,
 	PRIMARY_DO_FENCED,
 	PRIMARY_DO_FAILED,

@@ -158,9 +158,9 @@ void resync_break(struct resync *rs, uint64_t now_us);
 /*
  * Call this for a flush, before the flush changes the copy. The call registers the hold, so that no
  * further piece of these blocks begins. Returns false if a piece that is being copied touches the
- * blocks. The caller then waits for the end of a piece and asks again, with the same hold. Ask the
- * resync of every member, even after one returned false, so that the flush waits only for pieces
- * that began earlier.
+ * blocks. The caller then waits until a piece has finished, and asks again, with the same hold. Ask
+ * the resync of every member, even after one returned false, so that the flush waits only for
+ * pieces that began earlier.
  */
 bool resync_flush_enter(struct resync *rs, struct resync_hold *hold);
 /* Call this when the flush is posted, or is given up: ends the hold. */

@@ -42,7 +42,8 @@ bool conn_is_removed(const struct conn *c);
  * Returns NULL at the end. The caller's reference moves from `before` to the result. */
 struct conn *conns_next(struct conn *before);
 /* Called when the id is destroyed: drop the id's reference, and drop all events from now on. The
- * connection ends in good order by itself. If the peer's request is unanswered, it is rejected. */
+ * connection then closes in good order by itself. If the peer's request is unanswered, it is
+ * rejected. */
 void conn_release(struct conn *c);
 
 /* --- calls of an id ------------------------------------------------------------------------- */

@@ -210,8 +210,8 @@ void trace_forget(struct trace *t)
 	free(t);
 }
 
-/* End the trace by the last packet that the kernel sends: a reset if bytes are unread (RFC 2525
- * s2.17), else a FIN. */
+/* Finish the trace with the last packet that the kernel sends: a reset if bytes are unread (RFC
+ * 2525 s2.17), else a FIN. */
 void trace_delete(struct trace *t, bool unread)
 {
 	if (!t)

@@ -190,8 +190,8 @@ void qp_drain(struct qp *qp);
 /* Set the reason for which the owner will end the stream. The reason becomes the vendor_err of all
  * requests that are unfinished when the stream ends. Only the first reason counts. */
 void qp_set_link_cause(struct qp *qp, int err);
-/* Move to ERR without a Terminate. The first unfinished work request ends with `status`, all others
- * with WR_FLUSH_ERR. */
+/* Move to ERR without a Terminate. The first unfinished work request completes with `status`, all
+ * others with WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
 /* Does the same as qp_fail(), with the status for a peer that is gone. */
 void qp_fail_lost(struct qp *qp);
@@ -233,7 +233,7 @@ void qp_set_rnr_retry(struct qp *qp, uint8_t retries);
 /* Returns true once after each change. *ns is the time that a Send may still wait; UINT64_MAX: no
  * Send waits. The owner calls qp_rnr_fail() after this time. */
 bool qp_rnr_changed(struct qp *qp, uint64_t *ns);
-/* Fail the queue pair: the Send that waits ends with RNR_RETRY_EXC_ERR. */
+/* Fail the queue pair: the Send that waits completes with RNR_RETRY_EXC_ERR. */
 void qp_rnr_fail(struct qp *qp);
 /* Returns a count that grows with each message of either user. */
 uint64_t qp_traffic(const struct qp *qp);

@@ -180,7 +180,7 @@ static inline enum rdmap_level qp_level(const struct qp *qp)
 /* --- qp_fault.c --------------------------------------------------------------------------- */
 
 /* Record an error, unless an error is already recorded. vendor_err becomes the cause unless the QP
- * has a cause already. The first unfinished work request without a separate status ends with
+ * has a cause already. The first unfinished work request without a separate status completes with
  * `first`. */
 void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why);
 /*
@@ -192,7 +192,7 @@ void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg);
 /* Record an error of this end. The user gets an async event; the peer gets no Terminate. */
 void qp_fault_local(struct qp *qp, int err, const char *why);
-/* Record that the cause is at this end. wr (if not NULL) ends with the status. The caller must
+/* Record that the cause is at this end. wr (if not NULL) completes with the status. The caller must
  * record the fault afterwards. */
 void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
 /* Notify the user of an event that is not an error. */

@@ -138,7 +138,7 @@ void qp_recv_keep_no_more(struct qp *qp);
  * Can a Send still get a receive? This may be so even after the QP has failed: see qp_recv_keep().
  */
 bool qp_recv_is_open(const struct qp *qp);
-/* Called for a fault at this end: the receive in progress will end with this status. */
+/* Called for a fault at this end: the receive in progress will complete with this status. */
 void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err);
 /* End the receive in progress, if there is one, with this status. SUCCESS: do nothing. */
 void qp_recv_end(struct qp *qp, enum ibv_wc_status status);

@@ -80,7 +80,7 @@ void ud_qp_stage(struct ud_qp *qp);
 /*
  * Build the packets of the next requests, at most `max`, until the next packet must wait for its
  * peer's credit. Returns the number of packets, or -EAGAIN if the first packet must wait. A request
- * whose memory is not accessible ends with an error.
+ * whose memory is not accessible completes with an error.
  */
 int ud_qp_gather(struct ud_qp *qp, struct ud_flows *flows, uint64_t now, struct ud_packet *packets,
 		 int max);

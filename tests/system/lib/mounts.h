@@ -8,7 +8,7 @@
 
 #include "system/lib/check.h"
 
-/* After this call mounts are visible only to this process, and end with it. */
+/* After this call mounts are visible only to this process, and vanish when it exits. */
 static inline void need_own_mounts(void)
 {
 	need_root("a file system of its own");

@@ -35,7 +35,7 @@ struct backed {
 void backed_init(struct backed *m, const char *name, size_t size);
 void backed_fini(struct backed *m);
 
-/* A job for whose end a test can wait. */
+/* A job that a test can wait for. */
 struct flush {
 	struct persist_job job;
 	sem_t ended;
