@@ -113,7 +113,7 @@ static void client(char **args)
 	r->sum = htole64(sum_of(r));
 	append(&s, mr, n, commit);
 	if (!commit)
-		errx(EXIT_FAILURE, "crashing before the commit of record %d, as told", (int)n);
+		errx(EXIT_FAILURE, "crashing before the commit of record %d, as requested", (int)n);
 	printf("record %d is durable\n", (int)n);
 	session_close(&s, &mr);
 }

@@ -196,7 +196,7 @@ const char *session_connect(struct session *s, char **where, const struct rpma_c
 
 	s->region = NULL;
 	if (ret == RPMA_E_AGAIN)
-		return "refused, nobody listens there";
+		return "refused: no program listens there";
 	if (ret == RPMA_E_NO_EVENT)
 		return "no answer";
 	if (ret)

@@ -32,7 +32,7 @@ static void show(const struct ibv_wc *wc)
 	uint32_t slot = ntohl(wc->imm_data);
 
 	if (!(wc->wc_flags & IBV_WC_WITH_IMM) || slot >= SLOTS)
-		errx(EXIT_FAILURE, "the client rang for a slot that there is not");
+		errx(EXIT_FAILURE, "the client named a slot that does not exist");
 	printf("slot %u: %.*s\n", slot, SLOT_MAX, slots[slot]);
 }
 

@@ -20,7 +20,7 @@ static const char help[] =
 	"  -b, --batch N          writes of a batch_ round, posted together (default 16)\n"
 	"  -f, --flush-every N    writes of a writes_ round, posted one by one (default 64)\n"
 	"  -D, --duration SECONDS of each row (default 1)\n"
-	"  -c, --count N          rounds of each row instead\n"
+	"  -c, --count N          rounds of each row, instead of --duration\n"
 	"      --wait             sleep until an operation completes, instead of polling\n"
 	"      --overwrite        measure in the region itself, which must be named; this destroys\n"
 	"                         the bytes at its beginning\n"

@@ -314,7 +314,8 @@ static void request_run(struct request *r, const struct request_row *row)
 	else if (!r->set && !(row->flags & REQUEST_ALL_SETS))
 		request_refuse(client, CODE_USAGE, NULL, "'%s' needs a set", row->op);
 	else if (!(row->flags & REQUEST_ANYBODY) && client->uid != 0 && client->uid != getuid())
-		request_refuse(client, CODE_CONFIG, "ask as root, or as the daemon's user",
+		request_refuse(client, CODE_CONFIG,
+			       "run the command as root, or as the daemon's user",
 			       "user %u may only read the status", (unsigned)client->uid);
 	else if (row->flags & REQUEST_RECORD && (!r->set->has_entry || !r->set->is_open))
 		request_refuse(client, CODE_UNREACHABLE, NULL, "set %s: %s", r->set_name,

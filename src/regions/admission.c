@@ -59,8 +59,8 @@ enum hello_status admission_check(struct server *s, const struct hello_request *
 void admission_note_refusal(struct server *s, enum hello_status status, const struct client *client)
 {
 	static const char *const reasons[HELLO_STATUS_COUNT] = {
-		[HELLO_BAD_VERSION] = "speaks another version of the protocol",
-		[HELLO_NO_REGION] = "wants an unknown region",
+		[HELLO_BAD_VERSION] = "uses another version of the protocol",
+		[HELLO_NO_REGION] = "requests an unknown region",
 		[HELLO_BUSY] = "exceeds the number of clients that may be served at a time",
 		[HELLO_BAD_REQUEST] = "sends a malformed request",
 		[HELLO_SECRET_NEEDED] = "offers no secret",

@@ -109,8 +109,9 @@ static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_even
 	if (conn_event_of_cm(cm_event->event) == RPMA_CONN_LOST && err == EBUSY) {
 		err_set_text(
 			"no connection: former connections of this process, or of its owner, still "
-			"place bytes at the target, and it could not end them in time (status "
-			"-16); connect again when the target's memory or file system answers");
+			"place bytes at the target, and the target could not end them in time "
+			"(status -16); connect again when the target's memory or file system "
+			"answers");
 		return;
 	}
 	switch (conn_event_of_cm(cm_event->event)) {

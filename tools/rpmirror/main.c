@@ -90,7 +90,7 @@ static const struct args_command commands[] = {
 	 "  lease=S               while there is no primary\n"
 	 "  address=HEX           from the next mapping on; 0: anywhere\n"
 	 "  host.MEMBER=HOST[:PORT]    where this member's daemon listens\n"
-	 "  format=N              of the set's record, when all hosts were upgraded; never less\n",
+	 "  format=N              format of the set's record: raise it after all hosts were upgraded\n",
 	 cmd_set},
 	{"fence", "[SET] MEMBER",
 	 "State that a member's host is off for certain, so that another member may be promoted.\n",

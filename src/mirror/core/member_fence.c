@@ -214,7 +214,7 @@ static bool member_is_meant(const struct member *m, const struct member_hello *h
 			  super->set);
 	else if (hello->member_id && hello->member_id != super->member_id)
 		member_no(v, MEMBER_OTHER_COPY,
-			  "copy %016" PRIx64 " is meant, and this is copy %016" PRIx64
+			  "the request names copy %016" PRIx64 ", but this is copy %016" PRIx64
 			  ": one of them was replaced",
 			  hello->member_id, super->member_id);
 	else if (hello->size && hello->size != super->size)

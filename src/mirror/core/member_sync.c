@@ -17,7 +17,8 @@ static bool member_has_range(const struct member *m, struct mirror_range range,
 
 	if (range.offset <= size && range.len <= size - range.offset)
 		return true;
-	member_no(v, MEMBER_OTHER_SIZE, "a range ends at %" PRIu64 ", and the copy at %" PRIu64,
+	member_no(v, MEMBER_OTHER_SIZE,
+		  "a range ends at %" PRIu64 ", but the copy ends at %" PRIu64,
 		  range.offset + range.len, size);
 	return false;
 }

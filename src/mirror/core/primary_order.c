@@ -15,7 +15,7 @@ int primary_exclude(struct primary *p, uint8_t slot, const char **why)
 	mirror_mask bit = MIRROR_BIT(slot);
 	struct primary_member *m;
 
-	*why = "there is no such other member, or the set is not served";
+	*why = "the set has no such other member, or is not served";
 	if (!primary_order_may(p, slot))
 		return -EINVAL;
 	m = &p->members[slot];

@@ -56,7 +56,9 @@ int view_create(struct mirror_record *rec, const struct mirror_config *config, m
 	if (!view_config_is_valid(config, why))
 		return -EINVAL;
 	if (!insync || (insync & ~mirror_config_members(config)))
-		return view_refuse(-EINVAL, "some member, and members only, must be in-sync", why);
+		return view_refuse(
+			-EINVAL, "the in-sync set must have at least one member, and only members",
+			why);
 	memset(rec, 0, sizeof(*rec));
 	rec->config = *config;
 	rec->config.number = 1;

@@ -188,7 +188,7 @@ static void link_on_message(struct link *l, const struct message *m)
 		return;
 	}
 	if (l->inbox_count == LINK_MESSAGES) {
-		link_fail(l, "its daemon sent more messages than it was asked for");
+		link_fail(l, "its daemon sent more messages than were requested");
 		return;
 	}
 	l->inbox[(l->inbox_first + l->inbox_count++) % LINK_MESSAGES] = *m;
@@ -203,7 +203,7 @@ static void link_on_receive(struct link *l, const struct ibv_wc *wc)
 		return;
 	}
 	if (message_decode(l->buffers->in[wc->wr_id], wc->byte_len, l->exchange.version, &m)) {
-		link_fail(l, "its daemon sent something that is no message");
+		link_fail(l, "its daemon sent a malformed message");
 		return;
 	}
 	if (rpma_recv(l->conn, l->mr, wc->wr_id * MESSAGE_SIZE, MESSAGE_SIZE,

@@ -122,9 +122,11 @@ static bool plain_psns_permit(const struct conn_plain *p, const struct meet_data
 
 	if (sends_fit && receives_fit)
 		return true;
-	LOG_NOTICE_LIMITED("queue pair 0x%06x: the packet sequence numbers of the two ends differ "
-			   "(sq_psn of one and rq_psn of the other): cards would not connect%s",
-			   p->place.qpn, strict ? ", nor do these (SOFTRNIC_STRICT_PSN)" : "");
+	LOG_NOTICE_LIMITED(
+		"queue pair 0x%06x: the packet sequence numbers of the two ends differ "
+		"(sq_psn of one and rq_psn of the other): RDMA hardware would not connect%s",
+		p->place.qpn,
+		strict ? ", and these do not connect either (SOFTRNIC_STRICT_PSN)" : "");
 	return !strict;
 }
 

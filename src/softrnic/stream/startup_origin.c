@@ -62,8 +62,8 @@ static void stream_not_fenced(struct stream *s, const struct ext_answer *answer)
 	if (answer->word.arg == EXT_ORIGIN_STUCK)
 		LOG_WARNING_LIMITED(
 			"stream %p: former connections of this process or owner still place bytes "
-			"at the target (%u of them), and it could not end them within %u ms: is "
-			"its memory or file system stuck? The connection is not established",
+			"at the target (%u of them), and the target could not end them within %u "
+			"ms: is its memory or file system stuck? The connection is not established",
 			(void *)s, answer->detail, s->origin->limit_ms);
 	else
 		LOG_WARNING_LIMITED("stream %p: the target cannot end former connections now "

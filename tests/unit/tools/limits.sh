@@ -21,7 +21,7 @@ test_names_of_peers_cannot_drive_the_terminal() {
 		"$rpma" put --region $'x\ry' data "$where"
 	expect_ok "$rpma" put data "$where"
 	! grep -q $'\e' out err serve.err || fail "an escape character came through"
-	grep -q 'wants an unknown region: x?y' serve.err || fail "the refusal is not logged"
+	grep -q 'requests an unknown region: x?y' serve.err || fail "the refusal is not logged"
 }
 
 # Bytes within the shortened file are not acknowledged either, because other bytes may have been
