@@ -47,8 +47,8 @@ static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_
 		absent_drop(m, slot);
 		return;
 	}
-	absent_check(m, meta_bitmap_start_with(&m->hot.meta, (uint8_t)slot, base, now,
-					       covers ? rm->bits : NULL));
+	absent_check(m, meta_bitmap_start(&m->hot.meta, (uint8_t)slot, base, now,
+					  covers ? rm->bits : NULL));
 	absent_note_counted(m);
 }
 
@@ -152,8 +152,8 @@ void absent_load(const struct rpmirror *m, unsigned slot, struct resync *rs)
 
 void absent_keep(struct rpmirror *m, unsigned slot, const uint64_t *bits)
 {
-	absent_check(m, meta_bitmap_start_with(&m->hot.meta, (uint8_t)slot,
-					       m->members[slot].copy_epoch, m->epoch, bits));
+	absent_check(m, meta_bitmap_start(&m->hot.meta, (uint8_t)slot, m->members[slot].copy_epoch,
+					  m->epoch, bits));
 	absent_note_counted(m);
 }
 

@@ -119,7 +119,7 @@ static void lib_begin_bitmaps(struct world *w, struct lib *lib, const struct pri
 			meta_bitmap_drop(&lib->meta, slot);
 			continue;
 		}
-		meta_bitmap_start(&lib->meta, slot, base, now);
+		meta_bitmap_start(&lib->meta, slot, base, now, NULL);
 		for (uint64_t b = 0; b < lib->size / MIRROR_BLOCK; b++)
 			if (lib->peers[slot].missed[b / 64] &&
 			    lib->peers[slot].missed[b / 64] >> b % 64 & 1)

@@ -148,8 +148,8 @@ static void sync_store_bits(struct lib *lib, unsigned slot)
 {
 	const struct peer *peer = &lib->peers[slot];
 
-	meta_bitmap_start_with(&lib->meta, (uint8_t)slot, peer->copy_epoch, lib->p.rec.view.epoch,
-			       peer->bits);
+	meta_bitmap_start(&lib->meta, (uint8_t)slot, peer->copy_epoch, lib->p.rec.view.epoch,
+			  peer->bits);
 }
 
 static void sync_run(struct world *w, struct lib *lib, unsigned slot)

@@ -235,7 +235,6 @@ static void meta_load_pair(struct meta *m, enum meta_pair_name pair)
 int meta_reload(struct meta *m)
 {
 	meta_hot_fini(m);
-	meta_bitmap_fini(m);
 	meta_load_pair(m, META_PAIR_MEMBERS);
 	meta_bitmap_load(m);
 	return meta_hot_load(m);
@@ -274,7 +273,7 @@ int meta_load(struct meta *m, const struct meta_store *store, struct error *err)
 void meta_fini(struct meta *m)
 {
 	meta_hot_fini(m);
-	meta_bitmap_fini(m);
+	memset(m->bitmap_counts, 0, sizeof(m->bitmap_counts));
 }
 
 int meta_settle(struct meta *m)

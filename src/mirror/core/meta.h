@@ -169,13 +169,6 @@ enum meta_damage {
 	META_DAMAGED_HOT = 1 << META_PAIRS,
 };
 
-/* The volatile part of a bitmap. */
-struct meta_bitmap {
-	uint64_t count;            /* number of bits that are set */
-	uint64_t *picture, *fresh; /* bits of the pass that has begun; NULL: no pass */
-	uint64_t left;             /* number of bits that are set in the picture */
-};
-
 /* The slot that holds a pair's newest record. */
 struct meta_place {
 	uint64_t counter; /* number of the pair's last write; 0: no slot is valid */
@@ -202,7 +195,7 @@ struct meta {
 	uint16_t hot_tick;
 	/* the bitmaps */
 	uint64_t blocks, plane_bytes;
-	struct meta_bitmap bitmaps[MIRROR_MEMBERS_MAX];
+	uint64_t bitmap_counts[MIRROR_MEMBERS_MAX]; /* number of bits that are set */
 };
 
 /* ---- the metadata as a whole ---- */
@@ -294,18 +287,13 @@ int meta_hot_retire(struct meta *m);
 /* ---- bitmaps: blocks that changed while a member was away ---- */
 
 /*
- * Begin the bitmap of a member that becomes absent, with no bit set, durably. base: the epoch in
- * this copy's own superblock, because the member was in-sync until now. now: the current epoch.
- * Called before the swap that excludes the member, so that no restart can lose the changes after
- * the swap.
+ * Begin the bitmap of a member, durably. base: the epoch of the member's copy. now: the current
+ * epoch. bits (words of 64 blocks): every block that the member lacks; NULL: none, because the
+ * member was in-sync until now. The bits become durable before the bitmap counts. Call this before
+ * the swap that excludes the member, so that no restart can lose the changes after the swap.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
-		      struct mirror_epoch now);
-/* Begin the bitmap of a member that is excluded already. base: the epoch of the member's copy. bits
- * (words of 64 blocks): every block that the member lacks. The bits become durable before the
- * bitmap counts. */
-int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
-			   struct mirror_epoch now, const uint64_t *bits);
+		      struct mirror_epoch now, const uint64_t *bits);
 /* epoch: the epoch in the superblock of the member's copy. Returns true if the bitmap contains all
  * changes since that state of the copy. Otherwise the whole file has to be compared, for instance
  * because another primary dropped the bitmap (meta_bitmap_drop). */
@@ -333,21 +321,6 @@ bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_
 		      struct mirror_range *run);
 /* Make the whole bitmap durable (at a clean end). */
 int meta_bitmap_persist(struct meta *m, uint8_t slot);
-
-/*
- * A catch-up pass sends the blocks that are set now, while flushes set more. meta_pass_begin()
- * copies the bits to a picture (0 or -ENOMEM); meta_pass_next() returns runs of the picture;
- * meta_pass_done() reports that a run is durable at the member. Then the run's blocks leave the
- * picture, and also the bitmap unless they were set again since the pass began. After a crash the
- * bitmap still contains every block that the member lacks. Another pass starts with
- * meta_pass_begin().
- */
-int meta_pass_begin(struct meta *m, uint8_t slot);
-bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
-		    struct mirror_range *run);
-void meta_pass_done(struct meta *m, uint8_t slot, struct mirror_range run);
-uint64_t meta_pass_count(const struct meta *m, uint8_t slot);
-void meta_pass_end(struct meta *m, uint8_t slot);
 
 /* ---- the ring ---- */
 

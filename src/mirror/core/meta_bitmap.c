@@ -8,7 +8,6 @@
  * member lacks (W3).
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mirror/core/killpoint.h"
@@ -65,18 +64,10 @@ static uint64_t bitmap_count_words(const uint64_t *words, size_t n)
 void meta_bitmap_load(struct meta *m)
 {
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		m->bitmaps[slot].count =
+		m->bitmap_counts[slot] =
 			bitmap_exists(m, slot)
 				? bitmap_count_words(bitmap_words(m, slot), bitmap_word_count(m))
 				: 0;
-}
-
-void meta_bitmap_fini(struct meta *m)
-{
-	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
-		meta_pass_end(m, slot);
-		m->bitmaps[slot].count = 0;
-	}
 }
 
 /* ---- begin and end of bitmaps ---- */
@@ -84,8 +75,7 @@ void meta_bitmap_fini(struct meta *m)
 static int bitmap_zero(struct meta *m, uint8_t slot)
 {
 	memset(bitmap_words(m, slot), 0, (size_t)m->plane_bytes);
-	m->bitmaps[slot].count = 0;
-	meta_pass_end(m, slot);
+	m->bitmap_counts[slot] = 0;
 	return meta_persist(m, bitmap_at(m, slot), m->plane_bytes);
 }
 
@@ -99,8 +89,7 @@ int meta_bitmap_drop(struct meta *m, uint8_t slot)
 			continue;
 		members.members[i].has_bitmap = false;
 		members.members[i].base = members.members[i].started = (struct mirror_epoch){0};
-		m->bitmaps[i].count = 0;
-		meta_pass_end(m, i);
+		m->bitmap_counts[i] = 0;
 	}
 	killpoint(KILLPOINT_drop_before);
 	rc = meta_set_members(m, &members);
@@ -128,11 +117,11 @@ static void bitmap_add_words(struct meta *m, uint8_t slot, const uint64_t *bits)
 	for (size_t i = 0; i < n; i++)
 		if (bits[i])
 			words[i] |= htole64(bits[i]);
-	m->bitmaps[slot].count = bitmap_count_words(words, n);
+	m->bitmap_counts[slot] = bitmap_count_words(words, n);
 }
 
-int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
-			   struct mirror_epoch now, const uint64_t *bits)
+int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
+		      struct mirror_epoch now, const uint64_t *bits)
 {
 	const struct meta_member *member = &m->members.members[slot];
 	bool goes_on = meta_bitmap_is_usable(m, slot, base);
@@ -156,12 +145,6 @@ int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch bas
 		rc = bitmap_set_base(m, slot, base, now);
 	killpoint(KILLPOINT_bitmap_after);
 	return rc;
-}
-
-int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
-		      struct mirror_epoch now)
-{
-	return meta_bitmap_start_with(m, slot, base, now, NULL);
 }
 
 int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now)
@@ -227,14 +210,11 @@ static struct blocks bitmap_blocks_inside(const struct meta *m, struct mirror_ra
 
 void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range)
 {
-	struct meta_bitmap *bitmap = &m->bitmaps[slot];
 	struct blocks b = bitmap_blocks_touched(m, range);
 
 	if (!bitmap_exists(m, slot))
 		return;
-	bitmap->count += bitmap_put(bitmap_words(m, slot), b, true);
-	if (bitmap->fresh)
-		bitmap_put(bitmap->fresh, b, true);
+	m->bitmap_counts[slot] += bitmap_put(bitmap_words(m, slot), b, true);
 }
 
 void meta_bitmap_set_all(struct meta *m, struct mirror_range range)
@@ -245,21 +225,16 @@ void meta_bitmap_set_all(struct meta *m, struct mirror_range range)
 
 void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range)
 {
-	struct meta_bitmap *bitmap = &m->bitmaps[slot];
 	struct blocks b = bitmap_blocks_inside(m, range);
 
 	if (!bitmap_exists(m, slot) || b.from >= b.to)
 		return;
-	bitmap->count -= bitmap_put(bitmap_words(m, slot), b, false);
-	if (!bitmap->picture)
-		return;
-	bitmap->left -= bitmap_put(bitmap->picture, b, false);
-	bitmap_put(bitmap->fresh, b, false);
+	m->bitmap_counts[slot] -= bitmap_put(bitmap_words(m, slot), b, false);
 }
 
 uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot)
 {
-	return m->bitmaps[slot].count;
+	return m->bitmap_counts[slot];
 }
 
 /* Returns the first block at or after `from` whose bit is `value`, or m->blocks. */
@@ -277,11 +252,15 @@ static uint64_t bitmap_find(const struct meta *m, const uint64_t *words, uint64_
 	return m->blocks;
 }
 
-static bool bitmap_next(const struct meta *m, const uint64_t *words, uint64_t from,
-			uint64_t max_len, struct mirror_range *run)
+bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
+		      struct mirror_range *run)
 {
 	uint64_t at = from / MIRROR_BLOCK, end;
+	const uint64_t *words;
 
+	if (!bitmap_exists(m, slot))
+		return false;
+	words = bitmap_words(m, slot);
 	at = at < m->blocks ? bitmap_find(m, words, at, true) : m->blocks;
 	if (at == m->blocks)
 		return false;
@@ -291,12 +270,6 @@ static bool bitmap_next(const struct meta *m, const uint64_t *words, uint64_t fr
 	if (max_len && run->len > max_len)
 		run->len = max_len;
 	return true;
-}
-
-bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
-		      struct mirror_range *run)
-{
-	return bitmap_exists(m, slot) && bitmap_next(m, bitmap_words(m, slot), from, max_len, run);
 }
 
 int meta_bitmap_persist(struct meta *m, uint8_t slot)
@@ -315,68 +288,4 @@ int meta_bitmap_persist_extent(struct meta *m, uint32_t extent, struct meta_span
 					   bitmap_at(m, slot) + extent * BITMAP_EXTENT_BYTES,
 					   BITMAP_EXTENT_BYTES);
 	return rc;
-}
-
-/* ---- a pass ---- */
-
-int meta_pass_begin(struct meta *m, uint8_t slot)
-{
-	struct meta_bitmap *bitmap = &m->bitmaps[slot];
-	size_t n = bitmap_word_count(m);
-
-	if (!bitmap_exists(m, slot))
-		return -EINVAL;
-	if (!bitmap->picture) {
-		bitmap->picture = malloc(n * sizeof(uint64_t));
-		bitmap->fresh = malloc(n * sizeof(uint64_t));
-	}
-	if (!bitmap->picture || !bitmap->fresh) {
-		meta_pass_end(m, slot);
-		return -ENOMEM;
-	}
-	memcpy(bitmap->picture, bitmap_words(m, slot), n * sizeof(uint64_t));
-	memset(bitmap->fresh, 0, n * sizeof(uint64_t));
-	bitmap->left = bitmap->count;
-	return 0;
-}
-
-void meta_pass_end(struct meta *m, uint8_t slot)
-{
-	struct meta_bitmap *bitmap = &m->bitmaps[slot];
-
-	free(bitmap->picture);
-	free(bitmap->fresh);
-	bitmap->picture = bitmap->fresh = NULL;
-	bitmap->left = 0;
-}
-
-bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
-		    struct mirror_range *run)
-{
-	const struct meta_bitmap *bitmap = &m->bitmaps[slot];
-
-	return bitmap->picture && bitmap_next(m, bitmap->picture, from, max_len, run);
-}
-
-void meta_pass_done(struct meta *m, uint8_t slot, struct mirror_range run)
-{
-	struct meta_bitmap *bitmap = &m->bitmaps[slot];
-	struct blocks b = bitmap_blocks_inside(m, run);
-	uint64_t *words = bitmap_words(m, slot);
-
-	if (!bitmap->picture || b.from >= b.to)
-		return;
-	bitmap->left -= bitmap_put(bitmap->picture, b, false);
-	for (uint64_t i = b.from / 64; i * 64 < b.to; i++) {
-		uint64_t was = le64toh(words[i]);
-		uint64_t gone = was & bitmap_mask(b, i) & ~le64toh(bitmap->fresh[i]);
-
-		words[i] = htole64(was & ~gone);
-		bitmap->count -= (unsigned)__builtin_popcountll(gone);
-	}
-}
-
-uint64_t meta_pass_count(const struct meta *m, uint8_t slot)
-{
-	return m->bitmaps[slot].left;
 }

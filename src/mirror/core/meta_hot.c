@@ -23,14 +23,16 @@ static uint64_t hot_check(uint64_t word)
 	return rest * 0x9e3779b97f4a7c15ull >> 56;
 }
 
-uint64_t meta_hot_word(uint32_t extent, uint16_t tick)
+/* Returns the word of a slot in the table of hot extents. */
+static uint64_t hot_word(uint32_t extent, uint16_t tick)
 {
 	uint64_t word = (extent + 1ull) | (uint64_t)tick << HOT_TICK_SHIFT;
 
 	return word | hot_check(word) << HOT_CHECK_SHIFT;
 }
 
-bool meta_hot_unword(uint64_t word, uint32_t extents, uint32_t *extent)
+/* Returns false if the word is damaged or the extent is not below `extents`. word must not be 0. */
+static bool hot_unword(uint64_t word, uint32_t extents, uint32_t *extent)
 {
 	uint64_t number = word & HOT_EXTENT_MASK;
 
@@ -66,7 +68,7 @@ static void hot_load_slot(struct meta *m, unsigned slot)
 
 	if (word && slot >= m->hot_top)
 		m->hot_top = slot + 1;
-	if (word && !meta_hot_unword(word, m->extents, &extent)) {
+	if (word && !hot_unword(word, m->extents, &extent)) {
 		m->damage |= META_DAMAGED_HOT;
 	} else if (word && !m->hot_index[extent]) {
 		m->hot_index[extent] = (uint16_t)(slot + 1);
@@ -121,7 +123,7 @@ static unsigned hot_take(struct meta *m, uint32_t extent)
 {
 	unsigned slot = m->hot_free[--m->hot_free_count];
 
-	hot_store(m, slot, meta_hot_word(extent, m->hot_tick));
+	hot_store(m, slot, hot_word(extent, m->hot_tick));
 	m->hot_index[extent] = (uint16_t)(slot + 1);
 	m->hot_recent[slot] = 1;
 	m->hot_count++;
@@ -198,7 +200,7 @@ int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent)
 {
 	int rc;
 
-	hot_store(m, slot, meta_hot_word(extent, 0));
+	hot_store(m, slot, hot_word(extent, 0));
 	killpoint(KILLPOINT_w2_before);
 	rc = m->store.persist(m->store.arg, hot_offset(slot), 8);
 	killpoint(KILLPOINT_w2_after);
@@ -241,7 +243,7 @@ uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 	for (uint32_t i = 0; found < n && i < 2 * m->hot_top; i++) {
 		unsigned slot = m->hot_hand++ % m->hot_top;
 
-		if (!meta_hot_unword(hot_load(m, slot), m->extents, &extent) ||
+		if (!hot_unword(hot_load(m, slot), m->extents, &extent) ||
 		    m->hot_index[extent] != slot + 1)
 			continue;
 		if (m->hot_recent[slot])
@@ -327,7 +329,7 @@ int meta_hot_repair(struct meta *m)
 	for (unsigned slot = 0; slot < META_HOT_SLOTS; slot++) {
 		uint64_t word = hot_load(m, slot);
 
-		if (!word || meta_hot_unword(word, m->extents, &extent))
+		if (!word || hot_unword(word, m->extents, &extent))
 			continue;
 		hot_store(m, slot, 0);
 		if (slot < m->super.hot_slots)

@@ -28,9 +28,6 @@ enum meta_found {
 	META_FOUND_DAMAGED  /* damage; no record is left */
 };
 
-uint32_t meta_pair_bytes(enum meta_pair_name pair); /* number of bytes of one slot */
-uint64_t meta_slot_at(enum meta_pair_name pair, unsigned slot);
-
 enum meta_found meta_pair_read(const struct meta_store *store, enum meta_pair_name pair,
 			       struct meta_place *place, struct rcursor *body);
 /* Write a record, and update the pair's struct meta_place. */
@@ -60,10 +57,6 @@ struct meta_span {
 int meta_span_add(struct meta *m, struct meta_span *span, uint64_t offset, uint64_t len);
 int meta_span_end(struct meta *m, struct meta_span *span);
 
-/* Returns the word of a slot in the table of hot extents. */
-uint64_t meta_hot_word(uint32_t extent, uint16_t tick);
-/* Returns false if the word is damaged or the extent is not below `extents`. word must not be 0. */
-bool meta_hot_unword(uint64_t word, uint32_t extents, uint32_t *extent);
 /* Build the index and the list of free slots, and set meta.damage. Returns 0 or -ENOMEM. */
 int meta_hot_load(struct meta *m);
 void meta_hot_fini(struct meta *m);
@@ -71,7 +64,6 @@ void meta_hot_fini(struct meta *m);
 int meta_hot_repair(struct meta *m);
 
 void meta_bitmap_load(struct meta *m);
-void meta_bitmap_fini(struct meta *m);
 /* Write the bits of one extent in every bitmap, and add the written ranges to span. */
 int meta_bitmap_persist_extent(struct meta *m, uint32_t extent, struct meta_span *span);
 

@@ -30,12 +30,7 @@ struct slot {
 	bool is_valid, is_zero;
 };
 
-uint32_t meta_pair_bytes(enum meta_pair_name pair)
-{
-	return slot_pairs[pair].bytes;
-}
-
-uint64_t meta_slot_at(enum meta_pair_name pair, unsigned slot)
+static uint64_t slot_at(enum meta_pair_name pair, unsigned slot)
 {
 	return slot_pairs[pair].at + (uint64_t)slot * slot_pairs[pair].bytes;
 }
@@ -58,7 +53,7 @@ static uint32_t slot_sum(const uint8_t *bytes, uint32_t size)
 static struct slot slot_read(const struct meta_store *store, enum meta_pair_name pair, unsigned i)
 {
 	uint32_t size = slot_pairs[pair].bytes;
-	struct slot s = {.bytes = (const uint8_t *)store->base + meta_slot_at(pair, i)};
+	struct slot s = {.bytes = (const uint8_t *)store->base + slot_at(pair, i)};
 
 	s.counter = slot_load(s.bytes + SLOT_COUNTER_AT, 8);
 	s.done = slot_load(s.bytes + SLOT_DONE_AT, 8);
@@ -119,7 +114,7 @@ static void slot_fill(uint8_t *bytes, enum meta_pair_name pair, uint64_t counter
 
 static int slot_mark_done(struct meta *m, enum meta_pair_name pair, unsigned i, uint64_t counter)
 {
-	uint64_t at = meta_slot_at(pair, i) + SLOT_DONE_AT;
+	uint64_t at = slot_at(pair, i) + SLOT_DONE_AT;
 
 	__atomic_store_n((uint64_t *)((uint8_t *)m->store.base + at), htole64(counter),
 			 __ATOMIC_RELAXED);
@@ -130,7 +125,7 @@ int meta_pair_write(struct meta *m, enum meta_pair_name pair, const struct wcurs
 {
 	struct meta_place *place = &m->places[pair];
 	unsigned old = place->slot, i = place->counter ? !old : 0;
-	uint64_t at = meta_slot_at(pair, i);
+	uint64_t at = slot_at(pair, i);
 	int rc = m->broken;
 
 	if (rc)
@@ -151,7 +146,7 @@ int meta_pair_settle(struct meta *m, enum meta_pair_name pair)
 {
 	struct meta_place place = m->places[pair];
 	struct slot other = slot_read(&m->store, pair, !place.slot);
-	int rc = meta_persist(m, meta_slot_at(pair, place.slot), slot_pairs[pair].bytes);
+	int rc = meta_persist(m, slot_at(pair, place.slot), slot_pairs[pair].bytes);
 
 	/* If the other slot is torn, the next write fills it. */
 	if (!rc && other.is_valid && !other.done)

@@ -74,9 +74,9 @@ static const struct mirror_range changed = {3ull * MIRROR_EXTENT + 5000, 100000}
 
 static void before_cool(void)
 {
-	assert_int_equal(
-		meta_bitmap_start(&steps_meta, 0, copy_epoch(STEPS_EPOCH), copy_epoch(STEPS_EPOCH)),
-		0);
+	assert_int_equal(meta_bitmap_start(&steps_meta, 0, copy_epoch(STEPS_EPOCH),
+					   copy_epoch(STEPS_EPOCH), NULL),
+			 0);
 	assert_int_equal(run_mark(), 0);
 	meta_bitmap_set_all(&steps_meta, changed);
 }
@@ -198,7 +198,7 @@ static void before_start(void)
 static int run_start(void)
 {
 	return meta_bitmap_start(&steps_meta, 0, copy_epoch(STEPS_EPOCH + 2),
-				 copy_epoch(STEPS_EPOCH + 3));
+				 copy_epoch(STEPS_EPOCH + 3), NULL);
 }
 
 static bool start_holds(bool done)
@@ -214,8 +214,8 @@ static const uint64_t some_bits[COPY_SIZE / MIRROR_BLOCK / 64] = {0xf0, [5] = ~0
 
 static int run_start_with(void)
 {
-	return meta_bitmap_start_with(&steps_meta, 0, copy_epoch(STEPS_EPOCH + 2),
-				      copy_epoch(STEPS_EPOCH + 3), some_bits);
+	return meta_bitmap_start(&steps_meta, 0, copy_epoch(STEPS_EPOCH + 2),
+				 copy_epoch(STEPS_EPOCH + 3), some_bits);
 }
 
 static bool start_with_holds(bool done)
@@ -307,7 +307,7 @@ static int run_lane(void)
 
 static void before_lane(void)
 {
-	assert_int_equal(meta_bitmap_start(&steps_meta, 2, copy_epoch(1), copy_epoch(1)), 0);
+	assert_int_equal(meta_bitmap_start(&steps_meta, 2, copy_epoch(1), copy_epoch(1), NULL), 0);
 	assert_int_equal(run_promise(), 0);
 }
 

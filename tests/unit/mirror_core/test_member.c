@@ -346,7 +346,7 @@ static void what_the_holder_wrote_is_read_when_it_is_gone(void **state)
 	member_serve(&member, copy_epoch(5), false, &v);
 	expect(MEMBER_OK);
 	copy_load(&theirs, &store); /* the library loads the same bytes */
-	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5)), 0);
+	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5), NULL), 0);
 	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
 	meta_fini(&theirs);
 	member_release(&member, true, &v); /* the end is not clean, because an extent is hot */
@@ -369,7 +369,7 @@ static void a_restart_of_the_daemon_sets_no_bit_beside_the_holder(void **state)
 	promise(5);
 	hold(10);
 	copy_load(&theirs, &store);
-	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5)), 0);
+	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5), NULL), 0);
 	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
 	meta_fini(&theirs);
 	restart();
@@ -525,7 +525,7 @@ static void an_empty_copy_needs_a_resync(void **state)
 /* The bitmaps record this copy's own changes, but not those of another primary. */
 static void flushes_of_another_primary_drop_the_bitmaps(void **state)
 {
-	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(4), copy_epoch(4)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(4), copy_epoch(4), NULL), 0);
 	promise(5);
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);

@@ -147,7 +147,7 @@ static void a_copy_without_its_past_is_compared_as_a_whole(void **state)
 	promise(9);
 	connect_with(MEMBER_LANE, 9);
 	member_on_closed(&member, MEMBER_LANE);
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(9), copy_epoch(9)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(9), copy_epoch(9), NULL), 0);
 	see(6, MIRROR_PHASE_SERVING, 1, 1);
 	expect(MEMBER_IS_SPLIT);
 	member_discard(&member, &rec, 300, &v);
@@ -226,8 +226,8 @@ static void another_sets_or_members_copy_is_refused(void **state)
 
 static void a_replaced_peer_takes_its_bitmap_with_it(void **state)
 {
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
-	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(1), copy_epoch(1)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1), NULL), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(1), copy_epoch(1), NULL), 0);
 	rec.config.number = 2;
 	rec.config.members[2].id = 0xc2;
 	strcpy(rec.config.members[2].host, "198.51.100.9");

@@ -242,8 +242,8 @@ static void bitmaps_lie_behind_the_ring_without_the_own_slot(void **state)
 	assert_int_equal(META_BITMAPS_AT, 0x118000);
 	assert_int_equal(meta_size_for(1u << 30), 0x118000 + 7 * (32 << 10));
 	assert_int_equal(meta_size_for(4096), 0x118000 + 7 * 4096);
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
-	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(1), copy_epoch(1)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1), NULL), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(1), copy_epoch(1), NULL), 0);
 	meta_bitmap_set(&meta, 0, (struct mirror_range){3 * 4096, 1});
 	meta_bitmap_set(&meta, 2, (struct mirror_range){64 * 4096, 4096});
 	assert_int_equal(meta_bitmap_persist(&meta, 0), 0);
@@ -327,7 +327,7 @@ static void growing_keeps_all_where_bitmaps_lie_as_before(void **state)
 	uint64_t small = META_BITMAPS_AT + 7 * 4096;
 
 	assert_int_equal(store.len, small);
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1), NULL), 0);
 	meta_bitmap_set(&meta, 0, (struct mirror_range){COPY_SIZE - 1, 1});
 	assert_int_equal(meta_bitmap_persist(&meta, 0), 0);
 	assert_int_equal(meta_hot_mark(&meta, &extent, 1), 0);
@@ -368,7 +368,7 @@ static void growing_drops_bitmaps_that_would_lie_elsewhere(void **state)
 		inner = two_layers_store(&t);
 		assert_int_equal(meta_create(&inner, &super, &members), 0);
 		copy_load(&m, &t);
-		assert_int_equal(meta_bitmap_start(&m, 2, copy_epoch(1), copy_epoch(1)), 0);
+		assert_int_equal(meta_bitmap_start(&m, 2, copy_epoch(1), copy_epoch(1), NULL), 0);
 		assert_int_equal(meta_hot_mark(&m, &extent, 1), 0);
 		t.cut_at = t.persists + cut;
 		is_done = !meta_set_size(&m, large);

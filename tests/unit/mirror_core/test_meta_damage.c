@@ -32,12 +32,13 @@ static int setup(void **state)
 		assert_int_equal(v.answer, MEMBER_YES);
 		history.ended[0] = (struct mirror_ended){copy_epoch(i), i, 0};
 		assert_int_equal(meta_set_history(&meta, &history), 0);
-		assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(i), copy_epoch(i)), 0);
+		assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(i), copy_epoch(i), NULL),
+				 0);
 		member_set_uncertain(&member, &v);
 		member_resync_begin(&member, copy_epoch(i), 0xa0, &v);
 		assert_int_equal(v.answer, MEMBER_YES);
 	}
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(3), copy_epoch(3)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(3), copy_epoch(3), NULL), 0);
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
 	member_fini(&member);
 	meta_fini(&meta);

@@ -74,7 +74,7 @@ static void change_something(void)
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	assert_int_equal(meta_set_history(&meta, &history), 0);
 	assert_int_equal(meta_hot_mark(&meta, extents, 2), 0);
-	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(4), copy_epoch(5)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(4), copy_epoch(5), NULL), 0);
 	meta_bitmap_set(&meta, 2, (struct mirror_range){0, 8192});
 	intent_encode(meta_ring(&meta) + intent_slot_offset(3), &head, &range);
 }
@@ -176,7 +176,7 @@ static void bits_behind_the_end_are_a_defect(void **state)
 	assert_int_equal(meta_create(&s, &super, &members), 0);
 	meta_fini(&meta);
 	copy_load(&meta, &store);
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1), NULL), 0);
 	assert_int_equal(check(0), 0);
 	store.cache[META_BITMAPS_AT + 15] = 0x80;
 	assert_int_equal(meta_reload(&meta), 0);
