@@ -28,7 +28,8 @@ static uint32_t ours_sq_size(const struct bench_case *c)
 	return c->depth * (c->every + 1) + 16;
 }
 
-uint32_t ours_cq_size(const struct bench_case *c)
+/* Returns the size of the one queue that gets the completions of all connections. */
+static uint32_t ours_cq_size(const struct bench_case *c)
 {
 	/* The queue has slots for the completions of sends and of receives. */
 	return c->conns * (ours_sq_size(c) + c->depth + 1);

@@ -15,8 +15,6 @@ void ours_must(int ret, const char *what);
 /* Call this before the first call of librpma in this process. */
 void ours_environment(const struct bench_case *c, bool target);
 struct rpma_conn_cfg *ours_conn_cfg(const struct bench_case *c, struct rpma_cq *cq);
-/* Returns the size of the one queue that gets the completions of all connections. */
-uint32_t ours_cq_size(const struct bench_case *c);
 /*
  * Take at least one and at most `max` completions; with `poll` never sleep. Returns false if the
  * last completion belongs to an operation that was flushed because the connection ended. Any other

@@ -62,9 +62,9 @@ bool direct_bar(struct direct *d, bool bar)
 	return ok;
 }
 
-/* Replace the mapping by a private one. The kernel replaces it in one step, so no thread finds an
- * unmapped page. */
-void direct_freeze(struct direct *d)
+/* Replace the mapping by a private one, so that no later store of the application reaches the file.
+ * The kernel replaces it in one step, so no thread finds an unmapped page. */
+static void direct_freeze(struct direct *d)
 {
 	int protection;
 

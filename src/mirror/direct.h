@@ -60,8 +60,6 @@ void direct_delete(struct rpmirror *m);
 /* Make loads and stores of the application fault, or no longer fault. Returns false if the system
  * refuses. */
 bool direct_bar(struct direct *d, bool bar);
-/* From now on let no store of the application reach the file. */
-void direct_freeze(struct direct *d);
 /* Freeze the mapping, and let the thread make all extents cold; afterwards the thread sets
  * is_closed. */
 void direct_begin_close(struct direct *d);

@@ -72,7 +72,8 @@ bool events_take_unreported(struct events *e, struct rpmirror_event *event)
 	return true;
 }
 
-bool events_take(struct events *e, struct rpmirror_event *event)
+/* Take the oldest event. Returns false if there is no event. */
+static bool events_take(struct events *e, struct rpmirror_event *event)
 {
 	if (!e->count && e->missed) {
 		uint64_t missed = e->missed;

@@ -24,8 +24,6 @@ void events_fini(struct events *e);
 /* Add an event. member: a slot, or UINT32_MAX. */
 void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member, uint64_t value,
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* Take the oldest event. Returns false if there is no event. */
-bool events_take(struct events *e, struct rpmirror_event *event);
 bool events_take_unreported(struct events *e, struct rpmirror_event *event);
 
 #endif

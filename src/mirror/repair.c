@@ -20,7 +20,7 @@ uint64_t repair_now_us(void)
 	return clock_now_ns() / NSEC_PER_US;
 }
 
-void repair_wake(struct repair *r)
+static void repair_wake(struct repair *r)
 {
 	ownfd_wake(r->wake_fd);
 }

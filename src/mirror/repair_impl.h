@@ -113,7 +113,6 @@ struct repair {
 };
 
 uint64_t repair_now_us(void);
-void repair_wake(struct repair *r);
 /* Returns the member and its bitmap, which are made when first needed; NULL: out of memory. */
 struct repair_member *repair_member_get(struct rpmirror *m, unsigned slot);
 void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_stage stage);

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "mirror/restore_impl.h"
 
-#define RESTORE_QUEUE    4
 #define RESTORE_RETRY_MS 500
 /* duration of polling; after this time the thread sleeps between polls */
 #define RESTORE_BUSY_NS (2 * NSEC_PER_MS)

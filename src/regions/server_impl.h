@@ -40,8 +40,6 @@ struct region {
 	struct lookup *lookup;
 	enum hello_status name_status; /* result of the latest check of the name */
 	struct file_record_place place;
-	/* claims are stored on the disk; otherwise they are lost when this server exits */
-	bool keeps_claims;
 	struct claims claims;         /* also contains claims whose record is still being stored */
 	struct hello_content content; /* the content that clients see */
 	/* the content that is being stored, unless store_ticket is 0 */

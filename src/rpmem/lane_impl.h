@@ -44,8 +44,6 @@ struct lane {
 	uint32_t next_id;
 };
 
-/* lane_io.c: take one completion, and count it. */
-int lane_take(struct lane *lane);
 /* Report that the connection is lost, or that an operation could not be posted. rc: librpma's
  * result. */
 int lane_broken(struct lane *lane, const char *what, int rc);

@@ -102,7 +102,8 @@ static int lane_next(struct lane *lane, struct ibv_wc *wc)
 	}
 }
 
-int lane_take(struct lane *lane)
+/* Take one completion, and count it. */
+static int lane_take(struct lane *lane)
 {
 	struct ibv_wc wc;
 	int rc = lane_next(lane, &wc);

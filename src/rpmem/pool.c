@@ -24,7 +24,7 @@ int pool_result(int error)
 	return -1;
 }
 
-bool pool_attr_is_zero(const struct rpmem_pool_attr *attr)
+static bool pool_attr_is_zero(const struct rpmem_pool_attr *attr)
 {
 	static const struct rpmem_pool_attr zero;
 
@@ -76,7 +76,11 @@ int pool_fail(RPMEMpool *rpp, int error)
 	return error;
 }
 
-int pool_request_failed(RPMEMpool *rpp, int error)
+/*
+ * If the session has failed, do what pool_fail() does. Otherwise the daemon refused the request,
+ * and the pool stays usable.
+ */
+static int pool_request_failed(RPMEMpool *rpp, int error)
 {
 	return control_has_failed(rpp->control) ? pool_fail(rpp, error) : error;
 }

@@ -37,13 +37,6 @@ int pool_enter(RPMEMpool *rpp);
 int pool_lane(RPMEMpool *rpp, unsigned n, struct lane **lane);
 /* Mark the target as lost, with the reason in the thread's text. Returns error. */
 int pool_fail(RPMEMpool *rpp, int error);
-/*
- * If the session has failed, do what pool_fail() does. Otherwise the daemon refused the request,
- * and the pool stays usable.
- */
-int pool_request_failed(RPMEMpool *rpp, int error);
-
-bool pool_attr_is_zero(const struct rpmem_pool_attr *attr);
 
 /* Returns the result of a public function for an errno: 0, or -1 with errno. */
 int pool_result(int error);

@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/text.h"
 
-enum wire_status service_status(const struct error *err)
+/* Returns the status for an error about a pool that another room (poolset, service) or librpma has
+ * reported; WIRE_OK for ERROR_NONE. */
+static enum wire_status service_status(const struct error *err)
 {
 	if (err->kind == ERROR_NONE)
 		return WIRE_OK;

@@ -34,8 +34,4 @@ extern const struct control_service service_calls; /* its functions get a struct
  * never used is removed. */
 void service_end(struct service *s);
 
-/* Returns the status for an error about a pool that another room (poolset, service) or librpma has
- * reported; WIRE_OK for ERROR_NONE. */
-enum wire_status service_status(const struct error *err);
-
 #endif

@@ -244,13 +244,6 @@ static const struct metrics_row metrics_rows[] = {
 };
 #define METRICS_ROWS (sizeof(metrics_rows) / sizeof(metrics_rows[0]))
 
-const struct openmetrics_family *metrics_family(unsigned index)
-{
-	if (index < 2)
-		return index ? &metrics_sets : &metrics_up;
-	return index - 2 < METRICS_ROWS ? &metrics_rows[index - 2].family : NULL;
-}
-
 /* If a key is absent, the state is unknown, and no sample is written. The key of the refusals is an
  * exception: if this key is absent, nothing is refused, and all its samples are 0. */
 static void metrics_write_states(struct openmetrics *om, const struct metrics_row *row,

@@ -11,7 +11,4 @@
  * answer. */
 void metrics_write(struct openmetrics *om, const json_t *sets);
 
-/* Returns the family with this index, for its name and help, or NULL after the last one. */
-const struct openmetrics_family *metrics_family(unsigned index);
-
 #endif

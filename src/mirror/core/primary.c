@@ -67,7 +67,7 @@ mirror_mask primary_lost(const struct primary *p)
 	return lost;
 }
 
-bool primary_all_equal(const struct primary *p)
+static bool primary_all_equal(const struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (primary_in_s(p, i) &&

@@ -324,9 +324,6 @@ void primary_on_quiesced(struct primary *p, bool clean);
 mirror_mask primary_must_have(const struct primary *p);
 /* Returns the other members to which each flush is sent. */
 mirror_mask primary_sends_to(const struct primary *p);
-/* Returns the members that do not get the present flushes: the caller sets bits in the bitmap of
- * each (W3). */
-mirror_mask primary_absent(const struct primary *p);
 /* Returns the members that count for min_copies: S of the committed record, and S of each swap
  * without an answer, because such a swap may have happened. All of them are in primary_must_have()
  * as well. */

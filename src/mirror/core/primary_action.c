@@ -128,12 +128,6 @@ mirror_mask primary_sends_to(const struct primary *p)
 	return mask;
 }
 
-mirror_mask primary_absent(const struct primary *p)
-{
-	return (mirror_mask)(mirror_config_members(&p->rec.config) & ~primary_sends_to(p) &
-			     ~MIRROR_BIT(p->slot));
-}
-
 mirror_mask primary_counts(const struct primary *p)
 {
 	return (mirror_mask)(p->rec.view.insync | p->unknown);

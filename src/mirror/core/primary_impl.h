@@ -67,7 +67,6 @@ static inline const char *primary_name(const struct primary *p, unsigned slot)
 
 /* Returns the members of S that a swap has to exclude. */
 mirror_mask primary_lost(const struct primary *p);
-bool primary_all_equal(const struct primary *p);
 
 void primary_set_state(struct primary *p, enum primary_state state, const char *event);
 void primary_pend(struct primary *p, enum primary_action_type type);

@@ -3,14 +3,6 @@
 
 #include <stdlib.h>
 
-bool ranges_are_inside(const struct mirror_range *v, uint32_t n, uint64_t size)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (v[i].offset > size || v[i].len > size - v[i].offset)
-			return false;
-	return true;
-}
-
 uint32_t ranges_clip(struct mirror_range *v, uint32_t n, uint64_t size)
 {
 	uint32_t left = 0;
@@ -119,13 +111,4 @@ bool ranges_overlap(const struct mirror_range *a, uint32_t an, const struct mirr
 			return true;
 	}
 	return false;
-}
-
-uint64_t ranges_sum(const struct mirror_range *v, uint32_t n)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		sum += v[i].len;
-	return sum;
 }

@@ -12,9 +12,6 @@
 
 #include "mirror/core/types.h"
 
-/* Returns true if every range ends at or before `size`, without overflow. An empty range may begin
- * at size. */
-bool ranges_are_inside(const struct mirror_range *v, uint32_t n, uint64_t size);
 /* Cut off the parts of ranges beyond size. Returns the number of ranges left. */
 uint32_t ranges_clip(struct mirror_range *v, uint32_t n, uint64_t size);
 /* Sort and merge the ranges, exact to the byte. Returns the number of ranges left. */
@@ -27,7 +24,5 @@ uint32_t ranges_coarsen(struct mirror_range *v, uint32_t n, uint32_t max, uint64
 /* Returns true if two normal lists have a byte in common. */
 bool ranges_overlap(const struct mirror_range *a, uint32_t an, const struct mirror_range *b,
 		    uint32_t bn);
-/* Returns the sum of the lengths of a normal list. */
-uint64_t ranges_sum(const struct mirror_range *v, uint32_t n);
 
 #endif
