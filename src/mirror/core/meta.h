@@ -289,8 +289,9 @@ int meta_hot_retire(struct meta *m);
 /*
  * Begin the bitmap of a member, durably. base: the epoch of the member's copy. now: the current
  * epoch. bits (words of 64 blocks): every block that the member lacks; NULL: none, because the
- * member was in-sync until now. The bits become durable before the bitmap counts. Call this before
- * the swap that excludes the member, so that no restart can lose the changes after the swap.
+ * member was in-sync until now. The bits become durable before the bitmap counts. If a swap
+ * excludes the member, call this before the swap, so that no restart can lose the changes after the
+ * swap.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now, const uint64_t *bits);
