@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the Debian packages of a copy of this tree, or of a source archive, and checks them with lintian, which may
-# report
-# no error, and no warning without an explanation in contrib/debian. Writes an SPDX list of the linked libraries, too.
+# Builds the Debian packages of a copy of this tree, or of a source archive, and checks them with lintian: no error is
+# permitted, and no warning without an explanation in contrib/debian. Also writes an SPDX list of the linked libraries.
 # usage: package.sh BUILD_DIR [ARCHIVE]       puts the packages into BUILD_DIR
 set -euo pipefail
 out=$(mkdir -p "${1:?usage: package.sh BUILD_DIR [ARCHIVE]}" && realpath "$1")

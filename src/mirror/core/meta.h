@@ -12,7 +12,7 @@
  * Owners: superblock, promise and history belong to the daemon. Members (with the base of the
  * bitmaps), hot slots and bitmaps belong to the library while it holds the copy, else to the
  * daemon; a new owner calls meta_reload(). Primaries write the ring over the network. Only one
- * thread at a time may use a struct meta. Only meta_load() and bitmap passes allocate.
+ * thread at a time may use a struct meta. Only meta_load() and meta_reload() allocate.
  *
  * W8: damaged metadata never count as clean. A block with a wrong checksum sets a bit in
  * meta.damage, unless the block is provably the rest of a write that was never answered

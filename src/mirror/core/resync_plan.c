@@ -141,8 +141,8 @@ enum resync_verdict resync_plan(const struct resync_facts *f, char *text, size_t
 	if (known == PLAN_UNKNOWN && !f->is_discarded)
 		return resync_plan_because(
 			why, RESYNC_PLAN_SPLIT,
-			"it holds flushes of epoch %llu (%llx), which the register does not have: "
-			"decide which copy is discarded (rpmirror resolve)",
+			"it holds flushes of epoch %llu (%llx), unknown to the register: "
+			"choose the copy to discard (rpmirror resolve)",
 			(unsigned long long)f->epoch.number, (unsigned long long)f->epoch.nonce);
 	if (known == PLAN_FORGOTTEN)
 		return resync_plan_because(

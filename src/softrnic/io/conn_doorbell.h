@@ -43,8 +43,8 @@ void conn_poll_for_wait(struct conn *c);
 /* Sends the deferred Ack, if there is one, because the program arms a CQ without completions, or
  * waits. The caller holds the lock. */
 void conn_ack_in_vain(struct conn *c);
-/* Does the same. Called without the lock; if another thread holds the lock, that thread sends the
- * Ack. */
+/* Does the same for a caller that does not hold the lock. If another thread holds the lock, that
+ * thread sends the Ack, and the Ack does not count as deferred in vain. */
 void conn_ack_in_vain_soon(struct conn *c);
 /* Does the program poll its memory, and does the link gather sends, so that an Ack may be deferred?
  * The caller holds the lock. */

