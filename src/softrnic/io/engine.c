@@ -93,7 +93,10 @@ static void engine_loop_in_child(struct eng_loop *l)
 		list_del(it);
 		src->forked(src);
 	}
-	list_init(&l->to_free);
+	/* The parent frees these sources. Freeing the copies could end the parent's connections, so
+	 * they stay allocated, and the list keeps them reachable for a search for leaks. */
+	while ((it = list_pop(&l->to_free)))
+		list_add_tail(&l->of_parent, it);
 	list_init(&l->tasks);
 	l->num_tasks = 0;
 }

@@ -88,6 +88,7 @@ struct eng_loop {
 	size_t num_slots;
 	uint32_t slot_generation;
 	struct list sources, to_free, tasks, runners;
+	struct list of_parent; /* in a forked child: copies of sources that the parent frees */
 	unsigned num_tasks;
 	struct eng_runner *leader;
 	unsigned index; /* index of this loop in eng.loop */

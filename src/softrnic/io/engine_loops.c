@@ -17,6 +17,7 @@ static struct eng_loop first = {
 	.poller = {.epfd = -1, .wakefd = -1},
 	.sources = LIST_INIT(first.sources),
 	.to_free = LIST_INIT(first.to_free),
+	.of_parent = LIST_INIT(first.of_parent),
 	.tasks = LIST_INIT(first.tasks),
 	.runners = LIST_INIT(first.runners),
 };
@@ -118,6 +119,7 @@ static struct eng_loop *loop_new(unsigned index)
 	l->poller = (struct poller){.epfd = -1, .wakefd = -1};
 	list_init(&l->sources);
 	list_init(&l->to_free);
+	list_init(&l->of_parent);
 	list_init(&l->tasks);
 	list_init(&l->runners);
 	return l;
