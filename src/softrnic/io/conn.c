@@ -297,8 +297,7 @@ void conn_again(struct conn *c)
 
 void conn_wait_change(struct conn *c, uint64_t deadline)
 {
-	struct timespec ts = {.tv_sec = (time_t)(deadline / NSEC_PER_SEC),
-			      .tv_nsec = (long)(deadline % NSEC_PER_SEC)};
+	struct timespec ts = clock_timespec(deadline);
 	unsigned seen;
 	int ret = 0;
 

@@ -119,15 +119,22 @@ void conn_ack_in_vain(struct conn *c)
 	conn_ring(c);
 }
 
-void conn_ack_in_vain_soon(struct conn *c)
+/* Take the lock to send deferred requests. Returns false if another thread holds the lock: that
+ * thread then sends them. */
+static bool conn_enter_to_ring(struct conn *c)
 {
-	if (!conn_ack_waits(c))
-		return;
 	if (!conn_try_enter(c)) {
 		conn_want(c, CONN_RING);
-		return;
+		return false;
 	}
 	policy_looked(&c->policy.send);
+	return true;
+}
+
+void conn_ack_in_vain_soon(struct conn *c)
+{
+	if (!conn_ack_waits(c) || !conn_enter_to_ring(c))
+		return;
 	conn_ack_in_vain(c);
 	conn_leave(c);
 }
@@ -197,13 +204,8 @@ void conn_ring(struct conn *c)
 
 void conn_ring_soon(struct conn *c)
 {
-	if (!conn_doorbell_since(c))
+	if (!conn_doorbell_since(c) || !conn_enter_to_ring(c))
 		return;
-	if (!conn_try_enter(c)) {
-		conn_want(c, CONN_RING);
-		return;
-	}
-	policy_looked(&c->policy.send);
 	conn_ring(c);
 	conn_leave(c);
 }

@@ -23,14 +23,6 @@
 #define WORKERS_MAX    256u
 #define WORKER_IDLE_NS (5 * NSEC_PER_SEC)
 
-static struct timespec guard_time(uint64_t ns)
-{
-	uint64_t at = clock_now_ns() + ns;
-
-	return (struct timespec){.tv_sec = (time_t)(at / NSEC_PER_SEC),
-				 .tv_nsec = (long)(at % NSEC_PER_SEC)};
-}
-
 /* --- workers: called with eng.lock ---------------------------------------------------------- */
 
 static bool worker_is_missing(void)
@@ -366,7 +358,7 @@ static bool guard_wait(const struct timespec *until)
 
 static void *guard_main(void *arg)
 {
-	struct timespec next = guard_time(LOOK_NS);
+	struct timespec next = clock_timespec(clock_now_ns() + LOOK_NS);
 	uint64_t look_at = 0;
 	unsigned quiet = 0;
 	bool sleeps;
@@ -375,7 +367,7 @@ static void *guard_main(void *arg)
 		if (clock_now_ns() >= look_at) {
 			quiet = guard_look() ? 0 : quiet + 1;
 			look_at = clock_now_ns() + LOOK_NS;
-			next = guard_time(LOOK_NS);
+			next = clock_timespec(clock_now_ns() + LOOK_NS);
 		}
 		pthread_mutex_lock(&eng.lock);
 		workers_start();

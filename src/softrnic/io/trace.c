@@ -49,14 +49,6 @@ static struct {
 static uint8_t packet_buf[FRONT + PIECE_MAX + PCAPNG_TAIL_MAX]; /* guarded by the lock */
 static uint8_t *const payload = packet_buf + FRONT;
 
-static uint64_t trace_realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* Write a packet whose bytes are in the buffer. The end of the block may overwrite later bytes of
  * the buffer. */
 static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *comment)
@@ -64,7 +56,7 @@ static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *com
 	uint64_t snaplen = config_get()->trace_snaplen;
 	uint8_t *block = ip - PCAPNG_HEAD;
 	struct pcapng_packet packet = {
-		.time_ns = trace_realtime_ns(),
+		.time_ns = clock_read_ns(CLOCK_REALTIME),
 		.captured = (uint32_t)(snaplen && len > snaplen ? snaplen : len),
 		.original = (uint32_t)len,
 		.outbound = outbound,
@@ -189,7 +181,7 @@ struct trace *trace_new(const struct link_addr *us, const struct link_addr *peer
 	list_init(&t->link);
 	t->initiator = initiator;
 	t->bytes = payload;
-	flow_init(&t->flow, trace_realtime_ns());
+	flow_init(&t->flow, clock_read_ns(CLOCK_REALTIME));
 	trace_ends(&t->flow, us, peer);
 	pthread_mutex_lock(&tracer.lock);
 	begun = trace_begin(t);

@@ -180,8 +180,7 @@ void pool_unlock(void)
 /* Returns false if the time limit passed and the worker was not called. */
 static bool worker_wait(struct worker *w, uint64_t until_ns)
 {
-	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-				 .tv_nsec = (long)(until_ns % NSEC_PER_SEC)};
+	struct timespec until = clock_timespec(until_ns);
 	int r;
 
 	do

@@ -78,14 +78,15 @@ static void vud_send(struct vud *v)
 {
 	int n;
 
-	do {
+	for (;;) {
 		/* memory that can stall is loaded before the port's send lock is taken */
 		if (vud_can_stall(v))
 			ud_qp_stage(v->qp);
 		n = ud_port_send(v->port, &v->end, vud_gather, v);
-		if (n > 0)
-			ud_qp_sent(v->qp, n);
-	} while (n > 0);
+		if (n <= 0)
+			return;
+		ud_qp_sent(v->qp, n);
+	}
 }
 
 static void vud_send_now(struct vud *v)
