@@ -16,6 +16,8 @@ void ext_fill_range(struct sq_wr *slot, const struct ibv_send_wr *wr)
 
 bool ext_build_request(struct qp *qp, struct sq_wr *wr, const void *bytes, int len)
 {
+	if (!hello_names(qp, wr->op)) /* posted before the peer's HELLO */
+		return tx_wr_failed(qp, wr, IBV_WC_REM_INV_REQ_ERR, EOPNOTSUPP);
 	return tx_build_request(qp, wr, RDMAP_EXT_REQ, bytes, len);
 }
 

@@ -399,6 +399,11 @@ bool hello_build(struct qp *qp);
 bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
 /* Must be called when other messages of the start-up become due or awaited. */
 void hello_update(struct qp *qp);
+/* Does the peer's HELLO name the operation, or does the operation need no HELLO? */
+static inline bool hello_names(const struct qp *qp, const struct qp_op *op)
+{
+	return !(op->cap & ~qp->hello.caps);
+}
 bool origin_is_due(const struct qp *qp);
 bool origin_build(struct qp *qp);
 void origin_fini(struct qp *qp);

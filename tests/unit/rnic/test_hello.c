@@ -127,15 +127,35 @@ static void what_the_peer_does_not_name_cannot_be_posted(void **state)
 	bench_close(&t);
 }
 
-static void before_the_hello_no_kind_can_be_posted(void **state)
+static void a_request_posted_before_the_hello_waits_for_it(void **state)
 {
 	open_strangers();
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), EINVAL);
-	assert_int_equal(post_atomic_write(t.a), EINVAL);
-	/* Now both ends know the other's capabilities. */
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0);
-	pair_run(&t.p);
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), 0);
+	assert_int_equal(post_atomic_write(t.a), 0);
+	end_send_all(t.a);
+	assert_int_equal(t.a->wire_len, HELLO_FPDU);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 4, IBV_WC_SUCCESS);
+	assert_memory_equal(t.mb, "12345678", 8);
+	bench_close(&t);
+}
+
+static void a_request_posted_before_a_hello_that_does_not_name_it_fails(void **state)
+{
+	struct ext_hello peer = usual();
+
+	peer.kinds = EXT_BIT(EXT_FLUSH);
+	open_strangers();
+	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), 0);
+	assert_int_equal(post_atomic_write(t.a), 0);
+	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 64, true), 0);
+	say(t.a, &peer);
+	end_send_all(t.a);
+	assert_true(qp_is_failed(t.a->qp));
+	expect_wc(&t.a->scq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(&t.a->scq, 4, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 	bench_close(&t);
 }
 
@@ -317,7 +337,8 @@ int main(void)
 		cmocka_unit_test(it_is_the_first_message_each_way_and_nothing_overtakes_it),
 		cmocka_unit_test(each_end_learns_what_the_other_states),
 		cmocka_unit_test(what_the_peer_does_not_name_cannot_be_posted),
-		cmocka_unit_test(before_the_hello_no_kind_can_be_posted),
+		cmocka_unit_test(a_request_posted_before_the_hello_waits_for_it),
+		cmocka_unit_test(a_request_posted_before_a_hello_that_does_not_name_it_fails),
 		cmocka_unit_test(a_later_minor_version_is_understood),
 		cmocka_unit_test(no_fpdu_is_larger_than_the_peer_takes),
 		cmocka_unit_test(anything_else_first_is_refused),
