@@ -115,6 +115,9 @@ static int launcher_set_defaults(const char *names)
 {
 	static const char *const defaults[][2] = {
 		{"SOFTRNIC_IDENTITY", "roce"},
+		{"SOFTRNIC_LOG", "warning"},
+		/* programs for hardware often wait only half a second for their peer */
+		{"SOFTRNIC_RETRY_MS", "5000"},
 		{"SOFTRNIC_REFUSED_MS", "1000"},
 		{"SOFTRNIC_CONNECT_MS", "60000"},
 		/* NCCL: use index 0 instead of reading the list of GIDs in /sys */

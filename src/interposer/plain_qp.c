@@ -59,7 +59,8 @@ void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask)
 	else if (err == EINVAL && mask & IBV_QP_AV && !attr->ah_attr.is_global)
 		plain_qp_explain_once(&no_gid, "the peer is named by its LID alone, which Ethernet "
 					       "does not have: use the program's option for a GID "
-					       "index (ibv_rc_pingpong -g 0)");
+					       "index (ibv_rc_pingpong -g 0), with the index of "
+					       "a row that is not empty");
 }
 
 /* A queue pair that has already ended with its id is not accessed here. */

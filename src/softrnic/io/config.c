@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -165,11 +166,11 @@ static bool config_is_roce(void)
 {
 	const char *s = getenv("SOFTRNIC_IDENTITY");
 
-	if (!s || !*s || !strcmp(s, "iwarp"))
+	if (!s || !*s || !strcasecmp(s, "iwarp"))
 		return false;
-	if (strcmp(s, "roce") != 0)
+	if (strcasecmp(s, "roce") != 0)
 		LOG_WARNING("SOFTRNIC_IDENTITY=%s ignored: expected roce or iwarp", s);
-	return !strcmp(s, "roce");
+	return !strcasecmp(s, "roce");
 }
 
 static const char *config_gids(void)

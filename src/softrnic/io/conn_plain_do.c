@@ -140,10 +140,11 @@ static void plain_log_reject(const struct conn *c)
 	if (meet_data_decode(remote->pdata, remote->pdata_len, &data, &why))
 		return;
 	if (data.reason == MEET_NOT_PEER)
-		LOG_NOTICE_LIMITED("queue pair 0x%06x: its peer 0x%06x expects another queue pair: "
-				   "are the numbers or the GIDs exchanged correctly, and are both "
-				   "of the same type (RC, UC)?",
-				   ends->own.qpn, ends->peer.qpn);
+		LOG_WARNING_LIMITED(
+			"queue pair 0x%06x: its peer 0x%06x expects another queue pair: "
+			"are the numbers or the GIDs exchanged correctly, and are both "
+			"of the same type (RC, UC)?",
+			ends->own.qpn, ends->peer.qpn);
 	else
 		LOG_INFO("queue pair 0x%06x: its peer 0x%06x rejects the dial: %s", ends->own.qpn,
 			 ends->peer.qpn, meet_reason_str(data.reason));
@@ -266,12 +267,13 @@ static void plain_reject(struct conn *c, const struct meeting_reject *r)
 	const struct meet_data *data = &r->inbound->data;
 
 	if (r->reason == MEET_NOT_PEER && data->uc != m->ends.uc)
-		LOG_NOTICE_LIMITED("queue pair 0x%06x is %s, but is dialed by 0x%06x, which is %s: "
-				   "make both of the same type",
-				   c->plain->place.qpn, plain_type_str(m->ends.uc), data->from.qpn,
-				   plain_type_str(data->uc));
+		LOG_WARNING_LIMITED(
+			"queue pair 0x%06x is %s, but is dialed by 0x%06x, which is %s: "
+			"make both of the same type",
+			c->plain->place.qpn, plain_type_str(m->ends.uc), data->from.qpn,
+			plain_type_str(data->uc));
 	else if (r->reason == MEET_NOT_PEER)
-		LOG_NOTICE_LIMITED(
+		LOG_WARNING_LIMITED(
 			"queue pair 0x%06x expects queue pair 0x%06x as its peer, but is "
 			"dialed by 0x%06x, which expects 0x%06x: are the numbers or the "
 			"GIDs exchanged correctly?",
@@ -356,11 +358,25 @@ static void plain_run_dials(struct conn *c)
 	}
 }
 
+static void plain_on_time(struct conn *c)
+{
+	const struct meeting_ends *ends = &c->plain->rtr.ends;
+	struct meeting_todo todo;
+
+	meeting_on_time(&c->plain->meeting, clock_now_ns(), &todo);
+	if (todo.todo & MEETING_DO_FAIL)
+		LOG_WARNING_LIMITED("queue pair 0x%06x: no connection with its peer 0x%06x within "
+				    "the retry time (SOFTRNIC_RETRY_MS): is the peer's program "
+				    "running, has it moved its queue pair to RTR, and is the port "
+				    "%u open?",
+				    ends->own.qpn, ends->peer.qpn, ends->peer.qpn >> 8);
+	conn_plain_do(c, &todo);
+}
+
 void conn_plain_run(struct conn *c)
 {
 	struct conn_plain *p = c->plain;
 	unsigned news = p->news;
-	struct meeting_todo todo;
 
 	p->news = 0;
 	plain_run_stream(c, news);
@@ -368,8 +384,7 @@ void conn_plain_run(struct conn *c)
 		return;
 	plain_run_dials(c);
 	if (clock_now_ns() >= p->deadline) {
-		meeting_on_time(&p->meeting, clock_now_ns(), &todo);
-		conn_plain_do(c, &todo);
+		plain_on_time(c);
 		if (plain_is_alone(p))
 			conn_plain_on_post(c);
 	}

@@ -132,9 +132,9 @@ static bool port_on_request(void *owner, struct conn *carrier)
 		return false;
 	}
 	if (!port_is_from(carrier, &data)) {
-		LOG_NOTICE_LIMITED("a dial for queue pair 0x%06x comes from another address than "
-				   "its GID: it is rejected (see SOFTRNIC_QP_ANY_SOURCE)",
-				   data.to.qpn);
+		LOG_WARNING_LIMITED("a dial for queue pair 0x%06x comes from another address than "
+				    "its GID: it is rejected (see SOFTRNIC_QP_ANY_SOURCE)",
+				    data.to.qpn);
 		port_refuse(carrier, &data, MEET_NOT_PEER);
 		return false;
 	}
@@ -244,14 +244,30 @@ static int port_open(struct qp_port *p)
 	return ret;
 }
 
+static void port_log_none(int err)
+{
+	const struct config *conf = config_get();
+
+	if (err == -EADDRINUSE && conf->qp_ports[0])
+		LOG_ERROR_LIMITED("no port for a queue pair: other programs, or %d queue pairs of "
+				  "this one for each port, use SOFTRNIC_QP_PORTS=%u-%u",
+				  QP_PORT_QPS, conf->qp_ports[0], conf->qp_ports[1]);
+	else if (err == -EADDRNOTAVAIL && conf->qp_address.family != LINK_NONE)
+		LOG_ERROR_LIMITED("no port for a queue pair: SOFTRNIC_GIDS=%s is no address of "
+				  "this host",
+				  conf->gids);
+	else
+		LOG_ERROR_LIMITED("no port for a queue pair: %s (SOFTRNIC_QP_PORTS, ulimit -n)",
+				  strerror(-err));
+}
+
 static int port_new(void)
 {
 	struct qp_port *p = calloc(1, sizeof(*p));
 	int ret = p ? port_open(p) : -ENOMEM;
 
 	if (ret) {
-		LOG_ERROR_LIMITED("no port for queue pairs: %s (SOFTRNIC_QP_PORTS, ulimit -n)",
-				  strerror(-ret));
+		port_log_none(ret);
 		free(p);
 		return ret;
 	}

@@ -148,13 +148,17 @@ int softrnic_query_device_ex(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *in,
 			     struct ibv_device_attr_ex *attr)
 {
+	int ret;
+
 	if (in && in->comp_mask)
 		return EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	attr->completion_timestamp_mask = UINT64_MAX;
 	attr->hca_core_clock = 1000000; /* in kHz; the unit of time stamps is 1 ns */
 	attr->phys_port_cnt_ex = 1;
-	return softrnic_query_device(context, &attr->orig_attr);
+	ret = softrnic_query_device(context, &attr->orig_attr);
+	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;
+	return ret;
 }
 
 int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
@@ -171,6 +175,7 @@ int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_po
 		.port_cap_flags =
 			IBV_PORT_CM_SUP | (roce ? IBV_PORT_IP_BASED_GIDS : IBV_PORT_REINIT_SUP),
 		.max_msg_sz = UINT32_MAX,
+		.max_vl_num = 1, /* only VL0 */
 		.pkey_tbl_len = 1,
 		.active_width = 2,
 		.active_speed = 2,

@@ -130,10 +130,24 @@ int gids_find(const union ibv_gid *gid)
 
 int gids_route(const struct ibv_global_route *grh, struct gid_row *own, struct link_addr *peer)
 {
-	if (gids_get(grh->sgid_index, own))
+	int ret;
+
+	if (gids_get(grh->sgid_index, own)) {
+		LOG_WARNING_LIMITED("row %u of the GID table is empty: use the index of another "
+				    "row (ibv_devinfo -v)",
+				    grh->sgid_index);
 		return EINVAL;
+	}
 	*peer = gid_to_addr(&grh->dgid, own->ifindex);
-	return -link_route(&own->addr, peer, NULL);
+	ret = link_route(&own->addr, peer, NULL);
+	if (ret && own->addr.family != peer->family)
+		LOG_WARNING_LIMITED("GID index %u and the peer's GID are not both of IPv4 or both "
+				    "of IPv6: use the index of another row (ibv_devinfo -v)",
+				    grh->sgid_index);
+	else if (ret)
+		LOG_WARNING_LIMITED("no route from GID index %u to the peer's GID: %s",
+				    grh->sgid_index, strerror(-ret));
+	return -ret;
 }
 
 void gids_atfork_prepare(void)
