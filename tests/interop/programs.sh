@@ -18,7 +18,7 @@
 # (-I), a shared receive queue, and all sizes (-a).
 rows() {
 	local test
-	printf 'ibv_rc_pingpong -g 0%s\n' '' ' -e' ' -c -s 1' ' -e -c -s 1048576 -n 1000' ' -s 1048576 -n 10000' ' -o' ' -t' ' -N'
+	printf 'ibv_rc_pingpong -g 0%s\n' '' ' -e' ' -c -s 1' ' -e -c -s 1048576 -n 1000' ' -s 1048576 -n 1000' ' -o' ' -t' ' -N'
 	printf 'ibv_srq_pingpong -g 0%s\n' '' ' -e'
 	printf 'ibv_ud_pingpong -g 0%s\n' '' ' -e'
 	printf 'ib_send_%s -c UD\n' lat 'bw -n 20'
@@ -28,8 +28,7 @@ rows() {
 		printf "ib_${test}_%s\n" lat 'lat -D 2' bw 'bw -q 8' 'bw -b' 'bw -D 2'
 	done
 	printf 'ib_%s -e\n' {send,read,atomic}_{lat,bw}
-	printf 'ib_%s -a\n' {send,write,read}_bw
-	printf 'ib_%s -a -n 100\n' {send,write,read}_lat
+	printf 'ib_%s -a -n 100\n' {send,write,read}_{bw,lat}
 	printf 'ib_%s -I 64 -s 64\n' {send,write}_{lat,bw}
 	printf 'ib_send_%s --use-srq\n' lat 'bw -q 8'
 	printf 'ib_atomic_bw -A CMP_AND_SWAP\n'
