@@ -79,6 +79,49 @@ test_xrc() {
 	refused xserver 'rdma_create_ep: Protocol not supported' rdma_xserver -c x
 }
 
+# perftest_refuses PROGRAM TYPE TEXT: both ends must report that they have no queue pairs of this
+# type, and end. The server ends when the client has connected.
+perftest_refuses() {
+	local port status=0
+	port=$(free_port)
+	behind server "$1" -F -c "$2" -p "$port"
+	server=$!
+	for _ in {1..200}; do
+		if is_listening "$port" || ! kill -0 $server 2>/dev/null; then break; fi
+		sleep 0.05
+	done
+	refused client "$3" "$1" -F -c "$2" -p "$port" 127.0.0.1
+	wait $server || status=$?
+	[ $status -eq 1 ] || fail "server: status $status"
+	said server "$3"
+}
+
+# The types of queue pairs that perftest supports on other devices. It refuses some combinations of
+# a program and a type on every device; then the server ends before it listens.
+test_types_of_perftest() {
+	need ib_write_bw ib_send_bw
+	local files=/tmp/xrc_domain_ # perftest makes these files, and does not remove them
+	rm -f ${files}server ${files}client 2>/dev/null || : # those of another user remain
+	perftest_refuses ib_write_bw XRC "Couldn't create XRC resources"
+	perftest_refuses ib_send_bw XRC "Couldn't create XRC resources"
+	rm -f ${files}server ${files}client 2>/dev/null || :
+	perftest_refuses ib_write_bw DC 'Unable to create QP'
+	perftest_refuses ib_send_bw DC 'Unable to create QP'
+	perftest_refuses ib_write_bw SRD 'SRD connection only possible in SEND/READ verbs'
+	perftest_refuses ib_send_bw SRD 'Unable to create QP'
+}
+
+test_raw_ethernet() {
+	need raw_ethernet_bw raw_ethernet_lat
+	local program end
+	for program in raw_ethernet_bw raw_ethernet_lat; do
+		for end in server client; do
+			refused $program-$end 'Unable to create QP' \
+				$program --$end -B 02:00:00:00:00:01 -E 02:00:00:00:00:02
+		done
+	done
+}
+
 test_rsockets() {
 	need rstream
 	refused rstream 'rsocket.*: Protocol not supported' rstream -s 127.0.0.1
