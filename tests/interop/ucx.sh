@@ -26,11 +26,11 @@ operation() {
 }
 
 # protocol TRANSPORTS OPTION...: runs UCX's protocols, which choose among the transports, and
-# connect RC queue pairs by datagrams.
+# connect RC queue pairs by datagrams. devices are UCX's devices, softrnic0:1 alone by default.
 protocol() {
 	local port
 	port=$(free_port)
-	export UCX_TLS=$1 UCX_NET_DEVICES=softrnic0:1
+	export UCX_TLS=$1 UCX_NET_DEVICES=${devices:-softrnic0:1}
 	shift
 	serve server "$port" ucx_perftest -p "$port"
 	client client ucx_perftest -p "$port" -t "$@" -n 300 -w 20 127.0.0.1
@@ -46,6 +46,28 @@ test_protocols() {
 	protocol rc_v,self tag_bw -s 65536
 	protocol ud_v,self tag_lat -s 8
 	protocol ud_v,self tag_bw -s 65536
+}
+
+# sent_over NAME TRANSPORT: UCX reported this transport as the only one for the data of its endpoint.
+sent_over() { said "$1" "ep_cfg\[0\]: [a-z]+\($2/softrnic0:1\)"; }
+
+# UCX's name rc_v includes ud_verbs as the auxiliary transport, so that UCX ignores the one that is given in addition.
+test_auxiliary_transports() {
+	need ucx_perftest
+	local port tls devices=softrnic0:1,lo # tcp uses lo
+	export UCX_LOG_LEVEL=info
+	for tls in rc_v,tcp:aux rc_v,self,sm:aux rc_verbs,ud_verbs:aux; do
+		protocol $tls tag_bw -s 65536
+		sent_over client rc_verbs
+		sent_over server rc_verbs
+	done
+	# UCX's name rc_verbs does not include it, and tcp does not suffice.
+	export UCX_TLS=rc_verbs,tcp:aux UCX_NET_DEVICES=$devices
+	port=$(free_port)
+	serve server "$port" ucx_perftest -p "$port"
+	refused client 'no auxiliary transport' ucx_perftest -p "$port" -t tag_bw -n 300 -w 20 127.0.0.1
+	said client 'Destination is unreachable'
+	! wait "$server" || fail "the server succeeded"
 }
 
 # Open MPI uses UCX only for devices in its list, unless a setting permits any device.
