@@ -67,7 +67,7 @@ dev 1 "there is no argument '4'" mutate all 2 3 4
 for word in races mirror-sim mirror-model; do
 	dev 1 "there is no argument '5'" soak $word 5
 done
-for word in mirror-kills mirror-calls mirror-failovers mirror-reconnects mirror-deaths mirror-histories; do
+for word in resets mirror-kills mirror-calls mirror-failovers mirror-reconnects mirror-deaths mirror-histories; do
 	dev 1 "the count of $word is a number, at least 1, and not 'many'" soak $word many
 done
 dev 1 "SEED is a number, at least 0, and not 'x'" soak mirror-kills 5 x
