@@ -132,6 +132,17 @@ behind() {
 	started+=($!)
 }
 
+# await_listener PORT: waits until $server listens on the port. Fails if it ends first, or takes too
+# long.
+await_listener() {
+	for _ in {1..200}; do
+		! is_listening "$1" || return 0
+		kill -0 "$server" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
 # serve NAME PORT PROGRAM ...: runs the program in the background, and waits until it listens.
 # $server is its process.
 serve() {
@@ -139,12 +150,7 @@ serve() {
 	shift 2
 	behind "$name" "$@"
 	server=$!
-	for _ in {1..200}; do
-		! is_listening "$port" || return 0
-		kill -0 "$server" 2>/dev/null || fail "$name ended before it listened"
-		sleep 0.05
-	done
-	fail "$name does not listen on port $port"
+	await_listener "$port" || fail "$name ended before it listened on port $port, or does not listen"
 }
 
 # client NAME PROGRAM ...: runs the program, which must succeed.

@@ -18,7 +18,7 @@
 # (-I), a shared receive queue, and all sizes (-a).
 rows() {
 	local test
-	printf 'ibv_rc_pingpong -g 0%s\n' '' ' -e' ' -c -s 1' ' -e -c -s 1048576 -n 1000' ' -s 1048576 -n 1000' ' -o' ' -t' ' -N'
+	printf 'ibv_rc_pingpong -g 0%s\n' '' ' -e' ' -c -s 1' ' -e -c -s 1048576 -n 1000' ' -s 1048576 -n 10000' ' -o' ' -t' ' -N'
 	printf 'ibv_srq_pingpong -g 0%s\n' '' ' -e'
 	printf 'ibv_ud_pingpong -g 0%s\n' '' ' -e'
 	printf 'ib_send_%s -c UD\n' lat 'bw -n 20'

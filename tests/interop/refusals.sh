@@ -86,10 +86,7 @@ perftest_refuses() {
 	port=$(free_port)
 	behind server "$1" -F -c "$2" -p "$port"
 	server=$!
-	for _ in {1..200}; do
-		if is_listening "$port" || ! kill -0 $server 2>/dev/null; then break; fi
-		sleep 0.05
-	done
+	await_listener "$port" || : # the server may have ended
 	refused client "$3" "$1" -F -c "$2" -p "$port" 127.0.0.1
 	wait $server || status=$?
 	[ $status -eq 1 ] || fail "server: status $status"

@@ -63,16 +63,16 @@ check_judges() {
 	! (check_consent "$1" 2>/dev/null) || die "$1: no consent between two softrnics"
 }
 
-# check_capture CAPTURE OPCODE...: makes all checks of a capture between softrnic and siw. A capture
-# that fails gets a name which no later run removes.
+# check_capture CAPTURE OPCODE...: makes all checks of a capture between softrnic and siw. If a check
+# ends the script, a copy of the capture remains, whose name no later run removes.
 check_capture() {
-	(
-		check_decodes "$1"
-		check_opcodes "$@"
-		check_consent "$1"
-	) && return
-	cp "$1" "$1.$(date +%s)"
-	die "$1: wrong; a copy is kept beside it"
+	local copy
+	copy=$1.$(date +%s)
+	cp "$1" "$copy"
+	check_decodes "$1"
+	check_opcodes "$@"
+	check_consent "$1"
+	rm "$copy"
 }
 
 # vm_interop PAIRS: runs the pairs.

@@ -165,12 +165,14 @@ static void config_read_shm(void)
 static bool config_is_roce(void)
 {
 	const char *s = getenv("SOFTRNIC_IDENTITY");
+	bool is_roce;
 
 	if (!s || !*s || !strcasecmp(s, "iwarp"))
 		return false;
-	if (strcasecmp(s, "roce") != 0)
+	is_roce = !strcasecmp(s, "roce");
+	if (!is_roce)
 		LOG_WARNING("SOFTRNIC_IDENTITY=%s ignored: expected roce or iwarp", s);
-	return !strcasecmp(s, "roce");
+	return is_roce;
 }
 
 static const char *config_gids(void)

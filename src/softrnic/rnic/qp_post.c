@@ -35,9 +35,9 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 }
 
 /* Is it known that the peer cannot execute this operation? In most cases this is known only while
- * the connection exists, and the kinds of the extensions only after the peer's HELLO: a request that
- * is posted earlier waits, and ext_build_request() checks it. Exception: a request on an unreliable
- * QP, because its peer never answers requests. */
+ * the connection exists. Exception: a request on an unreliable QP, because its peer never answers
+ * requests. The peer's HELLO names the operations of the extensions. A request that is posted before
+ * the HELLO has arrived waits, and ext_build_request() checks it. */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (op->is_request && qp->cfg.unreliable)
