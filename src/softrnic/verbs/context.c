@@ -6,27 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/device.h"
-#include "softrnic/verbs/evq.h"
-
-/* Number of undelivered events that are kept. A program may never read its events, so after this
- * number new events replace the oldest ones. */
-#define ASYNC_KEPT 256
 
 struct vcontext {
 	atomic_uint refs;
-	struct evq events;
-	atomic_int queued;
+	struct async_events events;
 	struct verbs_context vctx; /* must be last, because it has no fixed size */
-};
-
-struct async_event {
-	struct evq_node node;
-	struct ibv_async_event ev;
 };
 
 static struct vcontext *context_of(struct ibv_context *context)
@@ -104,14 +91,14 @@ static void context_fill(struct verbs_context *vctx, struct ibv_device *device, 
 int context_new(struct ibv_device *device, struct ibv_context **out)
 {
 	struct vcontext *c = calloc(1, sizeof(*c));
-	int ret = c ? evq_init(&c->events) : -ENOMEM;
+	int ret = c ? async_init(&c->events) : -ENOMEM;
 
 	if (ret) {
 		free(c);
 		return ret;
 	}
 	atomic_init(&c->refs, 1);
-	context_fill(&c->vctx, device, c->events.fd);
+	context_fill(&c->vctx, device, c->events.queue.fd);
 	*out = &c->vctx.context;
 	return 0;
 }
@@ -121,93 +108,50 @@ void context_get(struct ibv_context *context)
 	atomic_fetch_add(&context_of(context)->refs, 1);
 }
 
-/* --- events --------------------------------------------------------------------------------- */
-
-static struct async_event *async_of(struct evq_node *n)
-{
-	return container_of(n, struct async_event, node);
-}
-
-static bool async_match_any(struct evq_node *n, void *arg)
-{
-	return true;
-}
-
-static bool async_match_element(struct evq_node *n, void *arg)
-{
-	return async_of(n)->ev.element.qp == arg;
-}
-
-static bool async_drop(struct vcontext *c, bool (*match)(struct evq_node *, void *), void *arg)
-{
-	struct evq_node *n = evq_steal(&c->events, match, arg);
-
-	if (!n)
-		return false;
-	atomic_fetch_sub(&c->queued, 1);
-	free(async_of(n));
-	return true;
-}
-
 void context_put(struct ibv_context *context)
 {
 	struct vcontext *c = context_of(context);
 
 	if (atomic_fetch_sub(&c->refs, 1) != 1)
 		return;
-	while (async_drop(c, async_match_any, NULL))
-		;
-	evq_fini(&c->events);
+	async_fini(&c->events);
 	pthread_mutex_destroy(&context->mutex);
 	free(c);
 }
 
-void context_async(struct ibv_context *context, enum ibv_event_type type, void *element)
-{
-	struct vcontext *c = context_of(context);
-	struct async_event *e = calloc(1, sizeof(*e));
+/* --- asynchronous events ----------------------------------------------------------------------- */
 
-	if (!e) {
-		LOG_ERROR_LIMITED("out of memory: asynchronous event %d is lost", type);
-		return;
-	}
-	if (atomic_fetch_add(&c->queued, 1) >= ASYNC_KEPT)
-		async_drop(c, async_match_any, NULL);
-	evq_node_init(&e->node);
-	e->ev.event_type = type;
-	e->ev.element.qp = element;
-	evq_push(&c->events, &e->node);
-}
-
-void context_async_cancel(struct ibv_context *context, void *element)
+struct async_events *context_events(struct ibv_context *context)
 {
-	while (async_drop(context_of(context), async_match_element, element))
-		;
+	return &context_of(context)->events;
 }
 
 /* The waiting thread holds a reference to the context, because another thread may close the context
  * meanwhile. */
 int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	struct vcontext *c = context_of(context);
-	struct evq_node *n;
 	int ret;
 
 	context_get(context);
-	ret = evq_pop(&c->events, CLOCK_NEVER, true, &n, NULL);
-	if (!ret) {
-		atomic_fetch_sub(&c->queued, 1);
-		*event = async_of(n)->ev;
-		free(async_of(n));
-	}
+	ret = async_fetch(context_events(context), event);
 	context_put(context);
 	return ret;
 }
 
-/*
- * Acknowledgements need not be counted, because destroying an object drops its undelivered events.
- */
+/* The object exists until its last event is acknowledged, so it names the context. */
+static struct ibv_context *context_of_event(const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return event->element.cq->context;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return event->element.srq->context;
+	default:
+		return event->element.qp->context;
+	}
+}
+
 void softrnic_ack_async_event(struct ibv_async_event *event)
 {
-	LOG_DEBUG("asynchronous event %d acknowledged", event->event_type);
+	async_acknowledge(context_events(context_of_event(event)), event);
 }

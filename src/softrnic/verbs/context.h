@@ -13,14 +13,13 @@
 
 #include <infiniband/verbs.h>
 
+#include "softrnic/verbs/async.h"
+
 /* Make a context of the device. Returns 0 or -errno. */
 int context_new(struct ibv_device *device, struct ibv_context **out);
 void context_get(struct ibv_context *context);
 void context_put(struct ibv_context *context);
 
-/* Queue an event for the readers of this context. If `element` is destroyed before the event is
- * delivered, its owner must cancel the event. */
-void context_async(struct ibv_context *context, enum ibv_event_type type, void *element);
-void context_async_cancel(struct ibv_context *context, void *element);
+struct async_events *context_events(struct ibv_context *context);
 
 #endif

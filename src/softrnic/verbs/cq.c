@@ -68,7 +68,7 @@ static void vcq_notify(struct cq *base)
 
 static void vcq_overrun(struct cq *base)
 {
-	context_async(base->ibv.context, IBV_EVENT_CQ_ERR, &base->ibv);
+	async_raise(context_events(base->ibv.context), IBV_EVENT_CQ_ERR, &base->ibv);
 }
 
 static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void *cq_context,
@@ -180,7 +180,7 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 			pthread_cond_wait(&ibv->cond, &ibv->mutex);
 		pthread_mutex_unlock(&ibv->mutex);
 	}
-	context_async_cancel(ibv->context, ibv);
+	async_finish(context_events(ibv->context), ibv);
 	if (ch)
 		vcq_quit(cq, ch);
 	context_put(ibv->context);

@@ -49,12 +49,17 @@ static void evq_signal(struct evq *q)
 		q->signalled = want;
 }
 
-void evq_push(struct evq *q, struct evq_node *n)
+void evq_push_locked(struct evq *q, struct evq_node *n)
 {
-	pthread_mutex_lock(&q->lock);
 	if (n->count++ == 0)
 		list_add_tail(&q->nodes, &n->link);
 	evq_signal(q);
+}
+
+void evq_push(struct evq *q, struct evq_node *n)
+{
+	pthread_mutex_lock(&q->lock);
+	evq_push_locked(q, n);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -168,17 +173,25 @@ static struct evq_node *evq_find(struct evq *q, bool (*match)(struct evq_node *,
 	return NULL;
 }
 
-struct evq_node *evq_steal(struct evq *q, bool (*match)(struct evq_node *, void *), void *arg)
+struct evq_node *evq_steal_locked(struct evq *q, bool (*match)(struct evq_node *, void *),
+				  void *arg)
 {
-	struct evq_node *n;
+	struct evq_node *n = evq_find(q, match, arg);
 
-	pthread_mutex_lock(&q->lock);
-	n = evq_find(q, match, arg);
 	if (n) {
 		list_del(&n->link);
 		n->count = 0;
 	}
 	evq_signal(q);
+	return n;
+}
+
+struct evq_node *evq_steal(struct evq *q, bool (*match)(struct evq_node *, void *), void *arg)
+{
+	struct evq_node *n;
+
+	pthread_mutex_lock(&q->lock);
+	n = evq_steal_locked(q, match, arg);
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }

@@ -21,7 +21,7 @@ struct evq_node {
 };
 
 struct evq {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* may also guard what the queue's owner keeps about its events */
 	struct list nodes;
 	struct list link; /* link in the list of all queues, for fork() */
 	int fd;
@@ -37,6 +37,8 @@ static inline void evq_node_init(struct evq_node *n)
 	n->count = 0;
 }
 void evq_push(struct evq *q, struct evq_node *n);
+/* Like evq_push(), for a caller that holds the queue's mutex. */
+void evq_push_locked(struct evq *q, struct evq_node *n);
 /*
  * Wait for an event until the deadline. If `interruptible`, a signal ends the wait with EINTR, and
  * with O_NONBLOCK the function fails with EAGAIN instead of waiting. Returns 0, or -1 and sets
@@ -70,6 +72,9 @@ void evq_move(struct evq *from, struct evq *to, bool (*match)(struct evq_node *n
 	      void *arg);
 /* Remove and return the first node for which match() holds, or NULL. */
 struct evq_node *evq_steal(struct evq *q, bool (*match)(struct evq_node *n, void *arg), void *arg);
+/* Like evq_steal(), for a caller that holds the queue's mutex. */
+struct evq_node *evq_steal_locked(struct evq *q, bool (*match)(struct evq_node *n, void *arg),
+				  void *arg);
 
 /* Called around fork(). In the child each descriptor number gets a new, empty queue. */
 void evq_atfork_prepare(void);

@@ -2,6 +2,7 @@
 /* id_qp.c -- creates and destroys the queue pairs of ids. */
 #include <errno.h>
 
+#include "softrnic/verbs/context.h"
 #include "softrnic/verbs/id.h"
 #include "softrnic/verbs/id_qp_num.h"
 #include "softrnic/verbs/qp_ex.h"
@@ -141,10 +142,16 @@ void id_end_qp(struct cmid *id, struct ibv_qp *ibv)
 			      .srq = ibv->srq,
 			      /* a copy, because it is needed after the queue pair is freed */
 			      .qp_num = ibv->qp_num};
+	struct async_events *events = context_events(ibv->context);
+	struct async_stop stop;
+	struct qp *qp = NULL;
 
+	async_stop(events, &stop, ibv);
 	qp_ex_end(ibv);
 	if (!id_is_removed(id)) /* in a forked child inner locks may be held for ever */
-		qp_delete(qp_detach(id->conn, ibv, &id->places));
+		qp = qp_detach(id->conn, ibv, &id->places);
+	async_forget(events, &stop);
+	qp_delete(qp);
 	qp_count_users(&used, -1); /* from here on the user may destroy the CQs and the SRQ */
 	id_qp_num_give(used.qp_num);
 }

@@ -7,6 +7,7 @@
 
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/verbs/context.h"
 #include "softrnic/verbs/qp_ex.h"
 #include "softrnic/verbs/ud_qp.h"
 #include "softrnic/softrnic.h"
@@ -152,23 +153,34 @@ bool softrnic_is_plain_qp(const struct ibv_qp *ibv)
  * Posted requests are still sent, within the time limit of a disconnect; an id's queue pair does
  * the same.
  */
-int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
+static void plain_qp_delete(struct ibv_qp *ibv)
 {
-	struct plain_qp *p;
+	struct async_events *events = context_events(ibv->context);
 	struct ibv_qp used = *ibv; /* a copy, because it is needed after the queue pair is freed */
+	struct plain_qp *p = plain_qp_of(ibv);
+	struct async_stop stop;
+	struct qp *qp = NULL;
 
+	async_stop(events, &stop, ibv);
 	qp_ex_end(ibv);
-	if (vud_is(ibv)) {
-		vud_delete(ibv);
-		return 0;
-	}
-	p = plain_qp_of(ibv);
 	if (!plain_qp_is_removed(p)) { /* in a forked child inner locks may be held for ever */
 		conn_plain_leave(p->home);
-		qp_delete(qp_detach(p->home, ibv, &p->places));
+		qp = qp_detach(p->home, ibv, &p->places);
+	}
+	async_forget(events, &stop);
+	if (qp) {
+		qp_delete(qp);
 		conn_release(p->home);
 	}
 	qp_count_users(&used, -1); /* from here on the user may destroy the CQs and the SRQ */
 	free(p);
+}
+
+int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
+{
+	if (vud_is(ibv))
+		vud_delete(ibv);
+	else
+		plain_qp_delete(ibv);
 	return 0;
 }

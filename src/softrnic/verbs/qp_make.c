@@ -47,7 +47,7 @@ static void qp_owner_async(void *owner, enum ibv_event_type event)
 
 	if (event == IBV_EVENT_QP_ACCESS_ERR)
 		conn_on_access_error(owner);
-	context_async(ibv->context, event, ibv);
+	async_raise(context_events(ibv->context), event, ibv);
 }
 
 /* Do completions of this queue pair mean that the peer has the data? On RoCE programs expect that a
@@ -125,12 +125,8 @@ void qp_attach(struct conn *c, struct ibv_qp *ibv, const struct ibv_qp_init_attr
 
 struct qp *qp_detach(struct conn *c, struct ibv_qp *ibv, struct qp_places *places)
 {
-	struct qp *qp;
-
 	conn_leave_cqs(c);
 	vcq_detach(qp_vcq(ibv->send_cq), &places->send);
 	vcq_detach(qp_vcq(ibv->recv_cq), &places->recv);
-	qp = conn_detach_qp(c);
-	context_async_cancel(ibv->context, ibv);
-	return qp;
+	return conn_detach_qp(c);
 }

@@ -52,7 +52,7 @@ void qp_count_users(const struct ibv_qp *ibv, int by);
  * the connection. */
 void qp_attach(struct conn *c, struct ibv_qp *ibv, const struct ibv_qp_init_attr *granted,
 	       struct qp_places *places);
-/* Detach the queue pair: see conn_detach_qp(). Its undelivered events are dropped. */
+/* Detach the queue pair: see conn_detach_qp(). */
 struct qp *qp_detach(struct conn *c, struct ibv_qp *ibv, struct qp_places *places);
 
 #endif

@@ -16,7 +16,7 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 
 static void vsrq_limit(struct srq *srq)
 {
-	context_async(srq->ibv.context, IBV_EVENT_SRQ_LIMIT_REACHED, &srq->ibv);
+	async_raise(context_events(srq->ibv.context), IBV_EVENT_SRQ_LIMIT_REACHED, &srq->ibv);
 }
 
 struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
@@ -80,7 +80,7 @@ int softrnic_destroy_srq(struct ibv_srq *ibv)
 
 	if (atomic_load(&v->users))
 		return EBUSY;
-	context_async_cancel(ibv->context, ibv);
+	async_finish(context_events(ibv->context), ibv);
 	atomic_fetch_sub(&vpd_of(ibv->pd)->users, 1);
 	srq_fini(&v->srq);
 	free(v);

@@ -144,7 +144,7 @@ static void vud_on_async(void *owner, enum ibv_event_type event)
 {
 	struct ibv_qp *ibv = ud_qp_ibv(((struct vud *)owner)->qp);
 
-	context_async(ibv->context, event, ibv);
+	async_raise(context_events(ibv->context), event, ibv);
 }
 
 /* --- creation and deletion -------------------------------------------------------------------- */
@@ -257,19 +257,30 @@ static void vud_log_counters(struct vud *v)
 		 ud_port_silences(v->port));
 }
 
+/* From here on no packet reaches the queue pair, and none leaves it. */
+static void vud_end(struct vud *v)
+{
+	vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
+	vcq_detach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
+	ud_late_close(&v->late);
+	ud_port_leave(v->port, &v->end);
+	vud_log_counters(v);
+}
+
 void vud_delete(struct ibv_qp *ibv)
 {
+	struct async_events *events = context_events(ibv->context);
 	struct vud *v = vud_of(ibv);
 	struct ibv_qp used = *ibv; /* a copy that is needed after the queue pair is freed */
+	bool is_removed = v->generation != engine_generation();
+	struct async_stop stop;
 
-	/* in a forked child locks may be held for ever */
-	if (v->generation == engine_generation()) {
-		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
-		vcq_detach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
-		ud_late_close(&v->late);
-		ud_port_leave(v->port, &v->end);
-		context_async_cancel(ibv->context, ibv);
-		vud_log_counters(v);
+	async_stop(events, &stop, ibv);
+	qp_ex_end(ibv);
+	if (!is_removed) /* in a forked child locks may be held for ever */
+		vud_end(v);
+	async_forget(events, &stop);
+	if (!is_removed) {
 		ud_qp_delete(v->qp);
 		qp_port_give(&v->place);
 	}

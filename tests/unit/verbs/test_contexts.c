@@ -121,7 +121,10 @@ static void *read_event(void *ctx)
 {
 	struct ibv_async_event ev;
 
-	return softrnic_get_async_event(ctx, &ev) ? ctx : NULL;
+	if (softrnic_get_async_event(ctx, &ev))
+		return ctx;
+	softrnic_ack_async_event(&ev);
+	return NULL;
 }
 
 static void a_thread_that_waits_keeps_its_context(void **state)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * async.h -- the asynchronous events of a context, from the object that raises one to the program's
+ * acknowledgement.
+ *
+ * An event refers to its object. So, as in rdma-core, an object is destroyed only after the program
+ * has acknowledged each of its events that it has fetched (ibv_get_async_event(3)).
+ */
+#ifndef VERBS_ASYNC_H
+#define VERBS_ASYNC_H
+
+#include <infiniband/verbs.h>
+
+#include "softrnic/verbs/evq.h"
+
+struct async_events {
+	struct evq queue;
+	/* The queue's mutex guards the following members. */
+	unsigned generation; /* of the process that uses the members below (engine_generation()) */
+	unsigned queued;
+	struct list fetched; /* events that the program has fetched and not yet acknowledged */
+	struct list stopped; /* async_stop entries: objects that are being destroyed */
+	pthread_cond_t acknowledged;
+};
+
+/* An object whose events are stopped. */
+struct async_stop {
+	struct list link;
+	void *element;
+};
+
+/* Returns 0 or -errno. */
+int async_init(struct async_events *a);
+void async_fini(struct async_events *a);
+
+/* Queue an event of `element`, a queue pair, completion queue or shared receive queue. */
+void async_raise(struct async_events *a, enum ibv_event_type type, void *element);
+/*
+ * The object raises no more events. Discard those that nobody has fetched, and wait until the
+ * program has acknowledged the others. Call this before any part of the object is torn down, because
+ * the program may use the object until it acknowledges. A forked child does not wait for events that
+ * its parent has fetched.
+ */
+void async_finish(struct async_events *a, void *element);
+/* Like async_finish() for an object that may still raise events: they are discarded from now on,
+ * until async_forget(). */
+void async_stop(struct async_events *a, struct async_stop *stop, void *element);
+/* The object raises no more events. Call this before its memory is freed. */
+void async_forget(struct async_events *a, struct async_stop *stop);
+
+/* Wait for the next event. Returns 0, or -1 and sets errno. */
+int async_fetch(struct async_events *a, struct ibv_async_event *event);
+void async_acknowledge(struct async_events *a, const struct ibv_async_event *event);
+
+#endif
