@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "softrnic/io/config.h"
+#include "softrnic/io/engine.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/verbs/context.h"
 
@@ -17,12 +18,25 @@ int qp_attr_check(const struct ibv_qp_init_attr *attr)
 	return attr->qp_type == IBV_QPT_RC ? qp_attr_check_queues(attr) : EOPNOTSUPP;
 }
 
+/* Does a queue belong to the parent of this process? Such a queue still refers to the parent's queue
+ * pairs. */
+static bool qp_attr_is_removed(const struct ibv_qp_init_attr *attr)
+{
+	unsigned now = engine_generation();
+
+	return qp_vcq(attr->send_cq)->generation != now ||
+	       qp_vcq(attr->recv_cq)->generation != now ||
+	       (attr->srq && qp_vsrq(attr->srq)->generation != now);
+}
+
 int qp_attr_check_queues(const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (!attr->send_cq || !attr->recv_cq)
 		return EINVAL;
+	if (qp_attr_is_removed(attr))
+		return ENODEV;
 	if (!attr->srq && (cap->max_recv_wr > RNIC_MAX_QP_WR || cap->max_recv_sge > RNIC_MAX_SGE))
 		return EINVAL;
 	if (cap->max_send_wr > RNIC_MAX_QP_WR || cap->max_send_sge > RNIC_MAX_SGE)
