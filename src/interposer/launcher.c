@@ -125,6 +125,9 @@ static int launcher_set_defaults(const char *names)
 		{"NCCL_NET_GDR_LEVEL", "LOC"}, /* NCCL: do not register memory of GPUs */
 		/* UCX: use tcp to connect, because UCX's rdma_cm transport needs datagrams */
 		{"UCX_SOCKADDR_TLS_PRIORITY", "tcp"},
+		/* libfabric: do not overwrite the code of munmap(), which the device's threads may
+		 * be executing */
+		{"FI_MR_CACHE_MONITOR", "disabled"},
 	};
 	int ret = 0;
 
