@@ -22,6 +22,7 @@ int conn_plain_rtr(struct conn *c, const struct conn_plain_rtr *with)
 	if (ret)
 		return ret;
 	p->rtr = *with;
+	p->warned_rejected = p->warned_rejects = false;
 	p->has_rts = false;
 	qp_set_rnr_timer(stream_qp(c->stream), with->min_rnr_timer);
 	meeting_on_rtr(&p->meeting, &p->rtr.ends, clock_now_ns(), &todo);

@@ -130,24 +130,36 @@ static bool plain_psns_permit(const struct conn_plain *p, const struct meet_data
 	return !strict;
 }
 
-static void plain_log_reject(const struct conn *c)
+/* The level of a message that repeats with each dial: the first is a warning. */
+static enum log_level plain_level_once(bool *warned)
+{
+	enum log_level level = *warned ? LOG_LVL_INFO : LOG_LVL_WARNING;
+
+	*warned = true;
+	return level;
+}
+
+static void plain_log_reject(struct conn *c)
 {
 	const struct stream_params *remote = stream_remote(c->stream);
 	const struct meeting_ends *ends = &c->plain->rtr.ends;
+	enum log_level level;
 	struct meet_data data;
 	const char *why;
 
 	if (meet_data_decode(remote->pdata, remote->pdata_len, &data, &why))
 		return;
-	if (data.reason == MEET_NOT_PEER)
-		LOG_WARNING_LIMITED(
-			"queue pair 0x%06x: its peer 0x%06x expects another queue pair: "
-			"are the numbers or the GIDs exchanged correctly, and are both "
-			"of the same type (RC, UC)?",
-			ends->own.qpn, ends->peer.qpn);
-	else
+	if (data.reason == MEET_NOT_PEER) {
+		level = plain_level_once(&c->plain->warned_rejected);
+		LOG_LIMITED_AT(level,
+			       "queue pair 0x%06x: its peer 0x%06x expects another queue pair: "
+			       "are the numbers or the GIDs exchanged correctly, and are both "
+			       "of the same type (RC, UC)?",
+			       ends->own.qpn, ends->peer.qpn);
+	} else {
 		LOG_INFO("queue pair 0x%06x: its peer 0x%06x rejects the dial: %s", ends->own.qpn,
 			 ends->peer.qpn, meet_reason_str(data.reason));
+	}
 }
 
 /* --- what the meeting decides --------------------------------------------------------------- */
@@ -261,23 +273,30 @@ static const char *plain_type_str(bool uc)
 	return uc ? "unreliable (UC)" : "reliable (RC)";
 }
 
-static void plain_reject(struct conn *c, const struct meeting_reject *r)
+/* Report that a dial is not from the queue pair that this one expects. */
+static void plain_log_not_peer(struct conn *c, const struct meet_data *data)
 {
 	const struct meeting *m = &c->plain->meeting;
-	const struct meet_data *data = &r->inbound->data;
+	enum log_level level = plain_level_once(&c->plain->warned_rejects);
 
-	if (r->reason == MEET_NOT_PEER && data->uc != m->ends.uc)
-		LOG_WARNING_LIMITED(
-			"queue pair 0x%06x is %s, but is dialed by 0x%06x, which is %s: "
-			"make both of the same type",
-			c->plain->place.qpn, plain_type_str(m->ends.uc), data->from.qpn,
-			plain_type_str(data->uc));
-	else if (r->reason == MEET_NOT_PEER)
-		LOG_WARNING_LIMITED(
-			"queue pair 0x%06x expects queue pair 0x%06x as its peer, but is "
-			"dialed by 0x%06x, which expects 0x%06x: are the numbers or the "
-			"GIDs exchanged correctly?",
-			c->plain->place.qpn, m->ends.peer.qpn, data->from.qpn, data->to.qpn);
+	if (data->uc != m->ends.uc)
+		LOG_LIMITED_AT(level,
+			       "queue pair 0x%06x is %s, but is dialed by 0x%06x, which is %s: "
+			       "make both of the same type",
+			       c->plain->place.qpn, plain_type_str(m->ends.uc), data->from.qpn,
+			       plain_type_str(data->uc));
+	else
+		LOG_LIMITED_AT(level,
+			       "queue pair 0x%06x expects queue pair 0x%06x as its peer, but is "
+			       "dialed by 0x%06x, which expects 0x%06x: are the numbers or the "
+			       "GIDs exchanged correctly?",
+			       c->plain->place.qpn, m->ends.peer.qpn, data->from.qpn, data->to.qpn);
+}
+
+static void plain_reject(struct conn *c, const struct meeting_reject *r)
+{
+	if (r->reason == MEET_NOT_PEER)
+		plain_log_not_peer(c, &r->inbound->data);
 	conn_plain_drop(qp_port_remove(&c->plain->place, qp_dial_of(r->inbound)), r->reason);
 }
 

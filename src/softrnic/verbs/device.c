@@ -119,7 +119,9 @@ int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *a
 		.vendor_id = SOFTRNIC_VENDOR_ID,
 		.vendor_part_id = 1,
 		.hw_ver = 1,
-		.device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.max_qp = RNIC_MAX_QP,
 		.max_qp_wr = RNIC_MAX_QP_WR,
 		.max_sge = RNIC_MAX_SGE,

@@ -251,6 +251,12 @@ static void swapped_numbers_are_explained(void **state)
 	assert_int_equal(refusal(fd), MEET_NOT_PEER);
 	assert_non_null(strstr(notices, "exchanged correctly"));
 	assert_non_null(strstr(notices, "0x123456"));
+	/* the peer dials again and again, but one warning is enough */
+	notices[0] = '\0';
+	fd = dial(awaits.qp->qp_num);
+	request(fd, &data);
+	assert_int_equal(refusal(fd), MEET_NOT_PEER);
+	assert_string_equal(notices, "");
 	plain_ready(&dials, awaits.qp->qp_num);
 	plain_talk(&dials, &awaits);
 }
