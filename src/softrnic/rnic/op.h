@@ -81,6 +81,7 @@ struct qp_op {
 	/* VEXT_CAP_* that the peer must have; 0: every peer has the operation */
 	uint32_t cap;
 	bool is_request; /* the peer answers the message */
+	bool scatters;   /* the answer may be placed in several SGEs */
 	bool is_local;   /* the operation is executed at this end, and has no payload */
 	bool places;     /* the operation changes the peer's registered memory */
 	bool is_atomic;  /* the operation acts on an aligned word of 8 bytes */

@@ -12,6 +12,8 @@ static void read_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_
 	slot->rkey = wr->wr.rdma.rkey;
 }
 
+/* The first SGE names the sink in the request. This end scatters the response by its offset, so the
+ * other SGEs need no names. */
 static const struct ibv_sge *read_sink(const struct sq_wr *wr)
 {
 	static const struct ibv_sge none;
@@ -79,11 +81,14 @@ static enum rx_verdict read_accept_answer(struct qp *qp, struct rx_seg *seg)
 static uint32_t read_answer_target(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	struct sq_wr *wr = read_wr(qp);
-	const struct ibv_sge *sink = read_sink(wr);
-	enum mr_verdict verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, sink->lkey,
-					       sink->addr + wr->received + seg->done, max,
-					       IBV_ACCESS_LOCAL_WRITE, 0, ptr);
+	uint64_t off = (uint64_t)wr->received + seg->done;
+	const struct ibv_sge *sge = sge_at(wr->sge, &off);
+	uint64_t room = sge->length - off;
+	enum mr_verdict verdict;
 
+	max = room < max ? (uint32_t)room : max;
+	verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, sge->lkey, sge->addr + off,
+			       max, IBV_ACCESS_LOCAL_WRITE, 0, ptr);
 	if (verdict == MR_OK)
 		return max;
 	qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, qp_local_errno(verdict));
@@ -258,6 +263,7 @@ const struct qp_op op_read = {
 	.wc = IBV_WC_RDMA_READ,
 	.level = RDMAP_LEVEL_BASE,
 	.is_request = true,
+	.scatters = true,
 	.fill = read_fill,
 	.build = read_build,
 	.message = &read_rx,

@@ -90,16 +90,14 @@ static inline uint32_t send_target(struct qp *qp, struct rx_seg *seg, uint32_t m
 {
 	const struct rq_wr *wr = &qp->recv.msg.wr;
 	uint64_t off = qp->recv.msg.received + (uint64_t)seg->done;
+	/* send_fits() has checked that the list is long enough */
+	const struct ibv_sge *sge = sge_at(wr->sge, &off);
+	uint32_t n = sge->length - (uint32_t)off;
 	enum mr_verdict verdict;
-	uint32_t i = 0, n;
 
-	/* the loop ends within the list, because send_fits() has checked the length */
-	while (off >= wr->sge[i].length)
-		off -= wr->sge[i++].length;
-	n = wr->sge[i].length - (uint32_t)off;
 	n = n < max ? n : max;
-	verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, wr->sge[i].lkey,
-			       wr->sge[i].addr + off, n, IBV_ACCESS_LOCAL_WRITE, 0, ptr);
+	verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, sge->lkey, sge->addr + off, n,
+			       IBV_ACCESS_LOCAL_WRITE, 0, ptr);
 	if (verdict == MR_OK)
 		return n;
 	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, qp_local_errno(verdict));

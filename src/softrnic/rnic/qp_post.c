@@ -69,8 +69,8 @@ static inline int post_check_payload(const struct qp *qp, const struct qp_op *op
 	}
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > cap->max_send_sge)
 		return EINVAL;
-	/* A Read Response has only one sink, and a request with an answer has no inline data. */
-	if (op->is_request && (is_inline || wr->num_sge > RNIC_MAX_SGE_RD))
+	/* A request with an answer has no inline data, and only a Read scatters its answer. */
+	if (op->is_request && (is_inline || (wr->num_sge > 1 && !op->scatters)))
 		return EINVAL;
 	*length = post_length(wr);
 	return *length > (is_inline ? cap->max_inline_data : RNIC_MAX_MSG) ? EINVAL : 0;

@@ -94,7 +94,7 @@ bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err);
 /* End the work request with this status, and then the stream. FPDUs that were built earlier are
  * sent first. */
 bool tx_wr_failed(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
-/* Is the answer allowed to be written to the memory of this work request? Returns 0 or an errno
+/* Is the answer allowed to be written to each SGE of this work request? Returns 0 or an errno
  * value. */
 int tx_check_sink(struct qp *qp, const struct sq_wr *wr);
 

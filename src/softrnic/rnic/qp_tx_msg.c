@@ -111,20 +111,29 @@ bool tx_wr_failed(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, in
 	return false;
 }
 
-int tx_check_sink(struct qp *qp, const struct sq_wr *wr)
+static int tx_check_sge(struct qp *qp, const struct ibv_sge *sge)
 {
 	enum mr_verdict verdict;
 	struct mr *mr;
 	void *ptr;
 
-	if (wr->length == 0)
+	if (sge->length == 0)
 		return 0;
-	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[0].lkey, wr->sge[0].addr, wr->length,
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, sge->lkey, sge->addr, sge->length,
 			  IBV_ACCESS_LOCAL_WRITE, &mr, &ptr);
 	if (verdict != MR_OK)
 		return qp_local_errno(verdict);
 	mr_release(mr);
 	return 0;
+}
+
+int tx_check_sink(struct qp *qp, const struct sq_wr *wr)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < wr->num_sge && !err; i++)
+		err = tx_check_sge(qp, &wr->sge[i]);
+	return err;
 }
 
 static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr, uint64_t off,

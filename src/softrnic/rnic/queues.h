@@ -124,6 +124,15 @@ static inline uint8_t *sq_inline(struct sq_wr *wr)
 /* Returns the request whose message contains this position of the stream, or NULL. */
 struct sq_wr *sq_find(const struct sq *sq, uint64_t pos);
 
+/* Find the SGE that contains offset *off of a list, which must be longer than *off. *off becomes the
+ * offset within this SGE. */
+static inline const struct ibv_sge *sge_at(const struct ibv_sge *sge, uint64_t *off)
+{
+	while (*off >= sge->length)
+		*off -= sge++->length;
+	return sge;
+}
+
 /* --- this end's unanswered requests ------------------------------------------------------- */
 
 /* This end's unanswered requests, in order. Responses arrive in the same order (RFC 5040 s5.5). */

@@ -9,7 +9,6 @@
 #define RNIC_MAX_QP      65536
 #define RNIC_MAX_QP_WR   32768
 #define RNIC_MAX_SGE     16
-#define RNIC_MAX_SGE_RD  1 /* a Read response names only one sink STag (RFC 5040 s4.4) */
 #define RNIC_MAX_INLINE  1024
 #define RNIC_MAX_CQE     1048576
 #define RNIC_MAX_SRQ_WR  32768

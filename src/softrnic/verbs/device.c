@@ -125,7 +125,7 @@ int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *a
 		.max_qp = RNIC_MAX_QP,
 		.max_qp_wr = RNIC_MAX_QP_WR,
 		.max_sge = RNIC_MAX_SGE,
-		.max_sge_rd = RNIC_MAX_SGE_RD,
+		.max_sge_rd = RNIC_MAX_SGE,
 		.max_cq = RNIC_MAX_QP,
 		.max_cqe = RNIC_MAX_CQE,
 		.max_mr = 1 << 24,
