@@ -87,7 +87,7 @@ calls() {
 # epoll_ctl) have bounds that suffice if this happens every time.
 count_calls() {
 	local sends='sendmsg|sendto' receives='recvmsg|recvfrom'
-	local woken=(read 120 write 120 fcntl 330 others 20) once=(poll 120 epoll_ctl 220) twice=(poll 220 epoll_ctl 430)
+	local woken=(read 120 write 120 fcntl 380 others 20) once=(poll 140 epoll_ctl 260) twice=(poll 240 epoll_ctl 460)
 	command -v strace >/dev/null || skip "there is no strace"
 	calls write wait "$sends" 240 "$receives" 240 "in vain $receives" 180 epoll_wait 370 timerfd_settime 180 "${woken[@]}" "${once[@]}"
 	calls write poll "$sends" 240 "$receives" 240 timerfd_settime 150
