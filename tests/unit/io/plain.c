@@ -23,7 +23,7 @@ static void plain_create_qp(struct plain *p)
 		.recv_cq = p->cq,
 		.cap = {.max_send_wr = PLAIN_DEPTH,
 			.max_recv_wr = PLAIN_DEPTH,
-			.max_send_sge = 1,
+			.max_send_sge = 2,
 			.max_recv_sge = 1},
 		.qp_type = p->type,
 		.sq_sig_all = 1,

@@ -341,6 +341,29 @@ static void a_read_and_an_atomic_go_to_a_peer(void **state)
 	assert_int_equal(value, 45);
 }
 
+static void a_read_fills_several_pieces(void **state)
+{
+	struct ibv_sge sges[] = {
+		{.addr = (uintptr_t)dials.buf + 1000, .length = 3, .lkey = dials.mr->lkey},
+		{.addr = (uintptr_t)dials.buf, .length = 600, .lkey = dials.mr->lkey},
+	};
+	struct ibv_send_wr read = {.sg_list = sges,
+				   .num_sge = 2,
+				   .opcode = IBV_WR_RDMA_READ,
+				   .wr.rdma = {.remote_addr = (uintptr_t)awaits.buf,
+					       .rkey = awaits.mr->rkey}},
+			   *bad;
+
+	for (int i = 0; i < 603; i++)
+		awaits.buf[i] = (char)(i % 251);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	assert_int_equal(ibv_post_send(dials.qp, &read, &bad), 0);
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+	assert_memory_equal(dials.buf + 1000, awaits.buf, 3);
+	assert_memory_equal(dials.buf, awaits.buf + 3, 600);
+}
+
 static void a_peer_that_permits_no_reads_ends_them_at_once(void **state)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)dials.buf, .length = 8, .lkey = dials.mr->lkey};
@@ -410,6 +433,7 @@ int main(void)
 		TEST(after_an_error_a_reset_helps),
 		TEST(both_use_rings_if_these_are_permitted),
 		TEST(a_read_and_an_atomic_go_to_a_peer),
+		TEST(a_read_fills_several_pieces),
 		TEST(a_peer_that_permits_no_reads_ends_them_at_once),
 		TEST(a_queue_pair_may_be_its_own_peer),
 	};
