@@ -36,4 +36,22 @@ void thread_block_signals(sigset_t *before);
  */
 bool thread_leave_descriptors(void);
 
+static inline int thread_disable_cancel(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+static inline void thread_restore_cancel(const int *before)
+{
+	int unused;
+
+	pthread_setcancelstate(*before, &unused);
+}
+/* A declaration: from here to the end of the block the thread cannot be cancelled (pthreads(7)). */
+#define THREAD_NOT_CANCELLED                                                                       \
+	__attribute__((unused, cleanup(thread_restore_cancel))) const int cancel_before_ =         \
+		thread_disable_cancel()
+
 #endif

@@ -129,11 +129,11 @@ int shim_qp_create(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr
 
 void shim_qp_destroy(struct shim_id *s)
 {
-	bool had = s->pub.qp;
-
-	shim_id_set_qp(s, NULL);
-	if (had)
-		s->ops->cm.destroy_qp(s->inner);
+	if (s->pub.qp) {
+		shim_id_drop_qp(s);
+		s->ops->cm.destroy_qp(s->inner); /* its events may use s->pub.qp meanwhile */
+		s->pub.qp = NULL;
+	}
 	qp_drop_cqs(s);
 }
 

@@ -119,10 +119,17 @@ void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp)
 	pthread_mutex_lock(&id_lock);
 	s->softrnic_qp = s->ops->is_rdma_core ? NULL : qp;
 	pthread_mutex_unlock(&id_lock);
-	if (qp && !s->ops->is_rdma_core)
+	if (!s->ops->is_rdma_core)
 		/* An earlier queue pair may have had this address: forget it. */
 		shim_id_forget_qp(qp);
 	s->pub.qp = qp;
+}
+
+void shim_id_drop_qp(struct shim_id *s)
+{
+	pthread_mutex_lock(&id_lock);
+	s->softrnic_qp = NULL;
+	pthread_mutex_unlock(&id_lock);
 }
 
 /*

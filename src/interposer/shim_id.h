@@ -54,8 +54,10 @@ struct shim_id *shim_id_new_passive(struct shim_id *listener, struct shim_channe
 void shim_id_free(struct shim_id *s);
 /* Copy changed fields of the inner id to the shim id. */
 void shim_id_sync(struct shim_id *s);
-/* Set the queue pair of the id. NULL means that the id has no queue pair. */
 void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp);
+/* The id's queue pair is about to be destroyed: shim_id_with_qp() no longer finds it, because
+ * another queue pair may get its address. */
+void shim_id_drop_qp(struct shim_id *s);
 /* Returns the shim id to which this queue pair of the software RNIC belongs, or NULL. */
 struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
 /* plain_qp.c: make the interposer also handle queue pairs that are created through function

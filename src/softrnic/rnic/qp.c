@@ -185,13 +185,13 @@ void qp_delete(struct qp *qp)
 
 void qp_replace(struct qp *qp, struct qp *fresh)
 {
-	struct qp_face face = qp->face;
+	const size_t kept =
+		offsetof(struct qp, cfg); /* other threads may read the face meanwhile */
 
 	qp_release(qp);
-	*qp = *fresh;
+	memcpy((char *)qp + kept, (char *)fresh + kept, sizeof(*qp) - kept);
 	free(fresh);
 	park_init(&qp->recv.park); /* an empty list points to itself */
-	qp->face = face;
 	qp->ibv.state = IBV_QPS_RESET;
 }
 

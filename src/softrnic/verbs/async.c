@@ -16,7 +16,9 @@ struct async_event {
 	struct evq_node node; /* in the queue, later in `fetched` */
 	struct async_events *owner;
 	struct ibv_async_event ev;
-	bool delivered; /* its fields have been copied, so that an acknowledgement may free it */
+	/* In `fetched` one entry stands for all events of its object: */
+	unsigned unacknowledged; /* number of events that were taken from the queue */
+	unsigned delivered;      /* those of them that the program has got, and may acknowledge */
 };
 
 static struct async_event *async_of(struct evq_node *n)
@@ -115,45 +117,66 @@ void async_raise(struct async_events *a, enum ibv_event_type type, void *element
 
 /* --- the program's side ------------------------------------------------------------------------ */
 
+static struct async_event *async_find_fetched(const struct async_events *a, const void *element)
+{
+	struct list *it;
+
+	list_for_each (it, &a->fetched) {
+		struct async_event *e = container_of(it, struct async_event, node.link);
+
+		if (e->ev.element.qp == element)
+			return e;
+	}
+	return NULL;
+}
+
 /* Called under the queue's mutex, so that an event is always either queued or fetched. */
 static void async_taken(struct evq_node *n)
 {
-	struct async_events *a = async_of(n)->owner;
+	struct async_event *e = async_of(n);
+	struct async_event *entry = async_find_fetched(e->owner, e->ev.element.qp);
 
-	a->queued--;
-	list_add_tail(&a->fetched, &n->link);
+	e->owner->queued--;
+	if (!entry) {
+		entry = e;
+		list_add_tail(&e->owner->fetched, &n->link);
+	}
+	entry->unacknowledged++;
 }
 
 int async_fetch(struct async_events *a, struct ibv_async_event *event)
 {
+	struct async_event *e, *entry;
 	struct evq_node *n;
 	int ret = evq_pop(&a->queue, CLOCK_NEVER, true, &n, async_taken);
 
 	if (ret)
 		return ret;
+	e = async_of(n);
+	*event = e->ev;
 	async_enter(a);
-	*event = async_of(n)->ev;
-	async_of(n)->delivered = true;
+	entry = async_find_fetched(a, event->element.qp);
+	entry->delivered++;
 	async_leave(a);
+	if (e != entry)
+		free(e);
 	return 0;
 }
 
-/* Acknowledge any delivered event of the object: only their number matters. */
 void async_acknowledge(struct async_events *a, const struct ibv_async_event *event)
 {
-	struct list *it;
+	struct async_event *entry;
 
 	async_enter(a);
-	list_for_each (it, &a->fetched) {
-		struct async_event *e = container_of(it, struct async_event, node.link);
-
-		if (!e->delivered || e->ev.element.qp != event->element.qp)
-			continue;
-		list_del(it);
-		free(e);
-		break;
+	entry = async_find_fetched(a, event->element.qp);
+	if (entry && entry->delivered > 0) {
+		entry->delivered--;
+		if (--entry->unacknowledged == 0) {
+			list_del(&entry->node.link);
+			free(entry);
+			pthread_cond_broadcast(&a->acknowledged);
+		}
 	}
-	pthread_cond_broadcast(&a->acknowledged);
 	async_leave(a);
 }
 
@@ -164,22 +187,12 @@ static bool async_is_of(struct evq_node *n, void *element)
 	return async_of(n)->ev.element.qp == element;
 }
 
-static bool async_is_fetched(const struct async_events *a, void *element)
-{
-	struct list *it;
-
-	list_for_each (it, &a->fetched)
-		if (async_is_of(container_of(it, struct evq_node, link), element))
-			return true;
-	return false;
-}
-
-/* The caller holds the mutex. */
+/* The caller holds the mutex, and has disabled cancellation. */
 static void async_drain(struct async_events *a, void *element)
 {
 	while (async_drop(a, async_is_of, element))
 		;
-	while (async_is_fetched(a, element))
+	while (async_find_fetched(a, element))
 		pthread_cond_wait(&a->acknowledged, &a->queue.lock);
 }
 
@@ -192,8 +205,9 @@ void async_finish(struct async_events *a, void *element)
 
 void async_stop(struct async_events *a, struct async_stop *stop, void *element)
 {
-	stop->element = element;
 	async_enter(a);
+	stop->element = element;
+	stop->generation = a->generation;
 	list_add_tail(&a->stopped, &stop->link);
 	async_drain(a, element);
 	async_leave(a);
@@ -202,7 +216,8 @@ void async_stop(struct async_events *a, struct async_stop *stop, void *element)
 void async_forget(struct async_events *a, struct async_stop *stop)
 {
 	async_enter(a);
-	list_del(&stop->link);
+	if (stop->generation == a->generation) /* otherwise only the parent's list has it */
+		list_del(&stop->link);
 	async_leave(a);
 }
 

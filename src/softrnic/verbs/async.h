@@ -18,7 +18,7 @@ struct async_events {
 	/* The queue's mutex guards the following members. */
 	unsigned generation; /* of the process that uses the members below (engine_generation()) */
 	unsigned queued;
-	struct list fetched; /* events that the program has fetched and not yet acknowledged */
+	struct list fetched; /* an entry for each object with fetched, unacknowledged events */
 	struct list stopped; /* async_stop entries: objects that are being destroyed */
 	pthread_cond_t acknowledged;
 };
@@ -27,6 +27,7 @@ struct async_events {
 struct async_stop {
 	struct list link;
 	void *element;
+	unsigned generation; /* of the process that stopped the events */
 };
 
 /* Returns 0 or -errno. */
@@ -36,16 +37,17 @@ void async_fini(struct async_events *a);
 /* Queue an event of `element`, a queue pair, completion queue or shared receive queue. */
 void async_raise(struct async_events *a, enum ibv_event_type type, void *element);
 /*
- * The object raises no more events. Discard those that nobody has fetched, and wait until the
- * program has acknowledged the others. Call this before any part of the object is torn down, because
- * the program may use the object until it acknowledges. A forked child does not wait for events that
- * its parent has fetched.
+ * Discard the object's events that nobody has fetched, and wait until the program has acknowledged
+ * the others. Call this when the object can raise no more events, and before any part of it is torn
+ * down, because the program may use the object until it acknowledges. A forked child does not wait
+ * for events that its parent has fetched. The caller has disabled the thread's cancellation, so that
+ * the destruction is not left half done.
  */
 void async_finish(struct async_events *a, void *element);
-/* Like async_finish() for an object that may still raise events: they are discarded from now on,
+/* Like async_finish() for an object that can still raise events: they are discarded from now on,
  * until async_forget(). */
 void async_stop(struct async_events *a, struct async_stop *stop, void *element);
-/* The object raises no more events. Call this before its memory is freed. */
+/* Call this when the object can raise no more events, and before its memory is freed. */
 void async_forget(struct async_events *a, struct async_stop *stop);
 
 /* Wait for the next event. Returns 0, or -1 and sets errno. */

@@ -126,6 +126,12 @@ struct async_events *context_events(struct ibv_context *context)
 	return &context_of(context)->events;
 }
 
+/* Cleanup handler, called if the thread is cancelled while it waits. */
+static void context_cancelled(void *context)
+{
+	context_put(context);
+}
+
 /* The waiting thread holds a reference to the context, because another thread may close the context
  * meanwhile. */
 int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
@@ -133,12 +139,15 @@ int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event
 	int ret;
 
 	context_get(context);
+	pthread_cleanup_push(context_cancelled, context);
 	ret = async_fetch(context_events(context), event);
+	pthread_cleanup_pop(0);
 	context_put(context);
 	return ret;
 }
 
-/* The object exists until its last event is acknowledged, so it names the context. */
+/* The object exists until its last event is acknowledged, so it names the context. Returns NULL for
+ * an event that this device does not raise, such as one of a port. */
 static struct ibv_context *context_of_event(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -146,12 +155,22 @@ static struct ibv_context *context_of_event(const struct ibv_async_event *event)
 		return event->element.cq->context;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		return event->element.srq->context;
-	default:
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return event->element.qp->context;
+	default:
+		return NULL;
 	}
 }
 
 void softrnic_ack_async_event(struct ibv_async_event *event)
 {
-	async_acknowledge(context_events(context_of_event(event)), event);
+	struct ibv_context *context = context_of_event(event);
+
+	if (context)
+		async_acknowledge(context_events(context), event);
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/poll.h"
+#include "base/thread.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/policy.h"
@@ -169,6 +170,7 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 {
 	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
 	struct vchannel *ch = vcq_channel(cq);
+	THREAD_NOT_CANCELLED;
 
 	if (atomic_load(&cq->users))
 		return EBUSY;
@@ -181,6 +183,8 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 		pthread_mutex_unlock(&ibv->mutex);
 	}
 	async_finish(context_events(ibv->context), ibv);
+	if (atomic_load(&cq->users)) /* a queue pair was created during the wait */
+		return EBUSY;
 	if (ch)
 		vcq_quit(cq, ch);
 	context_put(ibv->context);

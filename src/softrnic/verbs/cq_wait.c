@@ -122,22 +122,14 @@ static void channel_wait_cancelled(void *wait)
 	channel_wait_end(wait);
 }
 
-/*
- * Call poll(2). Returns its result, or -errno. The thread may be cancelled only here, because
- * elsewhere it holds locks.
- */
 static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
 {
-	int n, unused;
+	int n;
 
 	for (nfds_t i = 1; i < w->n; i++)
 		w->fds[i].revents = 0;
 	pthread_cleanup_push(channel_wait_cancelled, w);
-	pthread_setcancelstate(cancel_state, &unused);
-	n = poll(w->fds, w->n, ms);
-	if (n < 0)
-		n = -errno;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &unused);
+	n = evq_poll(w->fds, w->n, ms, cancel_state);
 	pthread_cleanup_pop(0);
 	return n;
 }

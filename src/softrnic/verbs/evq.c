@@ -117,34 +117,60 @@ int evq_wait_ms(uint64_t deadline)
 	return ms < 0 || ms > OWNFD_LOOK_MS ? OWNFD_LOOK_MS : ms;
 }
 
+int evq_poll(struct pollfd *fds, nfds_t n, int ms, int cancel_state)
+{
+	int ready, unused;
+
+	pthread_setcancelstate(cancel_state, &unused);
+	ready = poll(fds, n, ms);
+	if (ready < 0)
+		ready = -errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &unused);
+	return ready;
+}
+
 /* Wait once. Returns 0, or -errno if the caller must not wait again. */
-static int evq_sleep(const struct evq *q, uint64_t deadline)
+static int evq_sleep(const struct evq *q, uint64_t deadline, int cancel_state)
 {
 	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
 	int ms = evq_wait_ms(deadline);
+	int ready = evq_poll(&pfd, 1, ms, cancel_state);
 
-	if (poll(&pfd, 1, ms) < 0)
-		return -errno;
+	if (ready < 0)
+		return ready;
 	if (!ms)
 		return -ETIMEDOUT;
 	return evq_is_lost(q) ? -EBADF : 0;
 }
 
-int evq_pop(struct evq *q, uint64_t deadline, bool interruptible, struct evq_node **n,
-	    void (*taken)(struct evq_node *n))
+/* Returns 0 or -errno. */
+static int evq_await(struct evq *q, uint64_t deadline, bool interruptible, int cancel_state,
+		     struct evq_node **n, void (*taken)(struct evq_node *n))
 {
 	int err = 0;
 
 	while (!evq_try(q, n, taken)) {
 		if (!err && interruptible && evq_is_nonblocking(q))
 			err = -EAGAIN;
-		if (err && (err != -EINTR || interruptible)) {
-			errno = -err;
-			return -1;
-		}
-		err = evq_sleep(q, deadline);
+		if (err && (err != -EINTR || interruptible))
+			return err;
+		err = evq_sleep(q, deadline, cancel_state);
 	}
 	return 0;
+}
+
+int evq_pop(struct evq *q, uint64_t deadline, bool interruptible, struct evq_node **n,
+	    void (*taken)(struct evq_node *n))
+{
+	int state, err;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	err = evq_await(q, deadline, interruptible, state, n, taken);
+	pthread_setcancelstate(state, &state);
+	if (!err)
+		return 0;
+	errno = -err;
+	return -1;
 }
 
 unsigned evq_cancel(struct evq *q, struct evq_node *n)

@@ -8,6 +8,7 @@
 #ifndef VERBS_EVQ_H
 #define VERBS_EVQ_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,6 +56,12 @@ int evq_pop(struct evq *q, uint64_t deadline, bool interruptible, struct evq_nod
  */
 void evq_begin_take(struct evq *q);
 bool evq_end_take(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
+/*
+ * Call poll(2). The thread can be cancelled here, if cancel_state permits this, and nowhere else in
+ * a wait: elsewhere it holds locks or an event. The caller has disabled cancellation. Returns the
+ * result of poll(2), or -errno.
+ */
+int evq_poll(struct pollfd *fds, nfds_t n, int ms, int cancel_state);
 /* Take the next event without waiting. Returns false if the queue is empty. */
 bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
 bool evq_is_nonblocking(const struct evq *q);

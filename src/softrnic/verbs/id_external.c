@@ -10,6 +10,7 @@
 #include "softrnic/io/link_sockaddr.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
+#include "softrnic/verbs/context.h"
 #include "softrnic/verbs/gid.h"
 #include "softrnic/verbs/id.h"
 
@@ -47,6 +48,9 @@ static int external_make_qp(struct cmid *id)
 
 	if (err)
 		external_drop_queues(pd, cq);
+	else
+		/* no program sees this queue pair, so none could acknowledge its events */
+		async_stop(context_events(ctx), &id->external.quiet, id->external.qp);
 	return err;
 }
 
@@ -61,6 +65,7 @@ void id_external_end(struct cmid *id)
 	pd = qp->pd;
 	cq = qp->send_cq;
 	id->external.qp = NULL;
+	async_forget(context_events(qp->context), &id->external.quiet);
 	id_end_qp(id, qp);
 	external_drop_queues(pd, cq);
 }

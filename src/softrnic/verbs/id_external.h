@@ -18,16 +18,18 @@
 
 #include "softrnic/proto/cm_qp.h"
 #include "softrnic/stream/stream.h"
+#include "softrnic/verbs/async.h"
 
 struct cmid;
 
 struct id_external {
-	bool on;           /* the program connects or accepts a queue pair of its own */
-	bool has_peer;     /* `peer` was received */
-	bool has_psn;      /* `psn` is chosen */
-	uint32_t psn;      /* number of the first packet of this end */
-	struct cm_qp peer; /* the peer's queue pair */
-	struct ibv_qp *qp; /* the connection's own queue pair; NULL: there is none */
+	bool on;                 /* the program connects or accepts a queue pair of its own */
+	bool has_peer;           /* `peer` was received */
+	bool has_psn;            /* `psn` is chosen */
+	uint32_t psn;            /* number of the first packet of this end */
+	struct cm_qp peer;       /* the peer's queue pair */
+	struct ibv_qp *qp;       /* the connection's own queue pair; NULL: there is none */
+	struct async_stop quiet; /* while `qp` exists: its events are discarded */
 };
 
 /* Make the connection's own queue pair, and put the name of the program's queue pair, whose number

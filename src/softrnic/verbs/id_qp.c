@@ -2,6 +2,7 @@
 /* id_qp.c -- creates and destroys the queue pairs of ids. */
 #include <errno.h>
 
+#include "base/thread.h"
 #include "softrnic/verbs/context.h"
 #include "softrnic/verbs/id.h"
 #include "softrnic/verbs/id_qp_num.h"
@@ -136,15 +137,11 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 
 void id_end_qp(struct cmid *id, struct ibv_qp *ibv)
 {
-	struct ibv_qp used = {.pd = ibv->pd,
-			      .send_cq = ibv->send_cq,
-			      .recv_cq = ibv->recv_cq,
-			      .srq = ibv->srq,
-			      /* a copy, because it is needed after the queue pair is freed */
-			      .qp_num = ibv->qp_num};
+	struct ibv_qp used = qp_uses(ibv);
 	struct async_events *events = context_events(ibv->context);
 	struct async_stop stop;
 	struct qp *qp = NULL;
+	THREAD_NOT_CANCELLED;
 
 	async_stop(events, &stop, ibv);
 	qp_ex_end(ibv);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/verbs/context.h"
@@ -156,7 +157,7 @@ bool softrnic_is_plain_qp(const struct ibv_qp *ibv)
 static void plain_qp_delete(struct ibv_qp *ibv)
 {
 	struct async_events *events = context_events(ibv->context);
-	struct ibv_qp used = *ibv; /* a copy, because it is needed after the queue pair is freed */
+	struct ibv_qp used = qp_uses(ibv);
 	struct plain_qp *p = plain_qp_of(ibv);
 	struct async_stop stop;
 	struct qp *qp = NULL;
@@ -178,6 +179,8 @@ static void plain_qp_delete(struct ibv_qp *ibv)
 
 int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 {
+	THREAD_NOT_CANCELLED;
+
 	if (vud_is(ibv))
 		vud_delete(ibv);
 	else

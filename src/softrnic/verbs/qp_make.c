@@ -120,6 +120,17 @@ void qp_count_users(const struct ibv_qp *ibv, int by)
 		atomic_fetch_add(&qp_vsrq(ibv->srq)->users, (unsigned)by);
 }
 
+struct ibv_qp qp_uses(const struct ibv_qp *ibv)
+{
+	return (struct ibv_qp){
+		.pd = ibv->pd,
+		.send_cq = ibv->send_cq,
+		.recv_cq = ibv->recv_cq,
+		.srq = ibv->srq,
+		.qp_num = ibv->qp_num,
+	};
+}
+
 void qp_attach(struct conn *c, struct ibv_qp *ibv, const struct ibv_qp_init_attr *granted,
 	       struct qp_places *places)
 {

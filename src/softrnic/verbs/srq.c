@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "softrnic/verbs/context.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/io/engine.h"
@@ -77,10 +78,13 @@ int softrnic_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 int softrnic_destroy_srq(struct ibv_srq *ibv)
 {
 	struct vsrq *v = vsrq_of(ibv);
+	THREAD_NOT_CANCELLED;
 
 	if (atomic_load(&v->users))
 		return EBUSY;
 	async_finish(context_events(ibv->context), ibv);
+	if (atomic_load(&v->users)) /* a queue pair was created during the wait */
+		return EBUSY;
 	atomic_fetch_sub(&vpd_of(ibv->pd)->users, 1);
 	srq_fini(&v->srq);
 	free(v);

@@ -271,7 +271,7 @@ void vud_delete(struct ibv_qp *ibv)
 {
 	struct async_events *events = context_events(ibv->context);
 	struct vud *v = vud_of(ibv);
-	struct ibv_qp used = *ibv; /* a copy that is needed after the queue pair is freed */
+	struct ibv_qp used = qp_uses(ibv);
 	bool is_removed = v->generation != engine_generation();
 	struct async_stop stop;
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -355,6 +356,89 @@ static void threads_share_the_events(void **state)
 	}
 }
 
+/* As with rdma-core, events of ports and of the device need no acknowledgement. */
+static void events_of_ports_may_be_acknowledged(void **state)
+{
+	struct ibv_async_event ev = {.event_type = IBV_EVENT_PORT_ERR, .element.port_num = 1};
+
+	softrnic_ack_async_event(&ev);
+}
+
+/* A second acknowledgement of one event does not count for another event. */
+static void one_event_is_acknowledged_once(void **state)
+{
+	struct objects *o = *state;
+	struct ibv_async_event first, second;
+	struct destroyer d;
+
+	fail_qp(o->rc);
+	fail_qp(o->ud);
+	first = fetch(o->ctx, IBV_EVENT_QP_LAST_WQE_REACHED, o->rc);
+	second = fetch(o->ctx, IBV_EVENT_QP_LAST_WQE_REACHED, o->ud);
+	softrnic_ack_async_event(&first);
+	softrnic_ack_async_event(&first);
+	destroyer_start(&d, destroy_qp, o->ud);
+	destroyer_is_waiting(&d);
+	softrnic_ack_async_event(&second);
+	destroyer_join(&d);
+	o->ud = NULL;
+}
+
+/* --- threads that are cancelled ---------------------------------------------------------------- */
+
+static void a_thread_that_destroys_is_not_cancelled(void **state)
+{
+	struct objects *o = *state;
+	struct ibv_async_event ev;
+	struct destroyer d;
+
+	fail_qp(o->rc);
+	ev = fetch(o->ctx, IBV_EVENT_QP_LAST_WQE_REACHED, o->rc);
+	destroyer_start(&d, destroy_qp, o->rc);
+	usleep(WAIT_MS * 1000);
+	assert_int_equal(pthread_cancel(d.thread), 0);
+	destroyer_is_waiting(&d);
+	softrnic_ack_async_event(&ev);
+	assert_int_equal(pthread_join(d.thread, NULL), 0);
+	o->rc = NULL;
+	fail_qp(o->ud); /* fails if the context's events are still locked */
+}
+
+static void *fetch_until_cancelled(void *ctx)
+{
+	struct ibv_async_event ev;
+	int state;
+
+	while (!softrnic_get_async_event(ctx, &ev)) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+		softrnic_ack_async_event(&ev);
+		pthread_setcancelstate(state, &state);
+	}
+	return ctx;
+}
+
+/* Threads are cancelled about when an event arrives. */
+static void a_thread_that_fetches_may_be_cancelled_at_any_time(void **state)
+{
+	struct objects *o = *state;
+
+	for (int i = 0; i < 500; i++) {
+		pthread_t thread;
+		void *result;
+
+		assert_int_equal(pthread_create(&thread, NULL, fetch_until_cancelled, o->ctx), 0);
+		if (i % 2)
+			sched_yield();
+		fail_qp(o->ud);
+		assert_int_equal(pthread_cancel(thread), 0);
+		fail_qp(o->rc);
+		assert_int_equal(pthread_join(thread, &result), 0);
+		assert_ptr_equal(result, PTHREAD_CANCELED);
+	}
+}
+
+/* --- a forked child ---------------------------------------------------------------------------- */
+
 /* The thread that acknowledges exists only in the parent. Queues of the parent serve no new queue
  * pair, but the context does. */
 static int child(struct objects *o)
@@ -398,10 +482,18 @@ static void a_child_does_not_wait_for_its_parent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_queue_pair_waits),          TEST(a_queue_pair_for_datagrams_waits),
-		TEST(a_queue_pair_of_an_id_waits), TEST(a_shared_receive_queue_waits),
-		TEST(a_completion_queue_waits),    TEST(only_the_object_of_the_event_waits),
-		TEST(threads_share_the_events),    TEST(a_child_does_not_wait_for_its_parent),
+		TEST(a_queue_pair_waits),
+		TEST(a_queue_pair_for_datagrams_waits),
+		TEST(a_queue_pair_of_an_id_waits),
+		TEST(a_shared_receive_queue_waits),
+		TEST(a_completion_queue_waits),
+		TEST(only_the_object_of_the_event_waits),
+		TEST(threads_share_the_events),
+		TEST(events_of_ports_may_be_acknowledged),
+		TEST(one_event_is_acknowledged_once),
+		TEST(a_thread_that_destroys_is_not_cancelled),
+		TEST(a_thread_that_fetches_may_be_cancelled_at_any_time),
+		TEST(a_child_does_not_wait_for_its_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
