@@ -183,10 +183,11 @@ void qp_delete(struct qp *qp)
 	free(qp);
 }
 
+/* The face, which is before `cfg`, is kept and not rewritten, because the program may read it at the
+ * same time. */
 void qp_replace(struct qp *qp, struct qp *fresh)
 {
-	const size_t kept =
-		offsetof(struct qp, cfg); /* other threads may read the face meanwhile */
+	const size_t kept = offsetof(struct qp, cfg);
 
 	qp_release(qp);
 	memcpy((char *)qp + kept, (char *)fresh + kept, sizeof(*qp) - kept);
