@@ -51,29 +51,39 @@ hundredths() {
 
 # --- system calls ---------------------------------------------------------------------------
 
-# calls_of FILE NAMES: prints the number of successful calls. NAMES is NAME|NAME for calls of these
-# names; or "others" for calls that have no bound of their own; or "in vain NAME|NAME" for calls that
-# failed, such as receives without bytes. Calls that wait for a lock (futex) are not counted, because
-# their number is random.
+# calls_of FILE NAMES BOUNDED: prints the number of successful calls. NAMES is NAME|NAME for calls of
+# these names; or "others" for calls that are not in BOUNDED, the names with a bound of their own; or
+# "in vain NAME|NAME" for calls that failed, such as receives without bytes. Calls that wait for a
+# lock (futex) are not counted, because their number is random.
 calls_of() {
-	local bounded="sendmsg|sendto|recvmsg|recvfrom|epoll_wait|timerfd_settime|poll|fcntl|read|write|epoll_ctl"
-	awk -v name="${2#in vain }" -v vain="${2%% *}" -v known="^($bounded|futex|total)$" '
+	awk -v name="${2#in vain }" -v vain="${2%% *}" -v known="^($3|futex|total)$" '
 		name == "others" ? $1 !~ known : $1 ~ "^(" name ")$" {
 			n += vain == "in" ? $3 : $2 - $3 } END { print n + 0 }' "$1"
+}
+
+# bounded_names NAMES BOUND ...: prints the names of all calls that have a bound, as NAME|NAME.
+bounded_names() {
+	local names=
+	while [ $# -gt 0 ]; do
+		names+=${names:+|}${1#in vain }
+		shift 2
+	done
+	echo "$names"
 }
 
 # calls WORK HOW NAMES BOUND ...: checks the number of calls for each operation, in hundredths. The
 # number is the difference of two runs, because both include the start and the end of the program.
 calls() {
-	local work=$1 how=$2 few=100 many=600 n more less
+	local work=$1 how=$2 few=100 many=600 bounded n more less
 	shift 2
+	bounded=$(bounded_names "$@")
 	for n in $few $many; do
 		run "$ours" "" $n "$work" "$how" \
 			strace -f -qq -c -U name,calls,errors -o "$scratch/$n"
 	done
 	while [ $# -gt 0 ]; do
-		more=$(calls_of "$scratch/$many" "$1")
-		less=$(calls_of "$scratch/$few" "$1")
+		more=$(calls_of "$scratch/$many" "$1" "$bounded")
+		less=$(calls_of "$scratch/$few" "$1" "$bounded")
 		check "$work, $how: $1" $(((more - less) * 100 / (many - few))) "$2"
 		shift 2
 	done
