@@ -130,7 +130,7 @@ static bool plain_psns_permit(const struct conn_plain *p, const struct meet_data
 	return !strict;
 }
 
-/* The level of a message that repeats with each dial: the first is a warning. */
+/* The level of a message that each dial repeats: a warning the first time, later info. */
 static enum log_level plain_level_once(bool *warned)
 {
 	enum log_level level = *warned ? LOG_LVL_INFO : LOG_LVL_WARNING;

@@ -30,9 +30,9 @@ struct conn_plain {
 	struct conn_plain_rtr rtr;
 	struct conn_plain_rts rts;
 	bool has_rts;
-	/* since the last move to RTR, a warning has reported that the peer rejects this queue pair
-	 * as confused with another, or that this queue pair rejects a dial for this reason */
-	bool warned_rejected, warned_rejects;
+	/* Has a warning come since the last move to RTR? */
+	bool warned_rejected;  /* the warning that the peer expects another queue pair */
+	bool warned_rejects;   /* the warning that a queue pair dials that is not the peer */
 	bool shut;             /* the queue pair is being destroyed */
 	unsigned news;         /* set of PLAIN_* events */
 	uint32_t attempt;      /* number of the attempt that the stream belongs to */

@@ -13,7 +13,7 @@
 #define ASYNC_KEPT 256
 
 struct async_event {
-	struct evq_node node; /* in the queue, later in `fetched` */
+	struct evq_node node; /* links the event in the queue, and later in `fetched` */
 	struct async_events *owner;
 	struct ibv_async_event ev;
 	/* In `fetched` one entry stands for all events of its object: */
@@ -216,12 +216,12 @@ void async_stop(struct async_events *a, struct async_stop *stop, void *element)
 void async_forget(struct async_events *a, struct async_stop *stop)
 {
 	async_enter(a);
-	if (stop->generation == a->generation) /* otherwise only the parent's list has it */
+	if (stop->generation == a->generation) /* else the entry is only in the parent's list */
 		list_del(&stop->link);
 	async_leave(a);
 }
 
-/* Every object is destroyed, so no event is fetched. */
+/* Every object is destroyed, so `fetched` is empty. */
 void async_fini(struct async_events *a)
 {
 	async_enter(a);

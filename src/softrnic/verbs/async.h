@@ -37,7 +37,7 @@ void async_fini(struct async_events *a);
 /* Queue an event of `element`, a queue pair, completion queue or shared receive queue. */
 void async_raise(struct async_events *a, enum ibv_event_type type, void *element);
 /*
- * Discard the object's events that nobody has fetched, and wait until the program has acknowledged
+ * Discard the object's events that the program has not fetched, and wait until it has acknowledged
  * the others. Call this when the object can raise no more events, and before any part of it is torn
  * down, because the program may use the object until it acknowledges. A forked child does not wait
  * for events that its parent has fetched. The caller has disabled the thread's cancellation, so that

@@ -146,8 +146,8 @@ int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event
 	return ret;
 }
 
-/* The object exists until its last event is acknowledged, so it names the context. Returns NULL for
- * an event that this device does not raise, such as one of a port. */
+/* Returns the context of the event's object, which exists until the program has acknowledged the
+ * event. Returns NULL for an event that this device does not raise, such as one of a port. */
 static struct ibv_context *context_of_event(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {

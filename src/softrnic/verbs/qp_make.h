@@ -48,8 +48,8 @@ void qp_attr_grant(struct ibv_qp_init_attr *attr);
 int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *granted,
 	     uint32_t num, void *plain, struct qp **out);
 void qp_count_users(const struct ibv_qp *ibv, int by);
-/* The objects that the queue pair uses, and its number. The copy is needed after the queue pair is
- * freed. */
+/* Returns a copy of the members that are needed after the queue pair is freed: its number, and the
+ * pointers for qp_count_users(). The other members are 0. */
 struct ibv_qp qp_uses(const struct ibv_qp *ibv);
 /* From now on until qp_detach() the connection drives the queue pair, and polls of its CQs drive
  * the connection. */

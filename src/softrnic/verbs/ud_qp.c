@@ -257,7 +257,7 @@ static void vud_log_counters(struct vud *v)
 		 ud_port_silences(v->port));
 }
 
-/* From here on no packet reaches the queue pair, and none leaves it. */
+/* After this call the queue pair receives and sends no more packets. */
 static void vud_end(struct vud *v)
 {
 	vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
