@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <libpmem.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,9 +17,11 @@
 #define COPY_WORD 8u
 #define COPY_PAGE 4096u
 
-/* Shorter ranges use stores instead of pwrite(2): for them a store is as fast, and for a reader
- * each word changes atomically. */
-#define COPY_WRITE_MIN 512u
+#define COPY_LONG (4 * COPY_PAGE)
+
+#ifndef MADV_POPULATE_WRITE /* since Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
 
 static int copy_check_size(const struct copy *copy)
 {
@@ -213,33 +215,17 @@ void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 			  (unsigned)(len % COPY_WORD));
 }
 
-bool copy_takes_writes(const struct copy *copy)
+/* Make a long range of pages writable by one call, because a fault for each page takes longer. If
+ * the call fails, the stores find out why. */
+static void copy_open_pages(uint8_t *dst, uint64_t len)
 {
-	struct rlimit limit;
+	uintptr_t page = (uintptr_t)dst & ~(uintptr_t)(COPY_PAGE - 1);
 
-	/* If the limit on file sizes is too low, a write raises a signal. */
-	return copy_has_cache(copy) && !getrlimit(RLIMIT_FSIZE, &limit) &&
-	       copy->size <= limit.rlim_cur && !ownfd_is_lost(&copy->own);
+	if (len >= COPY_LONG)
+		madvise((void *)page, (uintptr_t)dst + len - page, MADV_POPULATE_WRITE);
 }
 
-bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len)
-{
-	if (len < COPY_WRITE_MIN || offset % COPY_WORD || len % COPY_WORD)
-		return false;
-	while (len) {
-		ssize_t n = pwrite(copy->fd, src, len, (off_t)offset);
-
-		if (n <= 0)
-			return false;
-		offset += (uint64_t)n;
-		src += n;
-		len -= (uint64_t)n;
-	}
-	return true;
-}
-
-/* Store bytes through the mapping. Load the pages first, because folio_split() needs them in the
- * page table. */
+/* Load the pages first, because folio_split() needs them in the page table. */
 void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len)
 {
 	uint8_t *dst = copy->shared + offset;
@@ -247,5 +233,6 @@ void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t l
 	(void)*(volatile uint8_t *)dst;
 	(void)*(volatile uint8_t *)(dst + len - 1);
 	folio_split(&copy->stored, dst, offset, len);
+	copy_open_pages(dst, len);
 	copy_words(dst, src, len);
 }

@@ -33,20 +33,10 @@ int copy_open_readonly(struct copy *copy, int fd, uint64_t size);
 void copy_close(struct copy *copy);
 
 /*
- * Returns true if copy_put_by_write() may write the next bytes. That function must not write to DAX
- * or memory, where a store is sufficient, nor where a limit on file sizes would end the process.
- * The answer is valid only at the moment of the call, as with ownfd_is_lost().
+ * Put bytes into the file by stores to the mapping, in the manner of copy_words(). Do not replace
+ * the stores by pwrite(2): the kernel's copy can be interrupted within a word, and a write-back
+ * that is under way would then write half of the word. The stores may fault.
  */
-bool copy_takes_writes(const struct copy *copy);
-/*
- * Put bytes into the file by pwrite(2). This makes only the written blocks dirty, however large the
- * folios of the page cache are. The bytes must not change during the call. Returns false if the
- * caller has to use copy_put() instead: the bytes are few, or not whole aligned words, or the write
- * failed and a store will find the cause.
- */
-bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len);
-/* Put bytes into the file by stores to the mapping, in the manner of copy_words(). The stores may
- * fault. */
 void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len);
 
 /*

@@ -96,15 +96,12 @@ static void flush_take(void *arg)
 static void flush_store(void *arg)
 {
 	const struct flush_copying *c = arg;
-	struct copy *copy = &c->m->copy;
-	bool takes_writes = copy_takes_writes(copy);
 
 	for (uint32_t i = 0; i < c->f->count; i++) {
 		const struct lane_piece *piece = &c->f->pieces[i];
-		const uint8_t *bytes = c->m->staging.base + c->at + piece->at;
 
-		if (!takes_writes || !copy_put_by_write(copy, piece->offset, bytes, piece->len))
-			copy_put(copy, piece->offset, bytes, piece->len);
+		copy_put(&c->m->copy, piece->offset, c->m->staging.base + c->at + piece->at,
+			 piece->len);
 	}
 }
 
