@@ -285,13 +285,23 @@ bool qp_window_invalidate(struct qp *qp, uint32_t stag);
 
 /* --- placing: op_rx functions of messages that are placed while they arrive ----------------- */
 
+/* Returns how many of n bytes for ptr belong to a word whose end is not among them. */
+static inline uint32_t qp_rx_part_of_word(const void *ptr, uint32_t n)
+{
+	uint32_t part = (uint32_t)(((uintptr_t)ptr + n) % 8);
+
+	return part < n ? part : n;
+}
+
 /*
  * `rx` is seg->rx. The functions of a row pass it as a constant, so that the handlers are inlined.
- * Returns 0 or -errno.
+ * If `more` is true, a part of the payload has not arrived. In memory that can be made persistent
+ * an aligned word is then placed only as a whole, because the connection may end before the rest of
+ * the word arrives; seg->done shows how much was placed. Returns 0 or -errno.
  */
 static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, struct rx_seg *seg,
 								const uint8_t *src, uint32_t len,
-								const struct op_rx *rx)
+								const struct op_rx *rx, bool more)
 {
 	while (len > 0) {
 		void *ptr;
@@ -303,6 +313,10 @@ static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, s
 			seg->done += len;
 		if (n == 0)
 			return seg->lost ? 0 : -EFAULT;
+		if (more && n == len && mr->backing.durable)
+			n -= qp_rx_part_of_word(ptr, n);
+		if (n == 0)
+			return 0;
 		err = mr->backing.can_stall ? qp_rx_prepare(mr, ptr, n) : 0;
 		if (!err)
 			err = place(ptr, src, n);
@@ -330,7 +344,7 @@ qp_rx_place_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes, const
 
 	if (verdict != RX_DONE)
 		return verdict;
-	if (!seg->keep && qp_rx_place_as(qp, seg, bytes, seg->payload, rx))
+	if (!seg->keep && qp_rx_place_as(qp, seg, bytes, seg->payload, rx, false))
 		return RX_FAULT;
 	rx->finish(qp, seg, bytes);
 	return RX_DONE;

@@ -64,7 +64,7 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 		seg->done += len;
 		return 0;
 	}
-	return qp_rx_place_as(qp, seg, src, len, seg->rx);
+	return qp_rx_place_as(qp, seg, src, len, seg->rx, len < seg->payload - seg->done);
 }
 
 /* --- the parsed bytes ----------------------------------------------------------------------- */
@@ -327,14 +327,13 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 {
 	struct rx_seg *seg = &qp->rx.seg;
-	uint32_t n = seg->payload - seg->done;
+	uint32_t begun = seg->done, left = seg->payload - begun;
 
 	if (qp_is_over(qp))
 		return RX_OVER;
-	n = n < v->n ? n : v->n;
-	if (qp_rx_place(qp, seg, v->p, n))
+	if (qp_rx_place(qp, seg, v->p, left < v->n ? left : v->n))
 		return RX_FAULT;
-	rx_view_take(v, n);
+	rx_view_take(v, seg->done - begun);
 	if (seg->done < seg->payload || v->n < seg->trailer)
 		return RX_MORE;
 	rx_view_take(v, seg->trailer);

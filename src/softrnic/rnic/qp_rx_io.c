@@ -4,7 +4,10 @@
  * is received directly to the registered memory. After that payload only its trailer and the next
  * header are read, so that the next payload can be received directly, too.
  *
- * Bytes for memory that can stall always go through the buffer. If a system call faults in such
+ * Bytes for memory that can be made persistent always go through the buffer, because the kernel may
+ * stop within a word: at the end of the received bytes, or when an interrupt stops its copy.
+ *
+ * Bytes for memory that can stall go through the buffer, too. If a system call faults in such
  * memory, the kernel holds its lock of all mappings of the process while the call waits, so mmap()
  * waits in every thread. A store by the CPU takes no such lock.
  */
@@ -76,6 +79,11 @@ static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
 }
 
+static bool rx_may_be_direct(const struct mr *mr)
+{
+	return !mr->backing.durable && !mr->backing.can_stall;
+}
+
 /* Receive the rest of a payload directly to its place, and only so few bytes after it that they
  * contain no further payload. */
 static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
@@ -86,7 +94,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	void *ptr;
 
 	n = seg->rx->target(qp, seg, left, &ptr);
-	if (n == 0 || rx->near.mr->backing.can_stall) {
+	if (n == 0 || !rx_may_be_direct(rx->near.mr)) {
 		mr_release_near(&rx->near);
 		return n == 0 ? 0 : rx_want_buf(rx, QP_RXBUF, iov);
 	}

@@ -119,6 +119,7 @@ static void payload_for_memory_that_can_stall_is_received_into_a_buffer(void **s
 {
 	struct bench *t = *state;
 
+	t->mrb->backing.durable = false;
 	t->mrb->backing.can_stall = true;
 	assert_int_equal(end_write(t->a, 1, t->mra, 0, LEN, t->mrb, 0), 0);
 	pair_run_chunked(&t->p, 1000);
