@@ -5,23 +5,16 @@
 #include <fcntl.h>
 #include <libpmem.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/filemap.h"
 #include "base/pagecache.h"
+#include "base/word.h"
 #include "librpmirror.h"
 #include "mirror/errmsg.h"
 
-#define COPY_WORD 8u
 #define COPY_PAGE 4096u
-
-#define COPY_LONG (4 * COPY_PAGE)
-
-#ifndef MADV_POPULATE_WRITE /* since Linux 5.14 */
-#define MADV_POPULATE_WRITE 23
-#endif
 
 static int copy_check_size(const struct copy *copy)
 {
@@ -199,30 +192,20 @@ static void copy_aligned(uint64_t *dst, const uint64_t *src, uint64_t n)
 
 void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 {
-	unsigned skip = (uintptr_t)src % COPY_WORD;
+	unsigned skip = (uintptr_t)src % WORD_LEN;
 
 	if (skip) {
-		unsigned part = COPY_WORD - skip < len ? COPY_WORD - skip : (unsigned)len;
+		unsigned part = WORD_LEN - skip < len ? WORD_LEN - skip : (unsigned)len;
 
 		copy_part(dst, src - skip, skip, part);
 		dst += part;
 		src += part;
 		len -= part;
 	}
-	copy_aligned((uint64_t *)(void *)dst, (const uint64_t *)(const void *)src, len / COPY_WORD);
-	if (len % COPY_WORD)
-		copy_part(dst + len / COPY_WORD * COPY_WORD, src + len / COPY_WORD * COPY_WORD, 0,
-			  (unsigned)(len % COPY_WORD));
-}
-
-/* Make a long range of pages writable by one call, because a fault for each page takes longer. If
- * the call fails, the stores find out why. */
-static void copy_open_pages(uint8_t *dst, uint64_t len)
-{
-	uintptr_t page = (uintptr_t)dst & ~(uintptr_t)(COPY_PAGE - 1);
-
-	if (len >= COPY_LONG)
-		madvise((void *)page, (uintptr_t)dst + len - page, MADV_POPULATE_WRITE);
+	copy_aligned((uint64_t *)(void *)dst, (const uint64_t *)(const void *)src, len / WORD_LEN);
+	if (len % WORD_LEN)
+		copy_part(dst + len / WORD_LEN * WORD_LEN, src + len / WORD_LEN * WORD_LEN, 0,
+			  (unsigned)(len % WORD_LEN));
 }
 
 /* Load the pages first, because folio_split() needs them in the page table. */
@@ -233,6 +216,5 @@ void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t l
 	(void)*(volatile uint8_t *)dst;
 	(void)*(volatile uint8_t *)(dst + len - 1);
 	folio_split(&copy->stored, dst, offset, len);
-	copy_open_pages(dst, len);
 	copy_words(dst, src, len);
 }

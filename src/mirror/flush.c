@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/poll.h"
+#include "base/word.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/core/ranges.h"
 #include "mirror/errmsg.h"
@@ -97,13 +98,13 @@ static uint32_t flush_advance(const struct rpmirror *m, struct flush_cursor *at,
 
 	if (most > SET_PART_RANGES)
 		most = SET_PART_RANGES;
-	for (; at->range < n && count < most && left; count++) {
+	for (; at->range < n && count < most && left >= WORD_LEN; count++) {
 		uint64_t len = v[at->range].len - at->skip;
-		bool is_cut = len > left;
+		uint64_t piece = word_piece(v[at->range].offset + at->skip, len, left);
 
-		at->skip = is_cut ? at->skip + left : 0;
-		at->range += !is_cut;
-		left -= is_cut ? left : len;
+		at->skip = piece < len ? at->skip + piece : 0;
+		at->range += piece == len;
+		left -= piece;
 	}
 	at->parts++;
 	at->ops += count + 2;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/word.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/core/ranges.h"
 #include "mirror/errmsg.h"
@@ -34,7 +35,7 @@ static void flush_lay_out(struct lane_flush *f, const struct mirror_range *v, ui
 			uint64_t left = v[i].len - done;
 
 			piece->offset = v[i].offset + done;
-			piece->len = left < SET_CHUNK ? left : SET_CHUNK;
+			piece->len = word_piece(piece->offset, left, SET_CHUNK);
 			piece->at = at + piece->offset % 8;
 			at = (piece->at + piece->len + 7) & ~7ull;
 			done += piece->len;

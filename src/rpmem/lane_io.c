@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/poll.h"
+#include "base/word.h"
 #include "rpmem/device.h"
 #include "rpmem/errmsg.h"
 #include "rpmem/lane_impl.h"
@@ -149,18 +150,18 @@ static int lane_add_barrier(struct lane *lane, uint64_t offset, uint64_t length)
 static int lane_write_slices(struct lane *lane, uint64_t *offset, uint64_t *length)
 {
 	while (*length > LANE_SLICE) {
+		uint64_t slice = word_piece(*offset, *length, LANE_SLICE);
 		int rc = lane_take_transfers(lane, LANE_TRANSFERS - 1);
 
 		if (rc)
 			return rc;
 		rc = rpma_write(lane->conn, lane->remote, *offset, lane->place->local, *offset,
-				LANE_SLICE, RPMA_F_COMPLETION_ALWAYS,
-				lane_context(LANE_OP_TRANSFER));
+				slice, RPMA_F_COMPLETION_ALWAYS, lane_context(LANE_OP_TRANSFER));
 		if (rc)
 			return lane_broken(lane, "write", rc);
 		lane->transfers++;
-		*offset += LANE_SLICE;
-		*length -= LANE_SLICE;
+		*offset += slice;
+		*length -= slice;
 	}
 	return 0;
 }
@@ -195,7 +196,7 @@ static int lane_post(struct lane *lane, uint64_t offset, uint64_t length, bool s
 int lane_flush(struct lane *lane, uint64_t offset, uint64_t length, bool reuse)
 {
 	while (length) {
-		uint64_t part = length < LANE_BARRIER ? length : LANE_BARRIER;
+		uint64_t part = word_piece(offset, length, LANE_BARRIER);
 		int rc = lane_post(lane, offset, part, reuse);
 
 		if (rc)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define CUT 8u /* length of an aligned word; a segment boundary must not split such a word */
+#include "base/word.h"
 
 int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr)
 {
@@ -30,8 +30,5 @@ int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
 
 uint32_t ddp_segment(uint32_t max, uint64_t at, uint32_t left)
 {
-	if (left <= max)
-		return left;
-	/* Because max >= CUT, at least one multiple of CUT lies in the next max bytes. */
-	return max - (uint32_t)((at + max) % CUT);
+	return (uint32_t)word_piece(at, left, max);
 }

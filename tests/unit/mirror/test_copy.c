@@ -101,9 +101,10 @@ struct writer {
 };
 
 /*
- * Put eight equal bytes each time, so that a mixture of two values is visible. The destination lies
- * 8 bytes behind the source, modulo the size of a page. At this distance some processors execute
- * `rep movsb`, which the kernel uses for write(2), byte by byte, so an interrupt leaves a torn word.
+ * Put eight equal bytes each time, so that a mixture of two values is visible. The offset of the
+ * destination within its page is 8 more than that of the source. In this case some processors
+ * execute `rep movsb`, by which the kernel copies for write(2), byte by byte, so an interrupt leaves
+ * a torn word.
  */
 static void *put_on_and_on(void *arg)
 {

@@ -357,6 +357,42 @@ static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 	assert_flushed(7, WORD_AT, 8);
 }
 
+enum { CUTS = 4, CUT_EVERY = 256 << 10, CUT_FLUSHES = 150 };
+
+/* Eight bytes of a word must be equal. Parts and Writes of a flush are 512 and 256 KiB long. */
+static void *observe_cuts(void *arg)
+{
+	while (!__atomic_load_n(&observer_stops, __ATOMIC_ACQUIRE))
+		for (unsigned i = 0; i < 3 * CUTS; i++) {
+			const uint64_t *word = (const void *)(standin_copy(s, i / CUTS) +
+							      (i % CUTS + 1) * CUT_EVERY);
+			uint64_t value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+			if (value != (value & 0xff) * 0x0101010101010101u)
+				return (void *)"a word is torn";
+		}
+	return NULL;
+}
+
+/* The range begins within a word. Its parts must nevertheless end between words. */
+static void test_no_word_is_divided_between_parts(void **state)
+{
+	struct rpmirror_range range = {addr + 4, (CUTS + 1) * CUT_EVERY};
+	pthread_t observer;
+	void *failed;
+
+	observer_stops = false;
+	assert_int_equal(pthread_create(&observer, NULL, observe_cuts, NULL), 0);
+	for (unsigned i = 0; i < CUT_FLUSHES; i++) {
+		memset(addr + 4, (int)(i % 255 + 1), range.len);
+		assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), 0);
+	}
+	__atomic_store_n(&observer_stops, true, __ATOMIC_RELEASE);
+	pthread_join(observer, &failed);
+	if (failed)
+		fail_msg("%s", (char *)failed);
+}
+
 /* Replaces libc's fdatasync(): writing back this host's copy fails, or is slow. */
 static const struct stat *bad_file;
 static bool syncs_are_slow;
@@ -810,6 +846,7 @@ int main(void)
 		MAPPED(test_a_shared_write_back_that_fails_names_the_ranges),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_store8_is_whole_and_follows_the_earlier_flushes),
+		MAPPED(test_no_word_is_divided_between_parts),
 		MAPPED(test_store8_follows_what_was_only_begun_to_each_medium),
 		cmocka_unit_test_setup_teardown(
 			test_members_are_not_late_while_the_rest_of_a_flush_is_not_posted,
