@@ -6,15 +6,40 @@
 #include <unistd.h>
 
 #include "base/safecopy.h"
+#include "base/word.h"
 
-int place(void *dst, const void *src, size_t len)
+/* Copy whole words to an aligned address. */
+static int place_words(void *dst, const void *src, size_t len)
 {
 	uint64_t word;
 
-	if (len != sizeof(word) || (uintptr_t)dst % sizeof(word) != 0)
+	if (len != sizeof(word))
 		return safecopy(dst, src, len);
 	memcpy(&word, src, sizeof(word));
 	return safecopy_store64(dst, word);
+}
+
+/* safecopy() stores pieces of 16 bytes that begin at dst, and pieces that end at the end of dst. So
+ * parts of words are copied separately: otherwise two pieces could divide a word. */
+static int place_parts(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t head = -(uintptr_t)dst % WORD_LEN, words;
+	int err;
+
+	head = head < len ? head : len;
+	words = (len - head) / WORD_LEN * WORD_LEN;
+	err = safecopy(dst, src, head);
+	if (!err)
+		err = place_words(dst + head, src + head, words);
+	if (!err)
+		err = safecopy(dst + head + words, src + head + words, len - head - words);
+	return err;
+}
+
+int place(void *dst, const void *src, size_t len)
+{
+	return ((uintptr_t)dst | len) % WORD_LEN ? place_parts(dst, src, len)
+						 : place_words(dst, src, len);
 }
 
 int place_prepare(const void *dst, size_t len)

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "base/word.h"
 #include "softrnic/proto/ext_hello.h"
 #include "softrnic/rnic/dirty.h"
 #include "softrnic/rnic/mw.h"
@@ -288,7 +289,7 @@ bool qp_window_invalidate(struct qp *qp, uint32_t stag);
 /* Returns how many of n bytes for ptr belong to a word whose end is not among them. */
 static inline uint32_t qp_rx_part_of_word(const void *ptr, uint32_t n)
 {
-	uint32_t part = (uint32_t)(((uintptr_t)ptr + n) % 8);
+	uint32_t part = (uint32_t)(((uintptr_t)ptr + n) % WORD_LEN);
 
 	return part < n ? part : n;
 }

@@ -79,9 +79,12 @@ static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
 }
 
-static bool rx_may_be_direct(const struct mr *mr)
+/* A part of a word waits in the buffer if the region was persistent when the part arrived. */
+static bool rx_may_be_direct(const struct qp_rx *rx)
 {
-	return !mr->backing.durable && !mr->backing.can_stall;
+	const struct mr_backing *backing = &rx->near.mr->backing;
+
+	return !backing->durable && !backing->can_stall && qp_rx_buffered(rx) == 0;
 }
 
 /* Receive the rest of a payload directly to its place, and only so few bytes after it that they
@@ -94,7 +97,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	void *ptr;
 
 	n = seg->rx->target(qp, seg, left, &ptr);
-	if (n == 0 || !rx_may_be_direct(rx->near.mr)) {
+	if (n == 0 || !rx_may_be_direct(rx)) {
 		mr_release_near(&rx->near);
 		return n == 0 ? 0 : rx_want_buf(rx, QP_RXBUF, iov);
 	}

@@ -55,6 +55,43 @@ static void memory_that_vanished_is_an_error(void **state)
 	close(fd);
 }
 
+/* The memory ends within the copy, so the copy stops at a store to the next page. Each word before
+ * that page must be old or new. */
+static void check_words_before_the_end(uint8_t *end, size_t before, const uint8_t *src, size_t len)
+{
+	uint8_t *page = end - 4096;
+
+	memset(page, 0, 4096);
+	assert_int_equal(place(end - before, src, len), -EFAULT);
+	for (uint8_t *word = end - before / 8 * 8; word < end; word += 8) {
+		uint64_t value;
+
+		memcpy(&value, word, 8);
+		if (value != 0 && value != UINT64_MAX)
+			fail_msg("%zu bytes before the end, %zu bytes: the word at -%zd is torn",
+				 before, len, end - word);
+	}
+}
+
+static void a_copy_that_stops_leaves_whole_words(void **state)
+{
+	int fd = memfd_create("place", MFD_CLOEXEC);
+	uint8_t src[400], *map;
+
+	assert_int_equal(safecopy_setup(), 0);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	memset(src, 0xff, sizeof(src));
+	for (size_t before = 1; before < 200; before++)
+		for (size_t len = before + 1; len < before + 100; len++)
+			check_words_before_the_end(map + 4096, before, src, len);
+	munmap(map, 8192);
+	close(fd);
+}
+
 static _Alignas(64) uint64_t word;
 static atomic_bool over;
 
@@ -92,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_length_and_alignment_lands_exactly),
 		cmocka_unit_test(memory_that_vanished_is_an_error),
+		cmocka_unit_test(a_copy_that_stops_leaves_whole_words),
 		cmocka_unit_test(an_aligned_word_is_never_seen_torn),
 	};
 

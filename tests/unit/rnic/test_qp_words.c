@@ -74,17 +74,37 @@ static void a_word_is_never_half_placed(void **state)
 		}
 }
 
-/* A Read's answer and a Send may have to be made durable, too. */
-static void answers_and_sends_are_placed_by_words_as_well(void **state)
+/* The memory that a Read fills may be persistent, too. */
+static void an_answer_is_placed_by_words_as_well(void **state)
 {
 	struct bench t;
 
 	open_memory(&t);
-	assert_int_equal(end_recv(t.b, 1, t.mrb, 5, LEN - 5), 0);
-	assert_int_equal(end_send(t.a, 2, t.mra, 0, LEN - 5), 0);
+	assert_int_equal(end_read(t.b, 1, t.mrb, 5, LEN - 5, t.mra, 0), 0);
+	end_send_all(t.b);
+	assert_true(end_take(t.a, SIZE_MAX) > 0);
 	take_in_steps(&t, 1003, 5, LEN);
-	expect_wc(&t.b->rcq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.b->scq, 1, IBV_WC_SUCCESS);
 	assert_memory_equal(t.mb + 5, t.ma, LEN - 5);
+	bench_close(&t);
+}
+
+/* A part of a word waits in the buffer when the region is exchanged for one without a medium
+ * (ibv_rereg_mr). The later bytes must not overtake this part. */
+static void waiting_bytes_are_not_overtaken(void **state)
+{
+	struct bench t;
+
+	open_memory(&t);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, LEN, t.mrb, 0), 0);
+	end_send_all(t.a);
+	for (size_t left = 5003; left > 0;)
+		left -= end_take(t.b, left);
+	t.mrb->backing.durable = false;
+	pair_run(&t.p);
+	for (size_t i = 0; i < LEN; i++)
+		assert_int_equal(t.mb[i], NEW);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	bench_close(&t);
 }
 
@@ -128,7 +148,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_word_is_never_half_placed),
-		cmocka_unit_test(answers_and_sends_are_placed_by_words_as_well),
+		cmocka_unit_test(an_answer_is_placed_by_words_as_well),
+		cmocka_unit_test(waiting_bytes_are_not_overtaken),
 		cmocka_unit_test(the_end_of_the_stream_leaves_whole_words),
 		cmocka_unit_test(other_memory_gets_each_byte_at_once),
 	};
