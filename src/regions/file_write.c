@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/word.h"
 #include "regions/file_impl.h"
 
 /* Collect the bytes. The bytes join the run if they continue the run both in the file and in the
@@ -48,9 +49,8 @@ static int file_write_registered(struct rpma_file *f, const struct rpma_mr_local
 {
 	int rc = 0;
 
-	for (size_t at = 0; at < len && !rc; at += FILE_PIECE) {
-		size_t piece = len - at < FILE_PIECE ? len - at : FILE_PIECE;
-
+	for (size_t at = 0, piece; at < len && !rc; at += piece) {
+		piece = word_piece(offset + at, len - at, FILE_PIECE);
 		rc = file_write_piece(f, mr, at, piece, offset + at);
 	}
 	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
