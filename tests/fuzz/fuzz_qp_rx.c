@@ -137,7 +137,8 @@ static void open_side(struct side *s, uint8_t flags)
 	};
 	/* Without F_RTR the upper flag bits have no meaning, so they choose the memory's
 	 * backing. */
-	struct mr_backing backing = {.persist = s, .durable = true, .lasting = flags & 0x80};
+	struct mr_backing backing = {
+		.persist = s, .durable = flags & 0xc0, .lasting = flags & 0x80};
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 

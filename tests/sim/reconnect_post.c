@@ -37,8 +37,7 @@ static void post_place(struct prng *rng, const struct area *a, struct reconnect_
 	}
 }
 
-/* A large Write has several FPDUs, and all FPDUs after the first can be received directly into
- * memory. */
+/* A large Write has several FPDUs, which are placed while they arrive. */
 static uint32_t post_len(struct prng *rng, uint32_t max)
 {
 	if (prng_chance(rng, 20))

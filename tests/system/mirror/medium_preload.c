@@ -21,8 +21,6 @@
  *   MEDIUM_HANG=FILE              While FILE exists, pread(2) of the data file waits.
  *   MEDIUM_AWAY=FILE              While FILE exists, stat(2) of the data file waits, as on a
  *                                 network file system whose server does not answer.
- *   MEDIUM_SHORT=ERRNO            pwrite(2) to the data file writes only a half. If ERRNO is not 0,
- *                                 the next pwrite(2) fails with it.
  *
  * Like in the kernel, sync_file_range(2) reports a loss once to each process that mapped the data
  * file before the loss, whichever process caused the loss. The file data.lost, in the same folder,
@@ -412,17 +410,10 @@ ssize_t pread(int fd, void *bytes, size_t len, off_t offset)
 ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset)
 {
 	static ssize_t (*next)(int, const void *, size_t, off_t);
-	static unsigned writes;
-	const char *order = getenv("MEDIUM_SHORT");
 
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "pwrite");
 	if (medium_is_bad(fd, (uint64_t)offset, (uint64_t)offset + len))
 		medium_is_cured = true;
-	if (!order || medium_of_fd(fd) != MEDIUM_DATA)
-		return next(fd, bytes, len, offset);
-	errno = atoi(order);
-	if (errno && __atomic_add_fetch(&writes, 1, __ATOMIC_RELAXED) > 1)
-		return -1;
-	return next(fd, bytes, (len + 1) / 2, offset);
+	return next(fd, bytes, len, offset);
 }
