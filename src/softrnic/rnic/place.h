@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 /*
- * Copy len bytes into held memory. Each aligned word of 8 bytes is written by one store, so that
- * no reader sees only half of it; on processors other than x86-64 this holds only for a copy of one
- * such word. Returns 0, or -EFAULT if the memory at dst is gone (truncated file, full file system);
- * a part of the bytes may have been written then.
+ * Copy len bytes into held memory. No reader sees an aligned word of 8 bytes half written; on
+ * processors other than x86-64 this holds only for a copy of one such word. Returns 0, or -EFAULT
+ * if the memory at dst is gone (truncated file, full file system); a part of the bytes may have been
+ * written then.
  */
 int place(void *dst, const void *src, size_t len);
 

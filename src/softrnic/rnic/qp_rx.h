@@ -13,7 +13,8 @@
 #include "softrnic/rnic/queues.h"
 #include "softrnic/rnic/srq.h"
 
-/* from this length on, the rest of a payload is received directly to its place, without a copy */
+/* from this length on, the rest of a payload is received directly to its place, without a copy, if
+ * its memory permits that (qp_rx_io.c) */
 #define QP_RX_DIRECT_MIN 4096u
 
 /* RX_STOP_*: receive nothing until the owner receives from the other link */
