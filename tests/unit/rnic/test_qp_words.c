@@ -9,7 +9,7 @@
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
 
-#define LEN 40960u
+#define LEN 12288u
 #define OLD 0x00
 #define NEW 0xff
 
