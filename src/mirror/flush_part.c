@@ -36,8 +36,8 @@ static void flush_lay_out(struct lane_flush *f, const struct mirror_range *v, ui
 
 			piece->offset = v[i].offset + done;
 			piece->len = word_piece(piece->offset, left, SET_CHUNK);
-			piece->at = at + piece->offset % 8;
-			at = (piece->at + piece->len + 7) & ~7ull;
+			piece->at = at + piece->offset % WORD_LEN;
+			at = (piece->at + piece->len + WORD_LEN - 1) / WORD_LEN * WORD_LEN;
 			done += piece->len;
 		}
 	}

@@ -286,7 +286,8 @@ bool qp_window_invalidate(struct qp *qp, uint32_t stag);
 
 /* --- placing: op_rx functions of messages that are placed while they arrive ----------------- */
 
-/* Returns how many of n bytes for ptr belong to a word whose end is not among them. */
+/* n bytes have arrived for the memory at ptr. Returns how many of the last of them belong to a word
+ * that is still incomplete. */
 static inline uint32_t qp_rx_part_of_word(const void *ptr, uint32_t n)
 {
 	uint32_t part = (uint32_t)(((uintptr_t)ptr + n) % WORD_LEN);

@@ -79,7 +79,8 @@ static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
 }
 
-/* A part of a word waits in the buffer if the region was persistent when the part arrived. */
+/* If the region was persistent a moment ago (ibv_rereg_mr), the buffer may contain a part of a word.
+ * Bytes that are received directly would overtake this part. */
 static bool rx_may_be_direct(const struct qp_rx *rx)
 {
 	const struct mr_backing *backing = &rx->near.mr->backing;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A flush stores into this host's copy, while something else reads the copy: here a thread, in use
- * the disk that writes the page back. SYSTEM_OBSERVATIONS is the number of reads.
+ * A flush stores into this host's copy while the copy is read. In these tests a thread reads it; in
+ * a real set a write-back does. SYSTEM_OBSERVATIONS is the number of reads.
  */
 #include "lib/unit.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
